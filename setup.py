@@ -1,0 +1,44 @@
+"""Build the kernels: one extension thesiskit._kernels.NAME for each cython_ext/NAME.pyx.
+
+THESISKIT_CHECKED=1 builds them with bounds and initialisation checks (same numbers, slower);
+the kernel tests run once on that build.
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+HERE = Path(__file__).parent
+SOURCES = Path("cython_ext")
+CHECKED = os.environ.get("THESISKIT_CHECKED", "0") not in ("", "0")
+
+
+def kernel(path: Path) -> Extension:
+    return Extension(
+        f"thesiskit._kernels.{path.stem}",
+        [path.as_posix()],
+        include_dirs=[SOURCES.as_posix()],
+        # Nothing here relaxes IEEE results: the two flags only drop errno and trap bookkeeping.
+        extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
+        define_macros=[("THESISKIT_CHECKED", str(int(CHECKED)))],
+    )
+
+
+os.chdir(HERE)
+setup(
+    ext_modules=cythonize(
+        [kernel(path) for path in sorted(SOURCES.glob("*.pyx"))],
+        include_path=[SOURCES.as_posix()],
+        build_dir=f"build/cython-{'checked' if CHECKED else 'fast'}",
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": CHECKED,
+            "initializedcheck": CHECKED,
+            "wraparound": False,
+            "cdivision": True,
+            "embedsignature": True,
+        },
+    )
+)
