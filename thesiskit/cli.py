@@ -1,0 +1,337 @@
+"""The command line.  It parses, calls and prints; heavy imports wait inside the commands."""
+
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from thesiskit import __version__
+from thesiskit.errors import ThesiskitError
+
+PATIENCE = 2.0  # seconds before a progress bar appears
+
+
+class Commands(click.Group):
+    """A group that turns our errors into one line each and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; 2 for the user's mistakes, 1 for failures, 130 for Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except ThesiskitError as error:
+            _show_trace(ctx)
+            _show_error(error)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo(
+                "Interrupted. What was finished is kept; the same command goes on from there.",
+                err=True,
+            )
+            ctx.exit(130)
+        except BrokenPipeError:
+            ctx.exit(0)
+        except Exception as error:
+            if not _show_trace(ctx):
+                _show_error(_unforeseen(error))
+            ctx.exit(1)
+
+
+def _unforeseen(error: Exception) -> ThesiskitError:
+    return ThesiskitError(f"{type(error).__name__}: {error} (run with -v to see where)")
+
+
+def _show_error(error: ThesiskitError) -> None:
+    for line in str(error).splitlines():
+        click.echo(f"Error: {line}", err=True)
+
+
+def _show_trace(ctx: click.Context) -> bool:
+    verbose = bool(ctx.find_root().meta.get("thesiskit.verbose"))
+    if verbose:
+        traceback.print_exc()
+    return verbose
+
+
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().meta["thesiskit.verbose"] = True
+
+
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_verbose,
+    help="Say more; show where an error came from.",
+)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with:  thesiskit run configs/chapter2/naive-simulation.yaml",
+)
+@click.version_option(__version__, "--version", prog_name="thesiskit")
+@VERBOSE
+def main() -> None:
+    """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
+
+    An experiment is a YAML config. Its stages are simulate, select, fit-naive, predict and report;
+    each reads what the stage before it wrote under results/EXPERIMENT/, and `run` does them all.
+    """
+
+
+def _experiment_options(*, many: bool = False):
+    """The argument and options that all stages share."""
+    kind = click.Path(path_type=Path)
+    options = [
+        click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
+        if many
+        else click.argument("config", type=kind),
+        click.option(
+            "--results",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("results"),
+            show_default=True,
+            help="Folder for results; each experiment has its own below it.",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Override a key of the config, for example --set data.alpha=100. Repeatable.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), help="Replace the config's seed."),
+        click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
+        click.option("--force", is_flag=True, help="Make again what is already there."),
+        VERBOSE,
+    ]
+
+    def decorate(command):
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _open(config: Path, results: Path, settings: tuple[str, ...], seed: int | None, smoke: bool):
+    from thesiskit.config import load_config
+    from thesiskit.experiments.stages import Experiment
+    from thesiskit.report.store import Results
+
+    loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
+    return Experiment(loaded, Results(results, loaded.experiment), Path(config).parent)
+
+
+def _run_stage(experiment, stage: str, force: bool) -> None:
+    from thesiskit.experiments.summary import summary
+
+    started = time.perf_counter()
+    made = experiment.run(stage, watch=_watch, force=force)
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(f"{stage}: {summary(experiment, stage)} ({state})")
+
+
+def _stage_command(name: str, stage: str, text: str) -> None:
+    """Make the command of a stage."""
+
+    @main.command(name, help=text)
+    @_experiment_options()
+    def command(config, results, settings, seed, smoke, force) -> None:
+        _run_stage(_open(config, results, settings, seed, smoke), stage, force)
+
+
+_stage_command(
+    "simulate",
+    "simulate",
+    """Draw the data of an experiment, or divide a table into training and test cases.
+
+    Example:  thesiskit simulate configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "select",
+    "select",
+    """Keep the features that correlate best with the response, in every training set.
+
+    Example:  thesiskit select configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "fit-naive",
+    "fit",
+    """Fit the binary naive Bayes model, with and without conditioning on the selection.
+
+    Example:  thesiskit fit-naive configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "predict",
+    "predict",
+    """Predict the test cases.
+
+    Example:  thesiskit predict configs/chapter2/naive-simulation.yaml
+    """,
+)
+
+
+@main.command()
+@_experiment_options()
+def report(config, results, settings, seed, smoke, force) -> None:
+    """Write tables, figures and one page from what the other stages left.
+
+    Example:  thesiskit report configs/chapter2/naive-simulation.yaml
+    """
+    _report(_open(config, results, settings, seed, smoke), force)
+
+
+def _report(experiment, force: bool) -> None:
+    started = time.perf_counter()
+    page, made = experiment.report(watch=_watch, force=force)
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(f"report: {page} ({state})")
+
+
+@main.command()
+@_experiment_options(many=True)
+def run(configs, results, settings, seed, smoke, force) -> None:
+    """Do all stages of experiments; skip what is done for the same config, data and code.
+
+    Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
+    """
+    from thesiskit.report.page import write_index
+
+    experiments = [_open(config, results, settings, seed, smoke) for config in configs]
+    failed = None
+    for experiment in experiments:
+        if len(experiments) > 1:
+            click.echo(f"== {experiment.config.title}")
+        try:
+            for stage in experiment.stages:
+                _run_stage(experiment, stage, force)
+            _report(experiment, force)
+        except Exception as error:
+            if len(experiments) == 1:
+                raise
+            # the other experiments still run
+            failed = error if isinstance(error, ThesiskitError) else _unforeseen(error)
+            _show_trace(click.get_current_context())
+            _show_error(failed)
+    index = write_index(results)
+    if failed is not None:
+        click.echo(f"All reports but those that failed: {index}")
+        raise click.exceptions.Exit(failed.exit_code)
+    click.echo(f"All reports: {index}")
+
+
+@main.group()
+def data() -> None:
+    """List, fetch and find the published data that experiments use.
+
+    Example:  thesiskit data list
+    """
+
+
+@data.command("list")
+@VERBOSE
+def list_data() -> None:
+    """Say which data there are, and whether they are here.
+
+    Example:  thesiskit data list
+    """
+    from thesiskit.datasets.gene_expression import SOURCES, local_file
+
+    for source in SOURCES.values():
+        path = local_file(source)
+        click.echo(f"{source.name}: {source.about}; {source.licence}")
+        click.echo(f"  {path}" if path else f"  not here; thesiskit data fetch {source.name}")
+    click.echo("breast-cancer: tumour measurements of 569 patients; comes with scikit-learn")
+
+
+def _source(name: str):
+    from thesiskit.datasets.gene_expression import SOURCES
+
+    if name not in SOURCES:
+        raise click.UsageError(f"there is no data set {name!r}; choose from {', '.join(SOURCES)}")
+    return SOURCES[name]
+
+
+@data.command()
+@click.argument("name", default="colon")
+@VERBOSE
+def fetch(name: str) -> None:
+    """Fetch a data set, check it, and keep it.
+
+    Example:  thesiskit data fetch colon
+    """
+    from thesiskit.datasets.gene_expression import fetch as fetch_file
+
+    click.echo(fetch_file(_source(name)))
+
+
+@data.command()
+@click.argument("name", default="colon")
+@VERBOSE
+def path(name: str) -> None:
+    """Print where a data set is.
+
+    Example:  thesiskit data path colon
+    """
+    from thesiskit.datasets.gene_expression import local_file
+    from thesiskit.errors import DataError
+
+    found = local_file(_source(name))
+    if found is None:
+        raise DataError(f"{name} is not here; thesiskit data fetch {name}")
+    click.echo(found)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options in your shell.
+
+    Example:  eval "$(thesiskit completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(main, {}, "thesiskit", "_THESISKIT_COMPLETE").source())
+
+
+def _watch(items: Iterable, total: int, label: str) -> Iterator:
+    """Pass items on; on a terminal, show a bar once they have taken a while."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    started = time.perf_counter()
+    bar = task = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and time.perf_counter() - started > PATIENCE:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                task = bar.add_task(label, total=total)
+                bar.start()
+            if bar is not None and task is not None:
+                bar.update(task, completed=done)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+if __name__ == "__main__":
+    main()

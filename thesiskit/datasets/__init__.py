@@ -1,0 +1,39 @@
+"""Data sets: drawn from a model, published, or the user's own.
+
+A `Table` is one table of cases; a `Drawn` is a simulated training and test set.  To add a
+published data set, write a function that returns a Table in a file of its own, and name it in
+`published`.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cases with features and a response.
+
+    Attributes
+    ----------
+    features : (n, p) array, possibly memory-mapped; 0/1 or real values, no NaN.
+    response : (n,) array of 0 and 1.
+    names : feature names, or empty where there are none.
+    digest : identifies the content, for provenance.
+    source : where it comes from, for people.
+    """
+
+    features: np.ndarray
+    response: np.ndarray
+    names: list[str] = field(default_factory=list)
+    digest: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A simulated data set: what was drawn, and the alpha it was drawn with."""
+
+    train: Table
+    test: Table
+    alpha: float

@@ -1,0 +1,167 @@
+"""The models as scikit-learn estimators.
+
+from sklearn.pipeline import make_pipeline
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
+model.fit(X, y).predict_proba(X_new)
+"""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from thesiskit.errors import UserError
+from thesiskit.models import naive_bayes
+from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
+from thesiskit.models.selection import is_binary, select_features
+
+NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline"
+
+
+class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):
+    """Bayesian naive Bayes on the features that correlate best with the response.
+
+    Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
+    posterior is conditioned on the fact that the features left out were weak, which makes the
+    predictive probabilities calibrated.
+
+    Parameters
+    ----------
+    n_features : number of features to keep, from 1 to the number there are.
+    correct : condition on the selection.
+    class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
+    alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
+    alpha_points : number of prior quantiles of alpha to average over.
+    quadrature : "exact", or "simpson-21" to replicate the thesis.
+    random_state : breaks ties between features at the cut.
+
+    Attributes
+    ----------
+    classes_ : (2,) the two labels; the second is "class 1".
+    selected_ : (k,) column indices of the features kept, strongest first.
+    gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
+    alpha_ : (K,) quadrature points.
+    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature; zeros when
+        nothing was dropped, or not corrected for.
+    log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
+    n_features_in_ : number of features seen in fit.
+    """
+
+    def __init__(
+        self,
+        n_features=10,
+        *,
+        correct=True,
+        class_prior=(1.0, 1.0),
+        alpha_prior=(0.5, 5.0),
+        alpha_points=30,
+        quadrature="exact",
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.alpha_points = alpha_points
+        self.quadrature = quadrature
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
+
+        Raises ValueError for features that are not 0/1, a label of one or of three values,
+        missing values, and n_features outside 1..p.
+        """
+        X, y = validate_data(self, X, y, dtype=None)
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. "
+                f"The type of the target is {type_of_target(y)}."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"NaiveBayesClassifier needs two classes, got one class: {self.classes_[0]!r}"
+            )
+        if not isinstance(self.n_features, Integral):
+            raise UserError(f"n_features must be a whole number, got {self.n_features!r}")
+        settings = naive_bayes.Settings(
+            class_prior=tuple(self.class_prior),
+            alpha_prior=tuple(self.alpha_prior),
+            alpha_points=self.alpha_points,
+            quadrature=self.quadrature,
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        selection = select_features(_packed(X), coded, int(self.n_features), rng)
+        self._posterior = naive_bayes.fit(selection, settings, correct=self.correct)
+        self.selected_ = selection.selected
+        self.gamma_squared_ = selection.gamma_squared
+        self.alpha_ = self._posterior.alpha
+        self.log_discard_ = self._posterior.log_discard
+        self.log_posterior_alpha_ = self._posterior.log_posterior
+        return self
+
+    def predict_proba(self, X):
+        """Return the probabilities of the two classes, (m, 2)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=None, reset=False)
+        p = naive_bayes.predict(self._posterior, _bits(read_columns(X, self.selected_)))
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X):
+        """Return the more probable label of each row, (m,)."""
+        probability = self.predict_proba(X)
+        return self.classes_[(probability[:, 1] >= 0.5).astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # the checks' blobs are not binary
+        return tags
+
+
+class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Make real features binary: 1 above the training median.  0/1 columns stay as they are.
+
+    Attributes
+    ----------
+    thresholds_ : (p,) medians of the training columns; 1/2 for columns of 0 and 1.
+    """
+
+    def fit(self, X, y=None):  # noqa: ARG002
+        """Learn the medians of X (n, p)."""
+        X = validate_data(self, X, dtype="numeric")
+        self.thresholds_ = median_thresholds(X)
+        return self
+
+    def transform(self, X):
+        """Return a uint8 table of 0 and 1."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype="numeric", reset=False)
+        return above(X, self.thresholds_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # always uint8
+        return tags
+
+
+def _packed(X: np.ndarray) -> PackedFeatures:
+    """Pack a table of 0 and 1, in chunks."""
+    if X.dtype == object:
+        X = X.astype(float)
+    if not is_binary(X):
+        raise UserError(NOT_BINARY)
+    return PackedFeatures.pack(X)
+
+
+def _bits(X: np.ndarray) -> np.ndarray:
+    bits = as_bits(X.astype(float) if X.dtype == object else X)
+    if bits is None:
+        raise UserError(NOT_BINARY)
+    return bits

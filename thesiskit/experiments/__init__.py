@@ -1,0 +1,1 @@
+"""Experiments: what they consist of (design) and how they are run (stages)."""

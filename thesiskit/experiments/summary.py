@@ -1,0 +1,70 @@
+"""One line about what a stage has done, for the end of a command."""
+
+import numpy as np
+
+from thesiskit.report import metrics
+from thesiskit.report.record import gammas
+
+
+def summary(experiment, stage: str) -> str:
+    """Say what the stage's files show and where they are."""
+    folder = experiment.results.folder / stage
+    if experiment.config.data is None:
+        return f"the lattice of counts -> {folder}"
+    arrays = experiment.results.load(stage, 0)
+    text = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage](
+        experiment, arrays
+    )
+    more = len(experiment.blocks) - 1
+    of = " in the first block" if more and stage != "simulate" else ""
+    return f"{text}{of} -> {folder}"
+
+
+def _simulate(experiment, arrays) -> str:
+    fold = arrays["fold"][0]
+    tests = len(np.unique(fold[fold >= 0]))
+    groups = experiment.config.evaluation.groups
+    cases = (
+        f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
+        if (fold < 0).any()
+        else f"{len(fold):,} cases in {tests:,} folds"
+    )
+    p = arrays["group"].shape[1]
+    features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
+    replicates = experiment.config.replicates
+    return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
+
+
+def _select(experiment, arrays) -> str:
+    sizes = experiment.config.selection.features or [
+        f"|COR| > {one}" for one in experiment.config.selection.thresholds
+    ]
+    gamma = gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
+    p = arrays["n_features"].reshape(-1, len(sizes))[0]
+    parts = [
+        f"{size} (gamma {g:.2f})" if size not in ("all", of) else f"{size} (nothing to correct)"
+        for size, g, of in zip(sizes, gamma, p, strict=True)
+    ]
+    return f"kept {', '.join(parts)} of {p[0]:,} features"
+
+
+def _fit(experiment, arrays) -> str:
+    posterior = np.exp(arrays["log_posterior"])
+    mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
+    names = experiment.arm_names
+    parts = [f"{names[i]} {value:.2f}" for i, value in zip(arrays["arm"], mean, strict=True)]
+    return f"mean log alpha {_few(parts)}"
+
+
+def _predict(experiment, arrays) -> str:
+    names = experiment.arm_names
+    parts = [
+        f"{names[i]} {metrics.error_rate(p, arrays['response']):.3f} "
+        f"({metrics.expected_error(p):.3f})"
+        for i, p in enumerate(arrays["probability"])
+    ]
+    return f"error rate (and expected) {_few(parts)}"
+
+
+def _few(parts: list[str], most: int = 4) -> str:
+    return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")

@@ -1,0 +1,1 @@
+"""The models, and what they need: priors, quadrature, selection.  No files, no configs."""

@@ -1,0 +1,306 @@
+"""The binary naive Bayes model with a selection of features, corrected for having selected.
+
+| thesis | name | shape |
+|---|---|---|
+| f_0, f_1 | `class_prior` | pair |
+| a, b | `alpha_prior` | pair |
+| N_0, N_1 | `class_counts` | pair |
+| I_{0,j}, I_{1,j} | distinct ones are `pairs`; `group` has the row of each feature | (D, 2); (k,) |
+| alpha at the quadrature points | `alpha` | (K,) |
+| E(theta_j given x_j^train, y^train, alpha) | `theta_mean` | (D, K) |
+| E(1 - theta_j given the same) | `complement_mean` | (D, K) |
+| log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
+
+Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
+Adjustment Factor for Naive Bayes Models".  Two facts make it small.  A feature enters through its
+pair of counts (I0, I1) alone, so integrals are done once per distinct pair.  And the predictive
+integral eq-jfact is an average of phi-hat, which is linear in theta, so the posterior mean of
+theta is all that prediction needs: P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+
+import numpy as np
+from scipy import special
+
+from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
+from thesiskit.errors import DataError, ThesiskitError, UserError
+from thesiskit.models.integrals import log_discard_probability, pair_integrals
+from thesiskit.models.packed import as_bits
+from thesiskit.models.priors import InverseGamma, positive
+from thesiskit.models.quadrature import check_rule
+from thesiskit.models.selection import Selection
+
+ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
+ALPHA_POINTS = 129  # of that rule before it is refined
+ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
+ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
+ALPHA_LIMIT = 150.0  # of abs log alpha
+CASES = 4096  # test cases predicted together
+CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors and rules of a fit.
+
+    class_prior is (f_0, f_1); alpha_quadrature is `midpoint` (the thesis's rule, alpha_points
+    prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).
+    """
+
+    class_prior: tuple[float, float] = (1.0, 1.0)
+    alpha_prior: tuple[float, float] = (0.5, 5.0)
+    alpha_points: int = 30
+    alpha_quadrature: str = "midpoint"
+    quadrature: str = "exact"
+
+    def __post_init__(self):
+        for name in ("class_prior", "alpha_prior"):
+            pair = getattr(self, name)
+            if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
+        for y in (0, 1):
+            positive(f"class_prior[{y}]", self.class_prior[y])
+        InverseGamma(*self.alpha_prior)  # checks its own parameters
+        points = self.alpha_points
+        if not (isinstance(points, Real) and 1 <= points < 1e9 and points == int(points)):
+            raise UserError(f"alpha_points must be a whole number from 1, got {points!r}")
+        check_rule(self.quadrature)
+        if self.alpha_quadrature not in ("midpoint", "adaptive"):
+            raise UserError(
+                f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
+            )
+
+    @property
+    def prior(self) -> InverseGamma:
+        """The prior of alpha."""
+        return InverseGamma(*self.alpha_prior)
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """Counts of the kept features, by distinct pair, and what is known of the dropped ones.
+
+    pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
+    how many features share a row; n_dropped is 0 where selection is not conditioned on.
+    """
+
+    class_counts: tuple[int, int]
+    pairs: np.ndarray
+    group: np.ndarray
+    copies: np.ndarray
+    n_dropped: int
+    gamma_squared: Fraction
+
+    @classmethod
+    def of(cls, selection: Selection, correct: bool) -> "KeptCounts":
+        """Group the kept features of a selection."""
+        if selection.ones is None or selection.class_counts is None:
+            raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
+        ones = np.asarray(selection.ones, dtype=np.intp)
+        width = selection.class_counts[1] + 1
+        code, group, copies = np.unique(
+            ones[:, 0] * width + ones[:, 1], return_inverse=True, return_counts=True
+        )
+        return cls(
+            selection.class_counts,
+            np.stack([code // width, code % width], axis=1),
+            group.astype(np.intp),
+            copies,
+            selection.n_dropped if correct else 0,
+            selection.gamma_squared,
+        )
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is known after training: a probability for each alpha, and theta given each.
+
+    Attributes
+    ----------
+    alpha : (K,) quadrature points.
+    log_weight : (K,) log of the rule's weight times the prior at each, up to a constant.
+    log_discard : (K,) log P(|COR| <= gamma) of one feature; zeros where nothing was dropped.
+    log_posterior : (K,) log probability of each alpha; their logsumexp is 0.
+    theta_mean, complement_mean : (D, K) posterior means of theta and 1 - theta for each distinct
+        pair of counts.
+    """
+
+    settings: Settings
+    kept: KeptCounts
+    alpha: np.ndarray
+    log_weight: np.ndarray
+    log_discard: np.ndarray
+    log_posterior: np.ndarray
+    theta_mean: np.ndarray
+    complement_mean: np.ndarray
+
+
+def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Posterior:
+    """Fit to the kept features; with `correct`, condition on the others having been weak.
+
+    Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  Where nothing
+    was dropped the two are the same.
+    """
+    kept = KeptCounts.of(selection, correct)
+    if settings.alpha_quadrature == "midpoint":
+        alpha = settings.prior.midpoints(settings.alpha_points)
+        return _evaluate(settings, kept, alpha, np.zeros(len(alpha)))
+    return _locate_alpha(settings, kept)
+
+
+def restore(
+    selection: Selection,
+    settings: Settings,
+    *,
+    correct: bool,
+    alpha: np.ndarray,
+    log_weight: np.ndarray,
+    log_discard: np.ndarray,
+    log_posterior: np.ndarray,
+) -> Posterior:
+    """Return the posterior that `fit` gave, from what was stored of it."""
+    kept = KeptCounts.of(selection, correct)
+    _, *means = pair_integrals(kept.pairs, kept.class_counts, alpha, settings.quadrature)
+    return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
+
+
+def log_alpha_density(posterior: Posterior) -> np.ndarray:
+    """Return the log posterior density of log alpha at the points, (K,).
+
+    Under the midpoint rule each point stands for 1/K of prior probability, so the density is
+    K times its probability times alpha p(alpha) (caption of the thesis's figure fig-post-alpha).
+    """
+    t = np.log(posterior.alpha)
+    if posterior.settings.alpha_quadrature == "adaptive":
+        return posterior.log_posterior - np.log(t[1] - t[0])
+    prior = posterior.settings.prior.log_density(posterior.alpha)
+    return posterior.log_posterior + np.log(len(t)) + prior + t
+
+
+def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return P(y* = 1) for each row of the kept features, (T, k) of 0/1 -> (T,).
+
+    Equation eq-unc-pp with eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so that both
+    they and their complements are strictly between.  With the adaptive rule for alpha, grids are
+    refined until no prediction moves by 1e-6.
+
+    Raises DataError for another number of columns, or values that are not 0 or 1.
+    """
+    k = len(posterior.kept.group)
+    features = np.asarray(features)
+    if features.ndim != 2 or features.shape[1] != k:
+        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
+    bits = as_bits(features)
+    if bits is None:
+        raise DataError("features must be 0 or 1")
+    probability = _predict_all(posterior, bits)
+    if posterior.settings.alpha_quadrature == "midpoint":
+        return probability
+    for _ in range(12):
+        posterior, last = refine(posterior), probability
+        probability = _predict_all(posterior, bits)
+        if np.abs(probability - last).max(initial=0) < ALPHA_TOLERANCE:
+            return probability
+    raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
+
+
+def _predict_all(posterior: Posterior, bits: np.ndarray) -> np.ndarray:
+    """Predict at the posterior's points of alpha, some cases at a time."""
+    kept = posterior.kept
+    slopes, bases = _log_odds(posterior)
+    result = np.empty(len(bits))
+    for start in range(0, len(bits), CASES):
+        rows = bits[start : start + CASES]
+        counts = np.zeros((len(rows), len(kept.pairs)))
+        kernel.accumulate_counts(rows, kept.group, counts)
+        # log P(x* given y*, alpha) + log posterior of alpha, for each row, y* and alpha
+        joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + posterior.log_posterior
+        result[start : start + CASES] = np.subtract(*np.logaddexp.reduce(joint, axis=2).T[::-1])
+    f0, f1 = posterior.settings.class_prior
+    n0, n1 = kept.class_counts
+    result = special.expit(result + np.log((f1 + n1) / (f0 + n0)))
+    return np.clip(result, CLOSEST, 1 - CLOSEST)
+
+
+def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Return how log P(x* given y*, alpha) depends on test counts per pair: slopes and bases.
+
+    slopes (D, 2 K) holds log P(x* = 1) - log P(x* = 0), bases (2 K,) the sum of log P(x* = 0) over
+    features; the columns are y* = 0 for all alpha, then y* = 1.
+    """
+    kept, alpha = posterior.kept, posterior.alpha
+    K = len(alpha)
+    slopes, bases = np.empty((len(kept.pairs), 2 * K)), np.empty(2 * K)
+    for y in (0, 1):
+        columns = slice(y * K, (y + 1) * K)
+        ones = kept.pairs[:, y, None]
+        zeros = kept.class_counts[y] - ones
+        # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
+        log_one = np.log(alpha * posterior.theta_mean + ones)
+        log_zero = np.log(alpha * posterior.complement_mean + zeros)
+        slopes[:, columns] = log_one - log_zero
+        bases[columns] = kept.copies @ (log_zero - np.log(alpha + kept.class_counts[y]))
+    return slopes, bases
+
+
+def _evaluate(
+    settings: Settings, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
+) -> Posterior:
+    """Return the posterior on the points alpha, each with the log of its weight times prior."""
+    log_marginal, *means = pair_integrals(kept.pairs, kept.class_counts, alpha, settings.quadrature)
+    log_discard = np.zeros(len(alpha))
+    if kept.n_dropped:
+        log_discard = log_discard_probability(
+            *kept.class_counts, kept.gamma_squared, alpha, quadrature=settings.quadrature
+        )
+    log_joint = log_weight + kept.copies @ log_marginal + kept.n_dropped * log_discard
+    if not np.isfinite(log_joint).any():
+        raise ThesiskitError("every alpha has posterior weight 0; use quadrature: exact")
+    log_posterior = log_joint - np.logaddexp.reduce(log_joint)
+    return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
+
+
+def _evaluate_log_scale(settings: Settings, kept: KeptCounts, t: np.ndarray) -> Posterior:
+    """The same on an even grid of t = log alpha, where the prior has density alpha p(alpha)."""
+    alpha = np.exp(t)
+    return _evaluate(settings, kept, alpha, settings.prior.log_density(alpha) + t)
+
+
+def _locate_alpha(settings: Settings, kept: KeptCounts) -> Posterior:
+    """Find the interval of log alpha that holds the posterior, and put an even grid on it.
+
+    The trapezoid rule on such a grid converges faster than any power of its step.
+    """
+    with np.errstate(divide="ignore"):
+        ends = np.log(settings.prior.quantile(np.array([1e-12, 1 - 1e-12])))
+    low, high = np.clip(ends, -ALPHA_LIMIT, ALPHA_LIMIT)
+    for _ in range(60):
+        t = np.linspace(low, high, 33)
+        height = _evaluate_log_scale(settings, kept, t).log_posterior
+        drop = height.max() - height
+        wider = (
+            drop[0] < ALPHA_END and low > -ALPHA_LIMIT,
+            drop[-1] < ALPHA_END and high < ALPHA_LIMIT,
+        )
+        if any(wider):  # the prior did not expect what the data say
+            width = high - low
+            low = max(low - width, -ALPHA_LIMIT) if wider[0] else low
+            high = min(high + width, ALPHA_LIMIT) if wider[1] else high
+            continue
+        inside = np.flatnonzero(drop < ALPHA_DROP)
+        low, high = t[max(inside[0] - 1, 0)], t[min(inside[-1] + 1, len(t) - 1)]
+        if inside[-1] - inside[0] >= 16:
+            return _evaluate_log_scale(settings, kept, np.linspace(low, high, ALPHA_POINTS))
+    raise ThesiskitError(
+        "the posterior of alpha could not be located; use alpha_quadrature: midpoint"
+    )
+
+
+def refine(posterior: Posterior) -> Posterior:
+    """Halve the step of the adaptive rule's grid of log alpha."""
+    t = np.log(posterior.alpha)
+    finer = np.linspace(t[0], t[-1], 2 * len(t) - 1)
+    return _evaluate_log_scale(posterior.settings, posterior.kept, finer)

@@ -1,0 +1,173 @@
+"""Binary features as bits, and the thresholds that make real features binary.
+
+Everything is read in chunks of columns, so a memory-mapped table is never held whole.
+"""
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from thesiskit._kernels import screening  # type: ignore[attr-defined]
+from thesiskit.errors import DataError
+
+CHUNK_BYTES = 1 << 26  # of a table, looked at together
+ROWS = 64  # of a memory-mapped table, read together: a row's piece can make resident a megabyte
+CHUNK_WORDS = 1 << 21  # of packed features: they stay in the second-level cache
+
+
+@dataclass(frozen=True)
+class PackedFeatures:
+    """Binary features, one row of 64-bit words per feature, one bit per case.
+
+    words : (p, ceil(n / 64)) uint64, may be memory-mapped; n : number of cases.
+    """
+
+    words: np.ndarray
+    n: int
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def pack(cls, *tables: np.ndarray, cases: np.ndarray | None = None) -> "PackedFeatures":
+        """Pack (n, p) tables, one below the other.
+
+        Columns that are not 0/1 become 1 above their median: see `median_thresholds`.
+
+        Medians are taken over `cases` (row numbers), by default over all rows.
+
+        Raises
+        ------
+        DataError: a value is missing.
+        """
+        n, p = sum(len(table) for table in tables), tables[0].shape[1]
+        if any(table.shape[1] != p for table in tables):
+            widths = " and ".join(str(table.shape[1]) for table in tables)
+            raise DataError(f"tables one below the other need the same columns, got {widths}")
+        words = np.empty((p, -(-n // 64)), dtype=np.uint64)
+        for columns in chunks(tables[0]):
+            parts = [read_columns(table, columns) for table in tables]
+            block = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            bits = as_bits(block, columns.start)
+            if bits is None:
+                bits = above(block, median_thresholds(block if cases is None else block[cases]))
+            screening.pack_columns(np.ascontiguousarray(bits), words[columns])
+        return cls(words, n)
+
+    def take(self, columns: np.ndarray) -> "PackedFeatures":
+        """Return some of the features."""
+        return PackedFeatures(np.ascontiguousarray(self.words[columns]), self.n)
+
+    def unpack(self, columns: np.ndarray, cases: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the (cases, len(columns)) uint8 table of the columns asked for."""
+        rows = np.ascontiguousarray(self.words[columns])
+        bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=self.n)
+        return np.ascontiguousarray(bits[:, cases].T)
+
+    def chunks(self) -> Iterator[slice]:
+        """Yield slices of features that together cover all of them."""
+        return chunks(self.words.T, CHUNK_WORDS)
+
+    def count_classes(self, columns: slice, masks: np.ndarray) -> np.ndarray:
+        """Return I0 and I1, (features, 2), of a slice of features; masks from `case_masks`."""
+        words = np.ascontiguousarray(self.words[columns])
+        ones = np.empty((len(words), 2), dtype=np.int32)
+        screening.count_classes(words, masks[0], masks[1], ones)
+        release(self.words)
+        return ones
+
+
+def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
+    """Return the bits of the cases of class 0 and of class 1 among `cases`, (2, words)."""
+    member = np.zeros((len(y), 2), dtype=np.uint8)  # column y marks the cases of class y
+    rows = np.arange(len(y)) if cases is None else cases
+    member[rows, y[rows].astype(np.intp)] = 1
+    masks = np.empty((2, -(-len(y) // 64)), dtype=np.uint64)
+    screening.pack_columns(member, masks)
+    return masks
+
+
+def as_bits(block: np.ndarray, first: int = 0) -> np.ndarray | None:
+    """Return 0/1 data as uint8 (no copy where they already are), None for other numbers.
+
+    Raises DataError for a missing value; `first` is the number of the block's first column.
+    """
+    if block.dtype == bool:
+        return block.view(np.uint8)
+    if block.dtype == np.uint8:
+        return block if block.max(initial=0) <= 1 else None
+    if block.dtype.kind not in "iuf":
+        raise DataError(f"features must be numbers, got {block.dtype}")
+    check_finite(block, first)
+    return block.astype(np.uint8) if ((block == 0) | (block == 1)).all() else None
+
+
+def check_finite(block: np.ndarray, first: int = 0) -> None:
+    """Raise DataError for a missing or infinite value; `first` as in as_bits."""
+    if block.dtype.kind == "f" and not np.isfinite(block).all():
+        row, column = np.argwhere(~np.isfinite(block))[0]
+        what = "missing" if np.isnan(block[row, column]) else "infinite"
+        raise DataError(
+            f"{what} value in case {row + 1}, feature {first + column + 1}; "
+            "fill it in, or leave the case or the feature out"
+        )
+
+
+def median_thresholds(block: np.ndarray) -> np.ndarray:
+    """Return the thresholds above which values become 1: each column's median, (p,).
+
+    A column of two values is split between them (1/2 for 0 and 1), and where the median is the
+    largest value, that value alone becomes 1: above it there would be nothing.
+    """
+    low, high = block.min(axis=0), block.max(axis=0)
+    median = np.median(block, axis=0)
+    median = np.where(median >= high, np.nextafter(high.astype(float), -np.inf), median)
+    two = ((block == low) | (block == high)).all(axis=0) & (low < high)
+    binary = ((block == 0) | (block == 1)).all(axis=0)
+    return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
+
+
+def above(block: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Return which values exceed their column's threshold, as uint8."""
+    return (block > thresholds).view(np.uint8)
+
+
+def chunks(array: np.ndarray, size: int = CHUNK_BYTES) -> Iterator[slice]:
+    """Yield slices of columns, of about `size` bytes, that together cover an (n, p) table."""
+    n, p = array.shape
+    step = max(512, size // max(n * array.itemsize, 1))
+    for start in range(0, p, step):
+        yield slice(start, min(start + step, p))
+
+
+def read_columns(array: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
+    """Return array[:, columns]; of a memory-mapped array, a copy that leaves no pages behind."""
+    if mapping(array) is None:
+        return array[:, columns]
+    parts = []
+    for start in range(0, len(array), ROWS):
+        parts.append(np.array(array[start : start + ROWS, columns]))
+        release(array)
+    return np.concatenate(parts)
+
+
+def mapping(array: np.ndarray) -> mmap.mmap | None:
+    """Return the map of the file that an array is a view of, if its pages can be read again.
+
+    Those of a private map (mode "c") hold changes that are nowhere else.
+    """
+    base: np.ndarray | None = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap) and base.mode in ("r", "r+"):
+            return base._mmap  # type: ignore[attr-defined]
+        base = base.base
+    return None
+
+
+def release(array: np.ndarray) -> None:
+    """Let the system take back the pages of a memory-mapped array that were read."""
+    mapped = mapping(array)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

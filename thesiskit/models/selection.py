@@ -1,0 +1,335 @@
+"""Screening features by their absolute correlation with the response.
+
+| thesis | name | shape |
+|---|---|---|
+| x_t^train | rows of `PackedFeatures.words` (models/packed) | (p, ceil(n / 64)) uint64 |
+| I0, I1 | `ones[:, 0]`, `ones[:, 1]`: ones of a feature in each class | (p, 2) |
+| gamma^2 | `gamma_squared`, a Fraction | |
+
+Sections "Our Method for Avoiding Selection Bias" (eq-cor-def) and "Computation of the Adjustment
+Factor for Naive Bayes Models" (cor-express).  A feature is dropped when |COR| <= gamma, and on
+binary data the weakest feature kept attains gamma exactly, so comparisons that decide are made
+on integers: COR^2 = (n I1 - n1 s)^2 / (n0 n1 s (n - s)), s = I0 + I1, and 0 where that is 0 / 0.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Real
+from operator import index
+
+import numpy as np
+
+from thesiskit._kernels import screening  # type: ignore[attr-defined]
+from thesiskit.errors import DataError, UserError
+from thesiskit.models.packed import (
+    PackedFeatures,
+    as_bits,
+    case_masks,
+    check_finite,
+    chunks,
+    read_columns,
+)
+
+NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which features were kept, strongest first, and what is known of the others.
+
+    Attributes
+    ----------
+    selected : (k,) column indices, by falling |COR|, then by column.
+    gamma_squared : every feature left out has COR^2 <= gamma_squared.
+    ones : (k, 2) ones of the kept features in each class; None for real-valued data.
+    class_counts : (n0, n1); None for a real-valued response.
+    n_features : p.
+    tied, tied_kept : features whose |COR| equals gamma, and how many of these were kept.
+    correlation : (k,) |COR| of the kept features.
+    """
+
+    selected: np.ndarray
+    gamma_squared: Fraction
+    ones: np.ndarray | None
+    class_counts: tuple[int, int] | None
+    n_features: int
+    tied: int
+    tied_kept: int
+    correlation: np.ndarray
+
+    @property
+    def n_dropped(self) -> int:
+        """Features left out, p - k."""
+        return self.n_features - len(self.selected)
+
+    @property
+    def gamma(self) -> float:
+        """The threshold on |COR|."""
+        return float(self.gamma_squared) ** 0.5
+
+
+def squared_correlation(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
+    """Return Cor(I0, I1)^2 exactly (cor-express), 0 where the correlation is undefined."""
+    ones0, ones1, n0, n1 = (index(count) for count in (ones0, ones1, n0, n1))
+    n, s = n0 + n1, ones0 + ones1
+    denominator = n0 * n1 * s * (n - s)
+    if denominator == 0:
+        return Fraction(0)
+    return Fraction((n * ones1 - n1 * s) ** 2, denominator)
+
+
+def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
+    """Return Cor(I0, I1) and its kind, (n0 + 1, n1 + 1) each (figure fig-sets).
+
+    Kinds: 0 where Cor = 0, 1 where 0 < |Cor| <= gamma (dropped, too), 2 where a feature is kept.
+    """
+    shape = (n0 + 1, n1 + 1)
+    correlation, kind = np.zeros(shape), np.zeros(shape, dtype=np.uint8)
+    cut = Fraction(gamma) ** 2
+    for i0, i1 in np.ndindex(shape):
+        square = squared_correlation(i0, i1, n0, n1)
+        sign = 1 if i1 * n0 > i0 * n1 else -1
+        correlation[i0, i1] = sign * float(square) ** 0.5
+        kind[i0, i1] = 0 if square == 0 else 1 if square <= cut else 2
+    return correlation, kind
+
+
+@lru_cache(maxsize=256)
+def reach(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
+    """Return r[I1], the largest I0 with Cor(I0, I1) > gamma, -1 where there is none, (n1 + 1,).
+
+    Section "Computation of the Adjustment Factor ..."; strictly above, compared in integers.
+    """
+    top, bottom = gamma_squared.numerator, gamma_squared.denominator
+    n0, n1 = index(n0), index(n1)  # NumPy's integers would overflow below
+    n = n0 + n1
+    result = np.full(n1 + 1, -1, dtype=np.intp)
+    i0 = -1
+    for i1 in range(n1 + 1):
+        # Cor falls with I0 and grows with I1, so r never decreases
+        while i0 < n0:
+            s = i0 + 1 + i1
+            d = n * i1 - n1 * s
+            if d <= 0 or bottom * d * d <= top * n0 * n1 * s * (n - s):
+                break
+            i0 += 1
+        result[i1] = i0
+    result.flags.writeable = False
+    return result
+
+
+def select_features(
+    X: np.ndarray | PackedFeatures,
+    y: np.ndarray,
+    k: int | None,
+    rng: np.random.Generator,
+    *,
+    threshold: Fraction | float | str | None = None,
+    cases: np.ndarray | None = None,
+) -> Selection:
+    """Keep the k features with the largest |COR(y, x_t)|, or all with |COR| above a threshold.
+
+    Parameters
+    ----------
+    X : (n, p) array, or PackedFeatures.  Binary features (0/1) are screened exactly, in integers;
+        others by the ordinary correlation.  May be memory-mapped: it is read in chunks.
+    y : (n,) responses: two classes 0 and 1, or real values.
+    k : number of features to keep; None when a threshold is given.
+    rng : breaks ties at the cut.
+    threshold : gamma; features with |COR| <= gamma are dropped.  A string ("0.2") or Fraction is
+        taken exactly.  May keep nothing.
+    cases : row numbers to use, by default all.
+
+    Raises
+    ------
+    UserError: k not in 1..p, missing values, lengths that differ, or a response with one value.
+    """
+    y = check_response(y, cases)
+    n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
+    if n != len(y):
+        raise DataError(f"{n} cases in the features but {len(y)} responses")
+    if (threshold is None) == (k is None):
+        raise UserError("give either k or a threshold")
+    cut = None if threshold is None else check_threshold(threshold) ** 2
+    k = None if k is None else check_k(k, p)
+    if np.isin(y if cases is None else y[cases], (0, 1)).all():
+        if isinstance(X, PackedFeatures):
+            return _select_binary(X, y, cases, k, cut, rng)
+        if is_binary(X):
+            return _select_binary(PackedFeatures.pack(X), y, cases, k, cut, rng)
+    if isinstance(X, PackedFeatures):
+        X = X.unpack(np.arange(p))
+    return _select_real(X, y, slice(None) if cases is None else cases, k, cut, rng)
+
+
+def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
+    n1 = int((y if cases is None else y[cases]).sum())
+    class_counts = (len(y if cases is None else cases) - n1, n1)
+    columns, ones, score = _candidates(packed, case_masks(y, cases), class_counts, k, cut)
+
+    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
+        code = ones[positions, 0].astype(np.int64) * (n1 + 1) + ones[positions, 1]
+        codes, which = np.unique(code, return_inverse=True)
+        pairs = (divmod(int(one), n1 + 1) for one in codes)
+        return [squared_correlation(*pair, *class_counts) for pair in pairs], which
+
+    positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
+    positions = positions[np.lexsort((columns[positions], -score[positions]))]
+    return Selection(
+        selected=columns[positions],
+        gamma_squared=cut,
+        ones=ones[positions],
+        class_counts=class_counts,
+        n_features=len(packed),
+        tied=tied,
+        tied_kept=tied_kept,
+        correlation=np.sqrt(score[positions]),
+    )
+
+
+def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
+    """Return column, ones (., 2) and COR^2 of every feature that may be kept or tie at the cut."""
+    floor = 0.0 if cut is None else float(cut) * (1 - NEARLY)
+    found, ones, score = [], [], []
+    pending, enough = 0, 2 * (k or 0)
+    for columns in packed.chunks():
+        block = packed.count_classes(columns, masks)
+        block_score = np.empty(len(block))
+        screening.score_counts(block, *class_counts, block_score)
+        hits = np.flatnonzero(block_score >= floor)
+        found.append(columns.start + hits)
+        ones.append(block[hits])
+        score.append(block_score[hits])
+        pending += len(hits)
+        if cut is None and pending > enough:
+            # raise the floor to the k-th best so far; what ties with it stays
+            found, ones, score = ([np.concatenate(part)] for part in (found, ones, score))
+            floor = np.partition(score[0], pending - k)[pending - k] * (1 - NEARLY)
+            hits = np.flatnonzero(score[0] >= floor)
+            found, ones, score = [found[0][hits]], [ones[0][hits]], [score[0][hits]]
+            pending = len(hits)
+            enough = 2 * pending
+    return np.concatenate(found), np.concatenate(ones), np.concatenate(score)
+
+
+def _keep(score, exact, k, cut, rng):
+    """Return positions to keep, the exact gamma^2, and how many tie with it and are kept.
+
+    Keeps k, or with k None all above `cut`.  `exact` gives the exact squares of positions, as a
+    list of distinct ones and which of them each has; it is asked about those within NEARLY of the
+    cut alone.
+    """
+    edge = float(cut) if k is None else np.partition(score, len(score) - k)[len(score) - k]
+    near = np.abs(score - edge) <= NEARLY * edge
+    sure = np.flatnonzero((score > edge) & ~near)
+    near = np.flatnonzero(near)
+    squares, which = exact(near)
+    if k is not None:
+        # the square at which the k-th strongest is reached
+        room = k - len(sure)
+        order = sorted(range(len(squares)), key=squares.__getitem__, reverse=True)
+        reached = np.cumsum(np.bincount(which, minlength=len(squares))[order])
+        cut = squares[order[int(np.searchsorted(reached, room))]]
+    above = near[np.array([square > cut for square in squares], dtype=bool)[which]]
+    tied = near[np.array([square == cut for square in squares], dtype=bool)[which]]
+    kept = tied[:0]
+    if k is not None:
+        wanted = k - len(sure) - len(above)
+        kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
+    return np.concatenate([sure, above, kept]), cut, len(tied), len(kept)
+
+
+def _select_real(X, y, cases, k, cut, rng) -> Selection:
+    y = y[cases]
+    score = correlations(X, y, cases) ** 2
+
+    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
+        # equal columns can differ in the last digit: what is that near is a tie
+        square = Fraction(float(score[positions].max(initial=0))) if cut is None else cut
+        return [square], np.zeros(len(positions), dtype=np.intp)
+
+    positions, gamma_squared, tied, tied_kept = _keep(score, exact, k, cut, rng)
+    positions = positions[np.lexsort((positions, -score[positions]))]
+    return Selection(
+        selected=positions,
+        gamma_squared=gamma_squared,
+        ones=None,
+        class_counts=None,
+        n_features=X.shape[1],
+        tied=tied,
+        tied_kept=tied_kept,
+        correlation=np.sqrt(score[positions]),
+    )
+
+
+def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
+    """Return COR(y, x_t) (eq-cor-def) of every column, 0 for a constant one, shape (p,)."""
+    y = np.asarray(y, dtype=float)
+    centred = y - y.mean()
+    result = np.zeros(X.shape[1])
+    for columns in chunks(X):
+        block = read_columns(X, columns)[cases].astype(float)
+        check_finite(block, columns.start)
+        varies = (block != block[0]).any(axis=0)
+        block -= block.mean(axis=0)
+        spread = np.sqrt((block**2).sum(axis=0) * (centred**2).sum())
+        np.divide(centred @ block, spread, out=result[columns], where=varies)
+    return result
+
+
+def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
+    """Return y as a float array with two or more values among `cases`, or say what is wrong."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) == 0:
+        raise DataError(f"the response must be a vector of cases, got shape {y.shape}")
+    try:
+        y = y.astype(float)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"the response must be numbers, got {y[0]!r}; code classes 0 and 1"
+        ) from None
+    if not np.isfinite(y).all():
+        case = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise DataError(f"the response is missing in case {case + 1}; leave such cases out")
+    if cases is not None and (len(cases) == 0 or len(np.unique(cases)) < len(cases)):
+        raise UserError("cases must be row numbers, each at most once, and not none")
+    used = y if cases is None else y[cases]
+    if (used == used[0]).all():
+        raise DataError(
+            f"the response has one class only (every value is {used[0]:g}); both are needed"
+        )
+    return y
+
+
+def check_table(X: np.ndarray) -> tuple[int, int]:
+    """Return the shape of an (n, p) table with p > 0, or say what is wrong with it."""
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise DataError(f"the features must be a (cases, features) table, got shape {X.shape}")
+    return X.shape
+
+
+def check_k(k: int, p: int) -> int:
+    """Return k if it is a whole number in 1..p."""
+    if not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
+        raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
+    return int(k)
+
+
+def check_threshold(threshold: Fraction | float | str) -> Fraction:
+    """Return the threshold if it is a number in [0, 1]."""
+    try:
+        value = Fraction(threshold)
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+        value = Fraction(-1)
+    if not 0 <= value <= 1:
+        raise UserError(f"the threshold must be a number from 0 to 1, got {threshold!r}")
+    return value
+
+
+def is_binary(X: np.ndarray) -> bool:
+    """Whether every entry is 0 or 1; a missing value is an error."""
+    for columns in chunks(X):
+        if as_bits(read_columns(X, columns), columns.start) is None:
+            return False
+    return True

@@ -1,0 +1,91 @@
+"""Measures of probabilistic predictions (section "A Simulation Experiment", naive Bayes).
+
+Everywhere p (N,) is the predictive probability of class 1 and y (N,) the response, 0 or 1.
+"""
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+
+def error_rate(p: np.ndarray, y: np.ndarray) -> float:
+    """Fraction misclassified when p is cut at 1/2."""
+    return float(np.mean((p >= 0.5) != (y == 1)))
+
+
+def expected_error(p: np.ndarray) -> float:
+    """The error rate that the predictions themselves lead one to expect."""
+    return float(np.mean(np.minimum(p, 1 - p)))
+
+
+def amlp(p: np.ndarray, y: np.ndarray) -> float:
+    """Average minus log probability of the actual class.
+
+    Probabilities are kept 2.2e-16 away from 0 and 1, as scikit-learn's log_loss does.
+    """
+    p = np.clip(p, np.finfo(float).eps, 1 - np.finfo(float).eps)
+    return float(-np.mean(np.log(np.where(y == 1, p, 1 - p))))
+
+
+def squared_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Average squared difference between response and p."""
+    return float(np.mean((y - p) ** 2))
+
+
+def scores(p: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """All four measures."""
+    return {
+        "error": error_rate(p, y),
+        "expected error": expected_error(p),
+        "AMLP": amlp(p, y),
+        "squared error": squared_error(p, y),
+    }
+
+
+def categories(p: np.ndarray) -> np.ndarray:
+    """First decimal of p; 1.0 belongs to category 9."""
+    return np.minimum((p * 10).astype(int), 9)
+
+
+def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
+    """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case."""
+    category = categories(p)
+    cases = np.bincount(category, minlength=10)
+    with np.errstate(invalid="ignore"):
+        return pd.DataFrame(
+            {
+                "category": np.arange(10),
+                "cases": cases,
+                "predicted": np.bincount(category, p, 10) / cases,
+                "actual": np.bincount(category, y, 10) / cases,
+            }
+        )
+
+
+def exact_band(p: np.ndarray, level: float) -> tuple[float, float]:
+    """The central interval, of at least that probability, of the fraction of class 1.
+
+    If each case is class 1 with its own probability p, independently, their number has the
+    Poisson-binomial distribution, which is computed exactly by convolution.
+    """
+    mass = _number_of_ones(np.asarray(p, dtype=float))
+    below = np.cumsum(mass)
+    tail = (1 - level) / 2
+    low = int(np.searchsorted(below, tail, side="right"))
+    high = int(np.searchsorted(below, 1 - tail, side="left"))
+    return low / len(p), min(high, len(p)) / len(p)
+
+
+def _number_of_ones(p: np.ndarray) -> np.ndarray:
+    """Probabilities of 0..N ones, by convolving halves."""
+    if len(p) == 1:
+        return np.array([1 - p[0], p[0]])
+    half = len(p) // 2
+    return np.convolve(_number_of_ones(p[:half]), _number_of_ones(p[half:]))
+
+
+def paired_t(a: np.ndarray, b: np.ndarray) -> float:
+    """Two-sided p-value of the paired t test."""
+    if np.allclose(a, b):
+        return 1.0
+    return float(stats.ttest_rel(a, b).pvalue)

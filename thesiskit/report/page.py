@@ -1,0 +1,186 @@
+"""Write the report of an experiment: tables, figures, timings.csv and one page."""
+
+import base64
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import figures, tables
+from thesiskit.report.parts import PARTS
+from thesiskit.report.record import Record
+from thesiskit.report.store import Results, replacing, write_text
+
+
+def write_report(record: Record, *, watch: Callable) -> list[str]:
+    """Make every part that the config asks for, and the page; return the files written."""
+    results, parts = record.results, []
+    files = ["report.html"]
+    wanted = record.config["report"]["parts"]
+    for name in watch(wanted, len(wanted), "report"):
+        for part in PARTS[name].make(record):
+            write = _write_table if isinstance(part, tables.Table) else _write_figure
+            files += write(results, part)
+            parts.append(part)
+    _remove_others(results, {part.name for part in parts})
+    if record.config.get("data"):
+        frame = pd.DataFrame(tables.timings(record))
+        write_text(results.folder / "timings.csv", frame.to_csv(index=False))
+        files.append("timings.csv")
+    write_text(results.folder / "report.html", render(record, parts))
+    return files
+
+
+def _remove_others(results: Results, names: set[str]) -> None:
+    """Remove tables and figures of an earlier report that this one does not have."""
+    for folder in ("tables", "figures"):
+        for path in (results.folder / folder).glob("[!.]*"):
+            if path.stem not in names:
+                path.unlink()
+
+
+def write_index(root: Path) -> Path:
+    """Write root/index.html, which links the reports below root; return its path."""
+    entries = []
+    for page in sorted(Path(root).glob("*/report.html")):
+        config = Results(root, page.parent.name).provenance().get("config")
+        if config:
+            entries.append({"link": f"{page.parent.name}/report.html", "config": config})
+    index = Path(root) / "index.html"
+    write_text(index, _environment().get_template("index.html.j2").render(entries=entries))
+    return index
+
+
+def render(record: Record, parts: list[tables.Table | figures.Figure]) -> str:
+    """Return the page as HTML that needs no other file."""
+    items = []
+    for part in parts:
+        item: dict[str, Any] = {"name": part.name, "title": part.title, "caption": part.caption}
+        if isinstance(part, tables.Table):
+            names = [str(name) for name in part.frame.columns]
+            groups, short = header(names)
+            item |= {
+                "rows": display(part.frame),
+                "columns": names,
+                "groups": groups,
+                "short": short,
+                "long": part.long,
+                "words": [_is_text(part.frame[c]) for c in part.frame],
+            }
+        else:
+            picture = io.BytesIO()
+            part.canvas.savefig(picture, format="png", dpi=150)
+            item["image"] = base64.b64encode(picture.getvalue()).decode()
+        items.append(item)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(config=record.config, items=items, provenance=record.results.provenance())
+    )
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def display(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the cells of a table as people read them."""
+    columns = [_cells(frame[name]) for name in frame.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cells(column: pd.Series) -> list[str]:
+    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
+    values = column.tolist()
+    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
+    whole = all(v == int(v) for v in floats)
+    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
+    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
+    if column.dtype.kind == "f" and plain and not whole:
+        return ["–" if v != v else f"{v:.3f}" for v in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float):
+        size = abs(value)
+        if size < 1e6 and value == int(value):
+            return f"{int(value):,}"
+        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
+    return str(value)
+
+
+def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Split "group: name" columns into a row of groups with their widths, and a row of names."""
+    groups: list[tuple[str, int]] = []
+    for name in names:
+        group = name.partition(": ")[0] if ": " in name else ""
+        if group and groups and groups[-1][0] == group:
+            groups[-1] = (group, groups[-1][1] + 1)
+        else:
+            groups.append((group, 1))
+    return groups, [name.partition(": ")[2] or name for name in names]
+
+
+def _is_text(column: pd.Series) -> bool:
+    return not pd.api.types.is_numeric_dtype(column)
+
+
+def _write_table(results: Results, table: tables.Table) -> list[str]:
+    folder = results.folder / "tables"
+    write_text(folder / f"{table.name}.csv", table.frame.to_csv(index=False))
+    cells = display(table.frame)
+    names = [str(name) for name in table.frame.columns]
+    lines = [
+        f"# {table.title}",
+        "",
+        _row(names),
+        _row(["---"] * len(names)),
+        *(_row(row) for row in cells),
+        "",
+        table.caption,
+        "",
+    ]
+    write_text(folder / f"{table.name}.md", "\n".join(lines))
+    shown = pd.DataFrame(cells, columns=names)
+    latex = shown.to_latex(
+        index=False,
+        escape=True,
+        caption=_latex(table.caption),
+        label=f"tab:{table.name}",
+        longtable=len(cells) > 40,
+    )
+    write_text(folder / f"{table.name}.tex", latex.replace("–", "--"))
+    return [f"tables/{table.name}.{kind}" for kind in ("csv", "md", "tex")]
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _latex(text: str) -> str:
+    for mark in "#%&_$":
+        text = text.replace(mark, "\\" + mark)
+    return text
+
+
+def _write_figure(results: Results, figure: figures.Figure) -> list[str]:
+    for kind in ("png", "pdf"):
+        path = results.folder / "figures" / f"{figure.name}.{kind}"
+        metadata = {"CreationDate": None} if kind == "pdf" else None
+        with replacing(path) as temporary:
+            figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+    return [f"figures/{figure.name}.{kind}" for kind in ("png", "pdf")]
