@@ -1,0 +1,208 @@
+"""Speed and memory of the naive Bayes model: a table, and a figure of how the cost grows.
+
+    python tests/bench.py --results results/bench
+
+Each time is the best of several runs on one core.  Ratios are taken within one run.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.config import load_config
+from thesiskit.datasets.gene_expression import COLON, fetch
+from thesiskit.datasets.synthetic import draw_naive_bayes
+from thesiskit.errors import DataError
+from thesiskit.estimators import NaiveBayesClassifier
+from thesiskit.experiments.stages import Experiment
+from thesiskit.models import integrals, naive_bayes, selection
+from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.priors import InverseGamma
+from thesiskit.models.selection import select_features
+from thesiskit.report.figures import INK, canvas, save_space
+from thesiskit.report.store import Results, write_text
+
+ROOT = Path(__file__).parent.parent
+
+
+def forget():
+    """Empty the caches, so that a run pays for its own tables."""
+    integrals._count_tables.cache_clear()
+    selection.reach.cache_clear()
+
+
+def best(work, repeats=7):
+    times = []
+    for _ in range(repeats):
+        forget()
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def simulated(n=200, p=10_000, tests=2_000):
+    rng = np.random.default_rng(1)
+    half, rest = n // 2, n - n // 2
+    drawn = draw_naive_bayes(
+        rng, features=p, alpha=300.0, train=(half, rest), test=(tests // 2, tests - tests // 2)
+    )
+    return drawn.train.features, drawn.train.response, drawn.test.features
+
+
+def fit_and_predict(data, k, points=30):
+    X, y, new = data
+    model = NaiveBayesClassifier(k, alpha_points=points, random_state=0)
+    return lambda: model.fit(X, y).predict_proba(new)
+
+
+def naive_rows():
+    data = simulated()
+    yield (
+        "fit and predict, n = 200, p = k = 10,000, K = 30, 2,000 test cases",
+        best(fit_and_predict(data, 10_000)),
+        0.12,
+    )
+    yield "the same, k = 1,000", best(fit_and_predict(data, 1_000)), 0.03
+    alpha = InverseGamma(0.5, 5.0).midpoints(30)
+    yield (
+        "adjustment factor, n = 200, K = 30, exact",
+        best(lambda: naive_bayes.log_discard_probability(100, 100, Fraction(9, 100), alpha), 50),
+        0.002,
+    )
+
+
+def screening_rows():
+    rng = np.random.default_rng(2)
+    p, n = 1_000_000, 1_000
+    words = rng.integers(0, 2**63, size=(p, -(-n // 64)), dtype=np.uint64)
+    words[:, -1] &= np.uint64(2 ** (n % 64) - 1)
+    y = np.repeat([0, 1], n // 2)
+    packed = PackedFeatures(words, n)
+    read = best(lambda: words.sum(), 15)
+    screen = best(lambda: select_features(packed, y, 1_000, rng), 15)
+    yield "plain read of the packed features, p = 1,000,000, n = 1,000 (128 MB)", read, None
+    yield "screen them and keep 1,000", screen, None
+    yield "ratio of the two", screen / read, 3.0
+
+
+MAPPED = r"""
+import re, sys, time
+import numpy as np
+from thesiskit.estimators import NaiveBayesClassifier
+X = np.load(sys.argv[1], mmap_mode="r")
+started = time.perf_counter()
+model = NaiveBayesClassifier(1000, random_state=0).fit(X[:1000], np.arange(1000) % 2)
+p = model.predict_proba(X[1000:])
+seconds = time.perf_counter() - started
+# VmHWM: the peak of this process alone; getrusage would count the parent's before exec
+print(seconds, int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e6)
+"""
+
+
+def mapped_rows():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.npy"
+        rng = np.random.default_rng(3)
+        table = np.lib.format.open_memmap(path, "w+", np.uint8, (1_100, 1_000_000))
+        for row in table:
+            row[:] = rng.integers(0, 2, size=len(row), dtype=np.uint8)
+        del table
+        done = subprocess.run(
+            [sys.executable, "-c", MAPPED, str(path)], capture_output=True, text=True, check=True
+        )
+    seconds, gigabytes = map(float, done.stdout.split())
+    yield "memory-mapped, p = 1,000,000, n = 1,000, k = 1,000, fit, predict 100", seconds, 20.0
+    yield "the same, resident memory (GB)", gigabytes, 1.0
+
+
+def colon_rows():
+    try:
+        fetch(COLON)
+    except DataError:
+        print("colon: skipped, the data are not here", file=sys.stderr)
+        return
+    path = ROOT / "configs" / "chapter2" / "colon.yaml"
+    config = load_config(path, settings=("replicates=1",))
+    with tempfile.TemporaryDirectory() as folder:
+        experiment = Experiment(config, Results(Path(folder), "colon"), path.parent)
+        experiment.run("simulate", watch=lambda items, *_: items)
+
+        def work():
+            for stage in ("select", "fit", "predict"):
+                experiment.run(stage, watch=lambda items, *_: items, force=True)
+
+        yield "colon, 10 groups x 62 folds, both methods, select to predict", best(work, 5), 1.5
+
+
+def help_rows():
+    command = [sys.executable, "-m", "thesiskit.cli", "--help"]
+    run = lambda: subprocess.run(command, capture_output=True, check=True)  # noqa: E731
+    yield "thesiskit --help", best(run, 7), 0.3
+
+
+def growth():
+    """Seconds by each size, the others at n = 200, p = 10,000, k = 1,000, K = 30, T = 2,000."""
+    rows = []
+
+    def add(name, value, data, k=1_000, points=30):
+        rows.append({"varied": name, "value": value,
+                     "seconds": best(fit_and_predict(data, k, points), 3)})  # fmt: skip
+
+    for n in (50, 100, 200, 400, 600, 800, 1_600, 3_200):
+        add("n, training cases", n, simulated(n=n))
+    for p in (1_000, 3_000, 10_000, 30_000, 100_000):
+        add("p, features", p, simulated(p=p))
+    data = simulated()
+    for k in (1, 10, 100, 1_000, 10_000):
+        add("k, features kept", k, data, k=k)
+    for points in (10, 30, 100, 300):
+        add("K, points for alpha", points, data, points=points)
+    for tests in (20, 200, 2_000, 20_000):
+        add("test cases", tests, simulated(tests=tests))
+    return pd.DataFrame(rows)
+
+
+def draw(frame):
+    figure, axes = canvas(1, 5, width=12, height=2.9, sharey=True)
+    for (name, part), axis in zip(frame.groupby("varied", sort=False), axes.flat, strict=True):
+        axis.loglog(part.value, part.seconds, "-o", color=INK, markersize=4)
+        axis.set_xlabel(name)
+    axes[0, 0].set_ylabel("seconds, fit and predict")
+    save_space(axes)
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=Path("results/bench"))
+    folder = parser.parse_args().results
+    rows = []
+    for part in (naive_rows, screening_rows, mapped_rows, colon_rows, help_rows):
+        for work, measured, target in part():
+            rows.append({"work": work, "measured": measured, "target": target})
+            verdict = "" if target is None else "met" if measured <= target else "MISSED"
+            print(f"{work:75s} {measured:9.4f}  {'' if target is None else target:>6}  {verdict}")
+    write_text(folder / "bench.csv", pd.DataFrame(rows).to_csv(index=False))
+    frame = growth()
+    write_text(folder / "growth.csv", frame.to_csv(index=False))
+    figure = draw(frame)
+    for kind in ("png", "pdf"):
+        figure.savefig(folder / f"growth.{kind}", dpi=150)
+    print(f"written to {folder}: bench.csv, growth.csv, growth.png, growth.pdf")
+
+
+if __name__ == "__main__":
+    main()

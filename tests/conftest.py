@@ -1,0 +1,41 @@
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for reference.py and statistical.py
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20070101)
+
+
+@pytest.fixture(scope="session")
+def colon_file():
+    """The colon file, or a skip where it cannot be had."""
+    from thesiskit.datasets import gene_expression
+    from thesiskit.errors import DataError
+
+    try:
+        return gene_expression.fetch(gene_expression.COLON)
+    except DataError:
+        if os.environ.get("THESISKIT_DATA_DIR"):
+            raise
+        pytest.skip("the colon data are not here and cannot be fetched")
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    """No data folder, an empty cache, and no network."""
+    monkeypatch.delenv("THESISKIT_DATA_DIR", raising=False)
+    monkeypatch.setattr("thesiskit.datasets.gene_expression.cache_folder", lambda: tmp_path / "c")
+
+    def fail(*_):
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr("thesiskit.datasets.gene_expression._download", fail)
+    return tmp_path / "c"

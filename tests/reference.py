@@ -1,0 +1,112 @@
+"""Slow, obvious twins of the kernels and models: rational arithmetic and enumeration.
+
+Nothing here imports a kernel or the code it checks.
+"""
+
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+
+
+def multiply(p: list[Fraction], q: list[Fraction]) -> list[Fraction]:
+    """Product of two polynomials, lowest power first."""
+    out = [Fraction(0)] * (len(p) + len(q) - 1)
+    for i, a in enumerate(p):
+        for j, b in enumerate(q):
+            out[i + j] += a * b
+    return out
+
+
+def integral(p: list[Fraction]) -> Fraction:
+    """Integral of a polynomial over (0, 1)."""
+    return sum((a / (i + 1) for i, a in enumerate(p)), Fraction(0))
+
+
+def rising_u(alpha: Fraction, ones: int, zeros: int) -> list[Fraction]:
+    """U(alpha theta, alpha (1 - theta), ones, zeros) as a polynomial in theta (section
+    "Integrating Away psi and phi")."""
+    p = [Fraction(1)]
+    for i in range(ones):
+        p = multiply(p, [Fraction(i), alpha])
+    for i in range(zeros):
+        p = multiply(p, [alpha + i, -alpha])
+    denominator = Fraction(1)
+    for i in range(ones + zeros):
+        denominator *= alpha + i
+    return [a / denominator for a in p]
+
+
+def marginal(ones0: int, ones1: int, n0: int, n1: int, alpha: Fraction) -> Fraction:
+    """P(I0, I1 given alpha), exactly (pxj-b, integrated over theta, times the orderings)."""
+    p = multiply(rising_u(alpha, ones0, n0 - ones0), rising_u(alpha, ones1, n1 - ones1))
+    return comb(n0, ones0) * comb(n1, ones1) * integral(p)
+
+
+def theta_mean(ones0: int, ones1: int, n0: int, n1: int, alpha: Fraction) -> Fraction:
+    """E(theta given I0, I1, alpha), exactly."""
+    p = multiply(rising_u(alpha, ones0, n0 - ones0), rising_u(alpha, ones1, n1 - ones1))
+    return integral([Fraction(0), *p]) / integral(p)
+
+
+def correlation_squared(x: tuple[int, ...], y: tuple[int, ...]) -> Fraction:
+    """COR(x, y)^2 from the cases themselves (eq-cor-def), 0 where undefined."""
+    n = len(y)
+    sxy = n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)
+    sxx = n * sum(x) - sum(x) ** 2
+    syy = n * sum(y) - sum(y) ** 2
+    return Fraction(sxy**2, sxx * syy) if sxx * syy else Fraction(0)
+
+
+def discard_by_enumeration(n0: int, n1: int, gamma_squared: Fraction, alpha: Fraction) -> Fraction:
+    """P(|COR| <= gamma given alpha): every one of the 2^n configurations of a feature."""
+    y = (0,) * n0 + (1,) * n1
+    total = Fraction(0)
+    cache: dict[tuple[int, int], Fraction] = {}
+    for x in product((0, 1), repeat=n0 + n1):
+        if correlation_squared(x, y) <= gamma_squared:
+            pair = sum(x[:n0]), sum(x[n0:])
+            if pair not in cache:
+                cache[pair] = marginal(*pair, n0, n1, alpha) / (
+                    comb(n0, pair[0]) * comb(n1, pair[1])
+                )
+            total += cache[pair]
+    return total
+
+
+def predictive(
+    x_train: np.ndarray,
+    y_train: np.ndarray,
+    x_test: np.ndarray,
+    alpha: list[Fraction],
+    class_prior: tuple[Fraction, Fraction],
+    discard: list[Fraction],
+    n_dropped: int,
+) -> Fraction:
+    """P(y* = 1) for one test case (eq-unc-pp, eq-alpha-int2-mod): sums of joint probabilities.
+
+    Each joint probability treats the test case as one more training case of class y*.
+    """
+    numerators = []
+    for label in (0, 1):
+        y = np.append(y_train, label)
+        total = Fraction(0)
+        for a, drop in zip(alpha, discard, strict=True):
+            term = drop**n_dropped
+            for j in range(x_train.shape[1]):
+                x = np.append(x_train[:, j], x_test[j])
+                n = [int((y == c).sum()) for c in (0, 1)]
+                ones = [int(x[y == c].sum()) for c in (0, 1)]
+                term *= marginal(ones[0], ones[1], n[0], n[1], a) / (
+                    comb(n[0], ones[0]) * comb(n[1], ones[1])
+                )
+            total += term
+        numerators.append(total * (class_prior[label] + int((y_train == label).sum())))
+    return numerators[1] / sum(numerators)
+
+
+def screen(x: np.ndarray, y: np.ndarray) -> list[Fraction]:
+    """COR^2 of every column, exactly."""
+    response = tuple(int(v) for v in y)
+    return [correlation_squared(tuple(int(v) for v in column), response) for column in x.T]

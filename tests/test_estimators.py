@@ -1,0 +1,180 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from thesiskit.datasets.synthetic import draw_naive_bayes
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+from thesiskit.models import naive_bayes as nb
+from thesiskit.models.selection import select_features
+
+REAL = "the check fits real-valued features, which the classifier refuses by design"
+NEED_REAL_FEATURES = dict.fromkeys(
+    [
+        "check_classifier_data_not_an_array",
+        "check_classifiers_classes",
+        "check_classifiers_train",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_dtype_object",
+        "check_estimators_dtypes",
+        "check_estimators_fit_returns_self",
+        "check_estimators_nan_inf",
+        "check_estimators_overwrite_params",
+        "check_estimators_pickle",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+        "check_fit_check_is_fitted",
+        "check_fit_idempotent",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in",
+        "check_n_features_in_after_fitting",
+        "check_pipeline_consistency",
+        "check_positive_only_tag_during_fit",
+        "check_readonly_memmap_input",
+        "check_supervised_y_2d",
+    ],
+    REAL,
+)
+PIPELINE = "scikit-learn's Pipeline itself fits the steps it was given"
+OF_PIPELINE = {
+    "check_estimators_overwrite_params": PIPELINE,
+    "check_dont_overwrite_parameters": PIPELINE,
+}
+
+
+def pipeline():
+    return make_pipeline(MedianBinarizer(), NaiveBayesClassifier(1, random_state=0))
+
+
+@parametrize_with_checks(
+    [NaiveBayesClassifier(n_features=1), MedianBinarizer(), pipeline()],
+    expected_failed_checks=lambda estimator: {
+        "NaiveBayesClassifier": NEED_REAL_FEATURES,
+        "Pipeline": OF_PIPELINE,
+    }.get(type(estimator).__name__, {}),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def binary_data(seed=0, p=50):
+    rng = np.random.default_rng(seed)
+    drawn = draw_naive_bayes(rng, features=p, alpha=5.0, train=(20, 25), test=(30, 30))
+    return drawn.train.features, drawn.train.response, drawn.test.features
+
+
+def test_what_real_features_hide_holds_on_binary_ones():
+    """The checks that cannot run on binary data, in short."""
+    X, y, new = binary_data()
+    model = NaiveBayesClassifier(5, random_state=3)
+    before = model.get_params()
+    assert model.fit(X, y) is model
+    assert model.get_params() == before
+    assert model.n_features_in_ == 50
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-15)
+    assert (model.predict(new) == model.classes_[(p[:, 1] >= 0.5).astype(int)]).all()
+    for kind in (bool, np.int64, np.float32, np.float64, object):
+        other = clone(model).fit(X.astype(kind), y)
+        assert (other.predict_proba(new.astype(kind)) == p).all()
+    order = np.random.default_rng(0).permutation(len(new))
+    np.testing.assert_allclose(model.predict_proba(new[order]), p[order], rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(new[:1]), p[:1], rtol=1e-12)
+    named = clone(model).fit(X, np.where(y == 1, "yes", "no"))
+    assert list(named.classes_) == ["no", "yes"]
+    assert (named.predict_proba(new) == p).all()
+    assert set(named.predict(new)) <= {"no", "yes"}
+
+
+def test_attributes():
+    X, y, new = binary_data()
+    model = NaiveBayesClassifier(5, alpha_points=12, random_state=0).fit(X, y)
+    assert model.selected_.shape == (5,)
+    assert isinstance(model.gamma_squared_, Fraction)
+    found = select_features(X, y, 5, np.random.default_rng(0))
+    assert model.gamma_squared_ == found.gamma_squared
+    assert model.alpha_.shape == model.log_discard_.shape == (12,)
+    assert (model.log_discard_ < 0).all()
+    np.testing.assert_allclose(
+        model.log_discard_,
+        nb.log_discard_probability(20, 25, found.gamma_squared, model.alpha_),
+        rtol=1e-13,
+    )
+    assert np.logaddexp.reduce(model.log_posterior_alpha_) == pytest.approx(0, abs=1e-12)
+    everything = NaiveBayesClassifier(50, alpha_points=12).fit(X, y)
+    assert (everything.log_discard_ == 0).all()
+    plain = NaiveBayesClassifier(50, correct=False, alpha_points=12).fit(X, y)
+    assert (everything.predict_proba(new) == plain.predict_proba(new)).all()
+
+
+def test_options_reach_the_model():
+    X, y, new = binary_data()
+    options = {
+        "class_prior": (3.0, 0.2),
+        "alpha_prior": (2.0, 9.0),
+        "alpha_points": 7,
+        "quadrature": "simpson-21",
+    }
+    model = NaiveBayesClassifier(4, correct=False, random_state=1, **options).fit(X, y)
+    found = select_features(X, y, 4, np.random.default_rng(0))
+    assert set(found.selected) == set(model.selected_)
+    posterior = nb.fit(found, nb.Settings(**options), correct=False)
+    np.testing.assert_allclose(
+        model.predict_proba(new)[:, 1], nb.predict(posterior, new[:, found.selected]), rtol=1e-12
+    )
+
+
+def test_pipeline_on_real_data():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(10, random_state=0))
+    predicted = cross_val_predict(model, X, y, cv=5)
+    assert (predicted != y).mean() < 0.15  # the base rate errs in 0.37
+
+
+def test_median_binarizer_leaves_binary_columns_alone(rng):
+    X = rng.normal(size=(11, 3))
+    X[:, 1] = 1
+    X[0, 1] = 0
+    bits = MedianBinarizer().fit_transform(X)
+    assert bits.dtype == np.uint8
+    assert (bits[:, 1] == X[:, 1]).all()
+    assert (bits[:, 0] == (X[:, 0] > np.median(X[:, 0]))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"X": lambda X: X * 2}, "features must be 0 or 1; put MedianBinarizer"),
+        ({"X": lambda X: np.where(X == 0, np.nan, 1.0)}, "NaN"),
+        ({"y": lambda y: np.zeros_like(y)}, "one class"),
+        ({"y": lambda y: np.arange(len(y)) % 3}, "Only binary classification"),
+        ({"n_features": 0}, "from 1 to 50, got 0"),
+        ({"n_features": 51}, "from 1 to 50, got 51"),
+        ({"n_features": 2.5}, "n_features must be a whole number, got 2.5"),
+        ({"alpha_prior": (0, 1)}, "must be a positive number, got 0"),
+        ({"class_prior": (1, -1)}, "must be a positive number, got -1"),
+        ({"alpha_points": 0}, "alpha_points must be"),
+    ],
+)
+def test_bad_input_is_a_value_error(change, words):
+    X, y, _ = binary_data()
+    X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
+    with pytest.raises(ValueError, match=words):
+        NaiveBayesClassifier(**{"n_features": 5, **change}).fit(X, y)
+
+
+def test_prediction_with_other_columns_is_an_error():
+    X, y, _ = binary_data()
+    model = NaiveBayesClassifier(5).fit(X, y)
+    with pytest.raises(ValueError, match="49 features"):
+        model.predict(X[:, :49])

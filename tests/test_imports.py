@@ -1,0 +1,53 @@
+"""Imports run in one direction, and the command line starts quickly."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "thesiskit"
+# who may import whom; errors is open to all, and imports nothing of ours
+ALLOWED = {
+    "cli": {"config", "experiments", "report", "datasets", "__version__"},
+    "config": {"yamlfile"},
+    "yamlfile": set(),
+    "errors": set(),
+    "estimators": {"models"},
+    "experiments": {"config", "models", "datasets", "report", "experiments", "__version__"},
+    "models": {"_kernels", "models"},
+    "datasets": {"datasets"},
+    "report": {"report"},
+    "_kernels": set(),
+    "__init__": set(),
+}
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "thesiskit":
+            parts = node.module.split(".")
+            yield from [parts[1]] if len(parts) > 1 else [name.name for name in node.names]
+        elif isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name.startswith("thesiskit."):
+                    yield name.name.split(".")[1]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.name)
+def test_imports_run_in_one_direction(path):
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    found = set(imported(ast.parse(path.read_text())))
+    assert found <= ALLOWED[part] | {"errors"} - ({"errors"} if part == "errors" else set())
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from click.testing import CliRunner; from thesiskit.cli import main;"
+        "assert CliRunner().invoke(main, ['--help']).exit_code == 0;"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'pydantic', 'yaml'};"
+        "print(*heavy & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,40 @@
+"""Every shipped config, in its small form, from command to page."""
+
+import re
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from conftest import ROOT
+
+from thesiskit.cli import main
+
+CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+def test_config(config, tmp_path, request):
+    if config.stem == "colon":
+        request.getfixturevalue("colon_file")
+    arguments = ["run", str(config), "--smoke", "--results", str(tmp_path)]
+    first = CliRunner().invoke(main, arguments)
+    assert first.exit_code == 0, first.output
+    folder = tmp_path / f"{config.stem}-smoke"
+    html = (folder / "report.html").read_text()
+    assert not re.search(r"""(src|href)=["']?https?://""", html)  # one self-contained page
+    assert "nan" not in re.sub(r"data:image[^\"]*", "", html).lower().split()
+    for figure in (folder / "figures").glob("*.png"):
+        assert figure.with_suffix(".pdf").exists()
+        assert f'id="{figure.stem}"' in html
+    for csv in (folder / "tables").glob("*.csv"):
+        assert len(pd.read_csv(csv)) > 0
+        assert csv.with_suffix(".md").exists()
+        assert (
+            "tabular" in csv.with_suffix(".tex").read_text()
+            or "longtable" in csv.with_suffix(".tex").read_text()
+        )
+    assert (folder / "provenance.json").exists()
+    assert (tmp_path / "index.html").exists()
+    second = CliRunner().invoke(main, arguments)
+    assert second.exit_code == 0
+    assert second.output.count("already done") == first.output.count(" s)")
