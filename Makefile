@@ -1,0 +1,70 @@
+# One command each.  `make chapter2` and `make test` set up all that they need in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS ?= results
+CHAPTER2 := $(wildcard configs/chapter2/*.yaml)
+
+.PHONY: setup chapter2 test lint check-kernels check-sdist test-slow bench clean help
+
+help:
+	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
+	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
+	@echo "make test-slow   long statistical studies"
+	@echo "make bench       speed and memory, with a figure of how they grow"
+
+$(VENV)/built: pyproject.toml setup.py constraints.txt $(wildcard cython_ext/*)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable .
+	@touch $@
+
+$(VENV)/tools: $(VENV)/built
+	$(BIN)/python -m pip install --quiet -c constraints.txt \
+	    --editable ".[test,lint,parquet,plink]"
+	@touch $@
+
+setup: $(VENV)/built
+
+chapter2: setup
+	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER2)
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+	$(MAKE) --no-print-directory check-kernels check-sdist
+
+lint: $(VENV)/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint cython_ext  # it looks for pycodestyle on the path
+	$(BIN)/mypy
+
+# The kernel tests once more, on a build with bounds checks.
+check-kernels: $(VENV)/tools
+	rm -rf build/checked
+	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
+	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
+	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. ../../tests/test_kernels.py
+
+# What is shipped is what works: build the sdist and from it the wheel, install each in a fresh
+# environment, and run it away from the sources.
+check-sdist: $(VENV)/tools
+	rm -rf build/sdist
+	$(BIN)/python -m build --outdir build/sdist . > /dev/null
+	$(PYTHON) -m venv build/sdist/venv
+	build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt build/sdist/*.tar.gz
+	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
+	    ../../configs/chapter2/naive-simulation.yaml ../../configs/examples/breast-cancer.yaml
+	build/sdist/venv/bin/python -m pip install --quiet --no-deps --force-reinstall build/sdist/*.whl
+	cd build/sdist && venv/bin/thesiskit run --smoke --force --results results \
+	    ../../configs/chapter2/null.yaml
+
+test-slow: $(VENV)/tools
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(VENV)/tools
+	$(BIN)/python tests/bench.py --results $(RESULTS)/bench
+
+clean:
+	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so
