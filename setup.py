@@ -7,6 +7,7 @@ the kernel tests run once on that build.
 import os
 from pathlib import Path
 
+import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -19,7 +20,7 @@ def kernel(path: Path) -> Extension:
     return Extension(
         f"thesiskit._kernels.{path.stem}",
         [path.as_posix()],
-        include_dirs=[SOURCES.as_posix()],
+        include_dirs=[SOURCES.as_posix(), numpy.get_include()],
         # Nothing here relaxes IEEE results: the two flags only drop errno and trap bookkeeping.
         extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
         define_macros=[("THESISKIT_CHECKED", str(int(CHECKED)))],

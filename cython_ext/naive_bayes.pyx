@@ -2,6 +2,7 @@
 
 from libc.math cimport exp, fabs, log, log1p, sqrt
 
+from _counts cimport fill_counts
 from _maths cimport dot, log_negative_binomial, log_norm, stirling_error
 
 
@@ -10,47 +11,13 @@ def fill_count_probabilities(const double[::1] alpha, const double[::1] theta,
                              double[:, :, ::1] probability):
     """Write probability[k, I, g] = P(I ones among n | alpha_k, theta_g), shape (K, n + 1, G).
 
-    `complement` is 1 - theta.  For n <= 600 nothing underflows that matters: the recurrences
-    start at p^a >= exp(-n).
+    `complement` is 1 - theta; n <= 600.
     """
-    cdef Py_ssize_t G = theta.shape[0], k, i, g
-    cdef double log_p, q, norm, c
+    cdef Py_ssize_t k
     with nogil:
         for k in range(alpha.shape[0]):
-            log_p = -log1p(n / alpha[k])
-            q = n / (alpha[k] + n)
-            # norm = NB(n; alpha)
-            norm = exp(alpha[k] * log_p)
-            for i in range(n):
-                norm *= (alpha[k] + i) * q / (i + 1)
-            # upwards: NB(i + 1; a) = NB(i; a) (a + i) q / (i + 1), a = alpha theta
-            for g in range(G):
-                probability[k, 0, g] = exp(alpha[k] * theta[g] * log_p) / norm
-            for i in range(n):
-                c = q / (i + 1)
-                for g in range(G):
-                    probability[k, i + 1, g] = (probability[k, i, g]
-                                                * (alpha[k] * theta[g] + i) * c)
-            multiply_by_zeros(probability[k], complement, alpha[k], log_p, q)
-
-
-cdef void multiply_by_zeros(double[:, ::1] probability, const double[::1] complement,
-                            double alpha, double log_p, double q) noexcept nogil:
-    # probability[n - o, g] *= NB(o; b), b = alpha (1 - theta_g), o = 0..n
-    cdef Py_ssize_t n = probability.shape[0] - 1, G = probability.shape[1]
-    cdef Py_ssize_t block, start, stop, o, g
-    cdef double[64] zeros
-    cdef double c
-    for block in range((G + 63) // 64):
-        start = 64 * block
-        stop = min(start + 64, G)
-        for g in range(start, stop):
-            zeros[g - start] = exp(alpha * complement[g] * log_p)
-        for o in range(n + 1):
-            c = q / (o + 1)
-            for g in range(start, stop):
-                probability[n - o, g] *= zeros[g - start]
-                zeros[g - start] *= (alpha * complement[g] + o) * c
+            fill_counts(alpha[k], &theta[0], &complement[0], theta.shape[0], n,
+                        &probability[k, 0, 0])
 
 
 def integrate_pairs(const double[:, :, ::1] probability0, const double[:, :, ::1] probability1,

@@ -2,8 +2,8 @@
 
 `exact` is Gauss-Legendre with enough nodes for the polynomial that is integrated: U is a product
 of n factors linear in theta, and a predictive factor adds one degree, so ceil((n + 2) / 2) nodes
-leave rounding error only.  `simpson-21` is the thesis's rule (section "A Simulation Experiment",
-naive Bayes) and is not exact: at alpha = 300 it gives a feature with counts (0, 3) of (100, 100)
+leave rounding error only.  `simpson-21` is the thesis's rule for naive Bayes and `simpson-11` for
+the mixture model (sections "A Simulation Experiment"); neither is exact: at alpha = 300 it gives a feature with counts (0, 3) of (100, 100)
 a seventh of its marginal likelihood.
 """
 
@@ -15,7 +15,8 @@ from scipy import special
 
 from thesiskit.errors import UserError
 
-RULES = ("exact", "simpson-21")
+SIMPSON = {"simpson-21": 21, "simpson-11": 11}  # nodes
+RULES = ("exact", *SIMPSON)
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,11 @@ def theta_rule(name: str, n: int) -> ThetaRule:
     check_rule(name)
     if name == "exact":
         return gauss_legendre(-(-(n + 2) // 2))
-    theta = np.linspace(0, 1, 21)
-    weight = np.ones(21)
+    nodes = SIMPSON[name]
+    theta = np.linspace(0, 1, nodes)
+    weight = np.ones(nodes)
     weight[1:-1:2], weight[2:-1:2] = 4, 2
-    return ThetaRule(theta, theta[::-1].copy(), weight / 60)
+    return ThetaRule(theta, theta[::-1].copy(), weight / (3 * (nodes - 1)))
 
 
 def check_rule(name: str) -> None:

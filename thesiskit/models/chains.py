@@ -1,0 +1,374 @@
+"""Markov chains of the mixture model: starts, runs in threads, draws and diagnostics.
+
+A chain goes on in blocks of iterations.  Between blocks its whole state is a dict of arrays, the
+generator's included, so that a run that was stopped goes on with the draws it would have had.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import local
+
+import numpy as np
+from arviz_stats.base import array_stats
+from scipy import special
+
+from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
+from thesiskit.models.mixture import Tables, Target
+
+ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
+THETA_STEP = 0.1  # half-width of its Metropolis proposal
+STARTS = ("random", "responses", "one component", "half the responses")
+FIRST_BLOCK = 5  # iterations; later blocks take about BLOCK_SECONDS
+BLOCK_SECONDS = 1.0
+SAVE_SECONDS = 5.0  # between saves of an unfinished run
+RELIABLE_RHAT = 1.05
+RELIABLE_ESS = 100.0
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What the chains left after burn-in, and how they got there.
+
+    labels (C, D, n) and point (C, D, 2), positions of alpha and alpha_0 on their grids,
+    log_posterior (C, D), theta (C, D, k + 1) or None where it is integrated out; starts (C,) in
+    words; exchanged (C, replicas - 1), fractions of exchanges accepted; hits and misses of the
+    table of adjustment factors.
+    """
+
+    labels: np.ndarray
+    point: np.ndarray
+    log_posterior: np.ndarray
+    theta: np.ndarray | None
+    starts: tuple[str, ...]
+    exchanged: np.ndarray
+    table: tuple[int, int]
+
+    @property
+    def flat(self) -> tuple[np.ndarray, ...]:
+        """All draws in a row, for `Target.predict`."""
+        arrays = [self.labels, self.point] + ([] if self.theta is None else [self.theta])
+        return tuple(one.reshape(-1, one.shape[2]) for one in arrays)
+
+
+def sample(
+    target: Target,
+    generators: list[np.random.Generator],
+    *,
+    saved: dict[str, np.ndarray] | None = None,
+    save: Callable[[dict[str, np.ndarray]], None] | None = None,
+) -> Draws:
+    """Run one chain for each generator, in threads, from dispersed labels.
+
+    `save` is called now and then with all that a later call needs as `saved` to go on from there;
+    the draws are the same whether and wherever that happens.
+    """
+    settings = target.settings
+    chains = [
+        Chain(target, rng, STARTS[c % len(STARTS)] if len(generators) > 1 else STARTS[0])
+        for c, rng in enumerate(generators)
+    ]
+    parts: list[list[dict[str, np.ndarray]]] = [[] for _ in chains]
+    done = 0
+    if saved:
+        done = int(saved["done"])
+        for c, chain in enumerate(chains):
+            chain.restore({name: saved[f"state-{c}-{name}"] for name in chain.state()})
+            mark = f"draws-{c}-"
+            parts[c] = [
+                {n.removeprefix(mark): v for n, v in saved.items() if n.startswith(mark)}
+            ]
+    last_saved = time.monotonic()
+    block = FIRST_BLOCK
+    while done < settings.iterations:
+        block = min(block, settings.iterations - done)
+        started = time.monotonic()
+        for part, made in zip(parts, _threads().map(lambda c: c.advance(block), chains), strict=True):
+            part.append(made)
+        done += block
+        now = time.monotonic()
+        block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
+        if save and now - last_saved > SAVE_SECONDS and done < settings.iterations:
+            state = {
+                f"state-{c}-{name}": value
+                for c, chain in enumerate(chains)
+                for name, value in chain.state().items()
+            }
+            drawn = {
+                f"draws-{c}-{name}": value
+                for c, part in enumerate(parts)
+                for name, value in _joined(part).items()
+            }
+            save({"done": np.array(done), **state, **drawn})
+            last_saved = time.monotonic()
+    joined = [_joined(part) for part in parts]
+    kept = {
+        name: np.stack([one[name][settings.burn_in :] for one in joined])
+        for name in joined[0]
+        if name not in SUMS
+    }
+    offers = (settings.iterations + np.array([1, 0] * settings.replicas)[: settings.replicas - 1]) // 2
+    return Draws(
+        kept["labels"],
+        kept["point"],
+        kept["log_posterior"],
+        kept.get("theta"),
+        tuple(chain.start for chain in chains),
+        np.stack([one["exchanged"] for one in joined]) / np.maximum(offers, 1),
+        tuple(int(n) for n in sum(one["table"] for one in joined)),
+    )
+
+
+SUMS = ("table", "exchanged")
+
+
+def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the draws of consecutive blocks as one."""
+    return {
+        name: sum(part[name] for part in parts)
+        if name in SUMS
+        else np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    """The threads of all chains: their tables last from fit to fit."""
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """R-hat and effective sample size of what exchanging the components leaves alone.
+
+    quantities (C, D, Q) are log alpha, log posterior, agreement (the larger of the number of
+    cases whose label is their response, and whose is not) and the predictive probability of
+    class 1 for a case like the first; rhat, ess (Q,), by QUANTITIES.
+    """
+
+    quantities: np.ndarray
+    rhat: np.ndarray
+    ess: np.ndarray
+    at_end: tuple[float, float]  # fraction of draws with alpha at the ends of its grid
+
+    @property
+    def reliable(self) -> bool:
+        """Whether chains agree well enough to believe the answer."""
+        return bool((self.rhat <= RELIABLE_RHAT).all() and (self.ess >= RELIABLE_ESS).all())
+
+
+QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
+
+
+def diagnose(target: Target, draws: Draws) -> Diagnostics:
+    """Compare the chains."""
+    chains, kept, n = draws.labels.shape
+    same = (draws.labels == target.response).sum(axis=2)
+    probe = [
+        special.expit(np.subtract(*block[0, ::-1]))
+        for block in target.log_joint(draws.flat, target.features[:1])
+    ]
+    quantities = np.stack(
+        [
+            np.log(target.settings.alpha)[draws.point[:, :, 0]],
+            draws.log_posterior,
+            np.maximum(same, n - same),
+            np.concatenate(probe).reshape(chains, kept),
+        ],
+        axis=2,
+    )
+    rhat, ess = np.array([_compare(quantities[:, :, q]) for q in range(len(QUANTITIES))]).T
+    place = draws.point[:, :, 0]
+    last = target.settings.alpha_points - 1
+    return Diagnostics(
+        quantities, rhat, ess, (float((place == 0).mean()), float((place == last).mean()))
+    )
+
+
+def _compare(values: np.ndarray) -> tuple[float, float]:
+    """Return R-hat and effective sample size of (C, D) draws; one chain is cut in halves."""
+    if np.ptp(values) <= 1e-12 * np.abs(values).max():
+        return 1.0, float(values.size)  # nothing varies
+    if len(values) == 1:
+        values = values[:, values.shape[1] % 2 :].reshape(2, -1)
+    if values.shape[1] < 4:
+        return np.inf, 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rhat = float(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+        ess = float(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    return (rhat, ess) if np.isfinite(rhat) else (np.inf, 0.0)
+
+
+class Shared(local):
+    """Tables of each thread, kept from fit to fit."""
+
+    def __init__(self):
+        self.tables: dict[tuple, Tables] = {}
+
+    def get(self, n: int, alpha: np.ndarray) -> Tables:
+        """Return the tables for n cases and this grid."""
+        key = (n, alpha.tobytes())
+        if key not in self.tables:
+            if len(self.tables) > 3:
+                self.tables.clear()
+            self.tables[key] = Tables(n, alpha)
+        return self.tables[key]
+
+
+SHARED = Shared()
+
+
+class Chain:
+    """One chain: its state, and the kernel that moves it on."""
+
+    def __init__(self, target: Target, rng: np.random.Generator, start: str):
+        self.target, self.rng, self.start = target, rng, start
+        settings = target.settings
+        replicas = len(settings.powers)
+        starts = [start] + [STARTS[0]] * (replicas - 1)
+        self.labels = np.array([start_labels(one, target.response, rng) for one in starts])
+        self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
+        self.holder = np.arange(replicas)
+        self.done = 0
+        self.theta = (
+            rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
+        )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that the next iteration depends on."""
+        generator = json.dumps(self.rng.bit_generator.state)
+        return {
+            "labels": self.labels.copy(),
+            "point": self.point.copy(),
+            "holder": self.holder.copy(),
+            "done": np.array(self.done),
+            "theta": self.theta.copy(),
+            "generator": np.array(generator),
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go back to a state."""
+        self.labels[:], self.point[:] = state["labels"], state["point"]
+        self.theta[:], self.holder[:] = state["theta"], state["holder"]
+        self.done = int(state["done"])
+        self.rng.bit_generator.state = json.loads(str(state["generator"]))
+
+    def advance(self, iterations: int) -> dict[str, np.ndarray]:
+        """Go on, and return the draws of every iteration and how tables were used."""
+        target = self.target
+        tables = SHARED.get(target.n, target.settings.alpha)
+        discards = None
+        if target.corrected:
+            discards = tables.discards(
+                target.class_counts, target.gamma_squared, target.settings.quadrature
+            )
+        before = (discards.hits, discards.misses) if discards else (0, 0)
+        draws = {
+            "labels": np.empty((iterations, target.n), dtype=np.uint8),
+            "point": np.empty((iterations, 2), dtype=np.intp),
+            "log_posterior": np.empty(iterations),
+            "exchanged": np.zeros(len(self.holder) - 1, dtype=np.int_),
+        }
+        capsule = self.rng.bit_generator.capsule
+        with self.rng.bit_generator.lock:
+            if target.settings.samples_theta:
+                draws["theta"] = np.empty((iterations, target.k + 1))
+                sampler = with_theta(
+                    target, discards, self.labels[0], self.theta, self.point[0]
+                )
+                sampler.run(
+                    ROUNDS, THETA_UPDATES, draws["labels"], draws["point"], draws["theta"],
+                    draws["log_posterior"], capsule,
+                )  # fmt: skip
+            else:
+                sampler = collapsed(
+                    target, tables, discards, self.labels, self.point, self.holder
+                )
+                sampler.run(
+                    self.done, ROUNDS, draws["labels"], draws["point"], draws["log_posterior"],
+                    draws["exchanged"], capsule,
+                )  # fmt: skip
+        self.done += iterations
+        after = (discards.hits, discards.misses) if discards else (0, 0)
+        draws["table"] = np.subtract(after, before)
+        return draws
+
+
+def collapsed(
+    target: Target, tables: Tables, discards, labels, point, holder
+) -> kernel.Collapsed:
+    """Return the collapsed sampler; it changes labels, point and holder in place."""
+    if discards is not None and target.settings.quadrature == "exact":
+        rows, wanted = target.totals, np.arange(target.n // 2 + 1)  # those of the factor serve
+    else:
+        wanted, rows = np.unique(target.totals, return_inverse=True)
+    marginals, start = tables.marginals(wanted)
+    total = min(target.class_counts)
+    response_tables = SHARED.get(target.n, target.settings.response_alpha)
+    response, _ = response_tables.marginals(np.array([total]))
+    size = target.k + 1
+    return kernel.Collapsed(
+        target.bits,
+        target.response,
+        target.response ^ np.uint8(total != target.class_counts[1]),
+        marginals,
+        response,
+        discards,
+        float(target.n_dropped),
+        target.log_prior,
+        target.settings.powers,
+        labels,
+        point,
+        holder,
+        np.append(start[rows], 0).astype(np.int32),
+        np.append(target.totals, total).astype(np.int32),
+        np.empty((len(holder), size), dtype=np.int32),
+        np.empty(size, dtype=np.int32),
+        np.empty((len(holder), 2), dtype=np.intp),
+        np.empty((len(holder), 2)),
+        np.empty(tables.interpolation.shape[1]),
+        np.empty(target.settings.alpha_points),
+    )
+
+
+def with_theta(target: Target, discards, labels, theta, point) -> kernel.WithTheta:
+    """Return the thesis's sampler; it changes labels, theta and point in place."""
+    size = target.k + 1
+    settings = target.settings
+    return kernel.WithTheta(
+        np.ascontiguousarray(np.column_stack([target.bits, target.response])),
+        target.response,
+        settings.alpha,
+        settings.response_alpha,
+        discards,
+        float(target.n_dropped),
+        settings.sampler == "thesis",
+        THETA_STEP,
+        target.log_prior,
+        labels,
+        theta,
+        point,
+        np.empty((2, size), dtype=np.intp),
+        np.empty((2, size)),
+        np.empty((2, size)),
+        np.empty(settings.alpha_points),
+    )
+
+
+def start_labels(start: str, response: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return labels (n,) to start from, by name."""
+    n = len(response)
+    if start == "responses":
+        labels = response.copy()
+    elif start == "one component":
+        labels = np.zeros(n, dtype=np.uint8)
+    elif start == "half the responses":
+        labels = np.where(rng.random(n) < 0.5, response, rng.integers(0, 2, n))
+    else:
+        labels = rng.permutation(np.arange(n) % 2)
+    return np.ascontiguousarray(labels, dtype=np.uint8)
