@@ -83,8 +83,9 @@ VERBOSE = click.option(
 def main() -> None:
     """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
 
-    An experiment is a YAML config. Its stages are simulate, select, fit-naive, predict and report;
-    each reads what the stage before it wrote under results/EXPERIMENT/, and `run` does them all.
+    An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
+    predict and report; each reads what the stage before it wrote under results/EXPERIMENT/, and
+    `run` does them all.
     """
 
 
@@ -147,7 +148,9 @@ def _stage_command(name: str, stage: str, text: str) -> None:
     @main.command(name, help=text)
     @_experiment_options()
     def command(config, results, settings, seed, smoke, force) -> None:
-        _run_stage(_open(config, results, settings, seed, smoke), stage, force)
+        experiment = _open(config, results, settings, seed, smoke)
+        experiment.check_command(stage, name)
+        _run_stage(experiment, stage, force)
 
 
 _stage_command(
@@ -172,6 +175,14 @@ _stage_command(
     """Fit the binary naive Bayes model, with and without conditioning on the selection.
 
     Example:  thesiskit fit-naive configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "fit-mixture",
+    "fit",
+    """Sample the binary mixture model, with and without conditioning on the selection.
+
+    Example:  thesiskit fit-mixture configs/chapter2/mixture-simulation.yaml
     """,
 )
 _stage_command(

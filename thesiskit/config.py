@@ -30,12 +30,14 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 PositiveNumber = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 Pair = tuple[PositiveNumber, PositiveNumber]
 Counts = tuple[Count, Count]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 
 OWN_METHODS = ("corrected", "uncorrected")
-PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated")
+NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
+PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", *NAIVE_METHODS)
 
 
 def _distinct(values: list) -> list:
@@ -77,6 +79,31 @@ class SimulatedData(Block):
         return value
 
 
+class MixtureData(Block):
+    """Data drawn from the mixture model."""
+
+    source: Literal["mixture"]
+    features: Positive
+    alpha: Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
+    # P(y = 1) in each component, or drawn with alpha_0 from its prior
+    response: tuple[Probability, Probability] | Literal["prior"]
+    train: Counts | Positive  # cases in each component, or a number whose labels are drawn
+    test: Counts | Positive
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        least = 2 if info.field_name == "train" else 1
+        if (sum(value) if isinstance(value, tuple) else value) < least:
+            raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
+        return value
+
+    @field_validator("alpha")
+    @classmethod
+    def _a_number(cls, value):
+        return SimulatedData._a_number(value)
+
+
 class ColonData(Block):
     """Colon-cancer gene expression, Alon et al. (1999)."""
 
@@ -104,7 +131,8 @@ class FileData(Block):
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
 
 
-Data = SimulatedData | ColonData | BreastCancerData | FileData
+DRAWN = (SimulatedData, MixtureData)
+Data = SimulatedData | MixtureData | ColonData | BreastCancerData | FileData
 
 
 class Evaluation(Block):
@@ -135,34 +163,107 @@ class SelectionBlock(Block):
 
 
 class ModelBlock(Block):
-    """Priors and rules of the naive Bayes model, and what to compare it with."""
+    """What both models have: priors, and methods to compare."""
 
-    methods: Annotated[
-        list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
-        Field(min_length=1),
-    ] = ["corrected", "uncorrected"]
     class_prior: Pair = (1.0, 1.0)  # f_0, f_1
     alpha_prior: Pair = (0.5, 5.0)  # shape, rate
-    alpha_points: Positive = 30
-    alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
-    quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
 
-    @field_validator("methods", "quadrature")
+    @field_validator("methods", "quadrature", "samplers", check_fields=False)
     @classmethod
     def _each_once(cls, value):
-        return _distinct(value)
+        return _distinct(value) if isinstance(value, list) else value
 
-    @field_validator("methods")
+    @field_validator("methods", check_fields=False)
     @classmethod
     def _one_of_ours(cls, value):
         if not set(value) & set(OWN_METHODS):
             raise ValueError("add corrected or uncorrected; peers stand beside them")
         return value
 
+
+class NaiveModel(ModelBlock):
+    """Priors and rules of the naive Bayes model, and what to compare it with."""
+
+    kind: Literal["naive-bayes"] = "naive-bayes"
+    methods: Annotated[
+        list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
+        Field(min_length=1),
+    ] = ["corrected", "uncorrected"]
+    alpha_points: Positive = 30
+    alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
+    quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
+
     @field_validator("quadrature", mode="before")
     @classmethod
     def _list(cls, value):
         return [value] if isinstance(value, str) else value
+
+    @property
+    def variants(self) -> list[str]:
+        """What every method is done by: rules for theta."""
+        return list(self.quadrature)
+
+
+class CollapsedBlock(Block):
+    """How the collapsed sampler runs."""
+
+    chains: Positive = 4
+    iterations: Positive = 400
+    burn_in: Count = 100
+    replicas: Positive = 8
+    alpha_points: Positive = 200
+
+
+class ThesisBlock(Block):
+    """How the thesis's sampler runs."""
+
+    chains: Positive = 1
+    iterations: Positive = 50
+    burn_in: Count = 10
+    alpha_points: Positive = 10
+    quadrature: Literal["exact", "simpson-11"] = "simpson-11"
+
+
+class MixtureModel(ModelBlock):
+    """Priors of the mixture model, its samplers, and what to compare it with."""
+
+    kind: Literal["mixture"]
+    methods: Annotated[
+        list[
+            Literal[
+                "corrected",
+                "uncorrected",
+                "naive-corrected",
+                "naive-uncorrected",
+                "bernoulli-nb",
+                "bernoulli-nb-calibrated",
+            ]
+        ],
+        Field(min_length=1),
+    ] = ["corrected", "uncorrected"]
+    response_alpha_prior: Pair = (0.5, 5.0)
+    samplers: Annotated[
+        list[Literal["collapsed", "thesis", "as-printed", "enumeration"]], Field(min_length=1)
+    ] = ["collapsed"]
+    collapsed: CollapsedBlock = CollapsedBlock()
+    thesis: ThesisBlock = ThesisBlock()
+
+    @field_validator("collapsed", "thesis")
+    @classmethod
+    def _something_kept(cls, value):
+        if value.burn_in >= value.iterations:
+            raise ValueError(
+                f"burn_in ({value.burn_in}) must be less than iterations ({value.iterations})"
+            )
+        return value
+
+    @property
+    def variants(self) -> list[str]:
+        """What every method is done by: samplers."""
+        return list(self.samplers)
+
+
+Model = NaiveModel | MixtureModel
 
 
 class Lattice(Block):
@@ -191,7 +292,7 @@ class Config(Block):
     data: Annotated[Data, Field(discriminator="source")] | None = None
     evaluation: Evaluation = Evaluation()
     selection: SelectionBlock | None = None
-    model: ModelBlock = ModelBlock()
+    model: Annotated[Model, Field(discriminator="kind")] = NaiveModel()
     lattice: Lattice | None = None
     report: ReportBlock
     smoke: dict[str, Any] = {}
@@ -201,13 +302,22 @@ class Config(Block):
         """Return the error that says what is wrong with a key, and where it was given."""
         return ConfigError(f"{self._places.of(key)}: {key}: {text}")
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def _naive_by_default(cls, value):
+        return {"kind": "naive-bayes"} | value if isinstance(value, dict) else value
+
     @model_validator(mode="after")
     def _together(self):
         if (self.data is None) != (self.selection is None):
             raise ValueError("`data` and `selection` go together")
+        if isinstance(self.model, MixtureModel):
+            _check_mixture(self)
+        elif isinstance(self.data, MixtureData) and "prior" in (self.data.response,):
+            raise ValueError("data.response: prior needs model.kind: mixture")
         if self.data is None and self.lattice is None:
             raise ValueError("give `data` and `selection`, or `lattice`")
-        if isinstance(self.data, SimulatedData):
+        if isinstance(self.data, DRAWN):
             _check_simulated(self)
         elif self.evaluation.scheme == "test-set" and getattr(self.data, "test_path", None) is None:
             raise ValueError("evaluation.scheme: a test-set needs data.test_path")
@@ -218,7 +328,7 @@ class Config(Block):
         """How cases are divided; the data decide where the config does not."""
         if self.evaluation.scheme is not None:
             return self.evaluation.scheme
-        if isinstance(self.data, SimulatedData) or getattr(self.data, "test_path", None):
+        if isinstance(self.data, DRAWN) or getattr(self.data, "test_path", None):
             return "test-set"
         return "k-fold"
 
@@ -237,9 +347,17 @@ def check_sizes(config: Config, p: int, error: type[Exception] | None = None) ->
         raise error(": ".join(problem)) if error else config.wrong(*problem)
 
 
+def _check_mixture(config: Config) -> None:
+    assert isinstance(config.model, MixtureModel)
+    if "enumeration" in config.model.samplers and (
+        config.selection is None or config.selection.features != [1]
+    ):
+        raise ValueError("model.samplers: enumeration needs `selection.features: [1]`")
+
+
 def _check_simulated(config: Config) -> None:
     data, selection = config.data, config.selection
-    assert isinstance(data, SimulatedData)
+    assert isinstance(data, DRAWN)
     assert selection is not None
     if config.evaluation.scheme not in (None, "test-set"):
         raise ValueError("simulated data come with a test set; leave out evaluation.scheme")

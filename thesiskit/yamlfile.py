@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from thesiskit.errors import ConfigError
 
-DISCRIMINATOR = "source"  # the key that says which of several kinds a block is
+DISCRIMINATORS = ("source", "kind")  # keys that say which of several kinds a block is
 WANTED = {
     "int": "a whole number",
     "float": "a number",
@@ -174,11 +174,17 @@ def _locate(loc: tuple, model: type[BaseModel], unknown: bool) -> tuple[tuple, t
     return tuple(keys), block
 
 
+def _discriminator(block: type[BaseModel]) -> str | None:
+    """Return the key that says which of several kinds a block is, None where it is of one kind."""
+    return next((name for name in DISCRIMINATORS if name in block.model_fields), None)
+
+
 def _blocks(annotation: Any) -> dict[str, type[BaseModel]]:
-    """Return the blocks that a key may hold, by the tag in their `source`."""
+    """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        source = annotation.model_fields.get(DISCRIMINATOR)
-        return {get_args(source.annotation)[0] if source else annotation.__name__: annotation}
+        name = _discriminator(annotation)
+        tag = get_args(annotation.model_fields[name].annotation)[0] if name else annotation.__name__
+        return {tag: annotation}
     found: dict[str, type[BaseModel]] = {}
     for part in get_args(annotation):
         found |= _blocks(part)
@@ -192,13 +198,13 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         name = dotted.rpartition(".")[2]
         return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
     if kind.startswith("union_tag"):
-        tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(
-            _blocks(block.model_fields[dotted.rpartition(".")[2]].annotation)
-        )
+        members = _blocks(block.model_fields[dotted.rpartition(".")[2]].annotation)
+        tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
+        key = _discriminator(next(iter(members.values())))
         if kind == "union_tag_not_found":
-            return f"{dotted}.{DISCRIMINATOR}: is required; use one of {', '.join(tags)}"
+            return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
         tag = str(context.get("tag"))
-        return f"{dotted}.{DISCRIMINATOR}: unknown source {tag!r}; {_suggest(tag, tags)}"
+        return f"{dotted}.{key}: unknown {key} {tag!r}; {_suggest(tag, tags)}"
     if kind == "value_error":
         text = str(context.get("error", problem["msg"]))
         return f"{dotted}: {text}" if dotted else text

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from thesiskit.datasets import Drawn, Table
+from thesiskit.errors import DataError
 
 
 def draw_naive_bayes(
@@ -27,16 +28,7 @@ def draw_naive_bayes(
         too, from their posterior given the training ones under the prior `class_prior`
         (f_0, f_1): the order in which prior, training and test data come does not matter.
     """
-    theta = rng.random(features)
-    if np.isinf(alpha):
-        phi = np.stack([theta, theta])
-    else:
-        # Beta(a, b) with a or b below 1e-300 is 0 or 1, never 0 / 0
-        phi = rng.beta(
-            np.maximum(alpha * theta, 1e-300),
-            np.maximum(alpha * (1 - theta), 1e-300),
-            size=(2, features),
-        )
+    phi = _component_probabilities(rng, alpha, features)
     if isinstance(test, Integral):
         psi = rng.beta(class_prior[1] + train[1], class_prior[0] + train[0])
         test_response = np.sort(rng.random(test) < psi).astype(np.uint8)
@@ -47,6 +39,66 @@ def draw_naive_bayes(
         Table(_bernoulli(rng, phi, response), response),
         Table(_bernoulli(rng, phi, test_response), test_response),
         alpha,
+    )
+
+
+def draw_mixture(
+    rng: np.random.Generator,
+    *,
+    features: int,
+    alpha: float,
+    response: tuple[float, float] | float,
+    train: tuple[int, int] | int,
+    test: tuple[int, int] | int,
+    label_prior: tuple[float, float] = (1.0, 1.0),
+) -> Drawn:
+    """Draw binary data from the mixture model, equations prior-p to prob-x.
+
+    Parameters
+    ----------
+    features : p.
+    alpha : how alike the components are in the features; inf as in draw_naive_bayes.
+    response : P(y = 1) in component 0 and in component 1, or alpha_0, from which they are drawn.
+    train, test : cases in component 0 and in component 1.  A single number draws the labels too,
+        under the prior `label_prior` (f_0, f_1) of P(z = 1).
+
+    Everything that the training responses depend on is drawn again until both classes are among
+    them: to condition on that leaves the posterior given the training data as it is.
+    """
+    for _ in range(10_000):
+        psi = rng.beta(label_prior[1], label_prior[0])
+        labels = [
+            (rng.random(cases) < psi).astype(np.uint8)
+            if isinstance(cases, Integral)
+            else np.repeat(np.array([0, 1], dtype=np.uint8), cases)
+            for cases in (train, test)
+        ]
+        if isinstance(response, tuple | list):
+            probability = np.array(response, dtype=float)
+        else:
+            probability = _component_probabilities(rng, response, 1)[:, 0]
+        classes = [(rng.random(len(z)) < probability[z]).astype(np.uint8) for z in labels]
+        if 0 < classes[0].sum() < len(classes[0]):
+            break
+    else:
+        raise DataError("the training cases came out with one class 10,000 times; draw more cases")
+    phi = _component_probabilities(rng, alpha, features)
+    train_table, test_table = (
+        Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
+    )
+    return Drawn(train_table, test_table, alpha)
+
+
+def _component_probabilities(rng, alpha: float, features: int) -> np.ndarray:
+    """Draw phi (2, p) from equations prior-theta-b and prior-phi-b."""
+    theta = rng.random(features)
+    if np.isinf(alpha):
+        return np.stack([theta, theta])
+    # Beta(a, b) with a or b below 1e-300 is 0 or 1, never 0 / 0
+    return rng.beta(
+        np.maximum(alpha * theta, 1e-300),
+        np.maximum(alpha * (1 - theta), 1e-300),
+        size=(2, features),
     )
 
 

@@ -2,8 +2,8 @@
 
 A *split* is one training set with its test cases: one per replicate for simulated data, one per
 fold and group of features for a table.  An *arm* is what is done with it: how many features to
-keep, by which method, with which quadrature.  Every random choice has a generator of its own,
-keyed by the seed and what the choice is for, so that no choice depends on another.
+keep, by which method, with which quadrature or sampler.  Every random choice has a generator of
+its own, keyed by the seed and what the choice is for, so that no choice depends on another.
 """
 
 import hashlib
@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import (
+    DRAWN,
     OWN_METHODS,
     BreastCancerData,
     ColonData,
     Config,
     FileData,
+    MixtureData,
+    MixtureModel,
     SimulatedData,
 )
 from thesiskit.datasets import Drawn, Table, files, gene_expression, synthetic
@@ -54,7 +57,7 @@ class Arm:
     size: int
     label: str  # how many features: "10", "all", or "|COR| > 0.2"
     method: str
-    quadrature: str
+    variant: str  # the rule for theta, or the sampler; "none" for a peer
 
 
 def digest(value: Any) -> str:
@@ -92,12 +95,13 @@ def arms(config: Config) -> list[Arm]:
     by_k = bool(config.selection and config.selection.features)
     for i, size in enumerate(sizes(config)):
         label = str(size) if by_k else f"|COR| > {size}"
-        for quadrature in config.model.quadrature:
+        for variant in config.model.variants:
             if size == "all":
-                result.append(Arm(i, label, "complete", quadrature))
+                if variant != "as-printed":  # with nothing to correct it is the thesis's sampler
+                    result.append(Arm(i, label, "complete", variant))
                 continue
             own = [method for method in config.model.methods if method in OWN_METHODS]
-            result.extend(Arm(i, label, method, quadrature) for method in own)
+            result.extend(Arm(i, label, method, variant) for method in own)
         if size != "all":
             peers = [method for method in config.model.methods if method not in OWN_METHODS]
             result.extend(Arm(i, label, method, "none") for method in peers)
@@ -145,7 +149,7 @@ class Design:
         -1 only trains.  group (B, p): the group of each feature.  For simulated data also words
         (B, p, W) and alpha (B,).
         """
-        if isinstance(self.config.data, SimulatedData):
+        if isinstance(self.config.data, DRAWN):
             return self._simulate(self.config.data, replicates)
         response = np.concatenate([table.response for table in self.tables]).astype(np.uint8)
         n_test = sum(len(table.response) for table in self.tables[1:])
@@ -160,11 +164,13 @@ class Design:
             "group": np.array([group for _, group in rows]),
         }
 
-    def _simulate(self, data: SimulatedData, replicates: range) -> dict[str, np.ndarray]:
+    def _simulate(
+        self, data: SimulatedData | MixtureData, replicates: range
+    ) -> dict[str, np.ndarray]:
         drawn = [self._draw_one(data, replicate) for replicate in replicates]
         response = np.array([np.append(one.train.response, one.test.response) for one in drawn])
         fold = np.zeros(response.shape, dtype=np.int32)
-        fold[:, : sum(data.train)] = -1
+        fold[:, : len(drawn[0].train.response)] = -1
         return {
             "words": np.array(
                 [PackedFeatures.pack(one.train.features, one.test.features).words for one in drawn]
@@ -175,16 +181,24 @@ class Design:
             "alpha": np.array([one.alpha for one in drawn]),
         }
 
-    def _draw_one(self, data: SimulatedData, replicate: int) -> Drawn:
+    def _draw_one(self, data: SimulatedData | MixtureData, replicate: int) -> Drawn:
+        model = self.config.model
         rng = generator(self.config.seed, "data", data.model_dump(), replicate)
-        prior = InverseGamma(*self.config.model.alpha_prior)
-        return synthetic.draw_naive_bayes(
-            rng,
-            features=data.features,
-            alpha=prior.sample(rng) if data.alpha == "prior" else float(data.alpha),
-            train=data.train,
-            test=data.test,
-            class_prior=self.config.model.class_prior,
+        prior = InverseGamma(*model.alpha_prior)
+        common: dict[str, Any] = {
+            "features": data.features,
+            "alpha": prior.sample(rng) if data.alpha == "prior" else float(data.alpha),
+            "train": data.train,
+            "test": data.test,
+        }
+        if isinstance(data, SimulatedData):
+            return synthetic.draw_naive_bayes(rng, **common, class_prior=model.class_prior)
+        response: Any = data.response
+        if response == "prior":
+            assert isinstance(model, MixtureModel)
+            response = InverseGamma(*model.response_alpha_prior).sample(rng)
+        return synthetic.draw_mixture(
+            rng, **common, response=response, label_prior=model.class_prior
         )
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:

@@ -13,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, Config, SimulatedData, check_sizes
+from thesiskit.config import (
+    DRAWN,
+    NAIVE_METHODS,
+    OWN_METHODS,
+    Config,
+    MixtureModel,
+    check_sizes,
+)
 from thesiskit.errors import ConfigError, UserError
 from thesiskit.experiments import design
+from thesiskit.experiments.naive_fits import NaiveFits
+from thesiskit.experiments.naive_fits import settings as naive_settings
 from thesiskit.experiments.provenance import code_digest, surroundings
 from thesiskit.experiments.selections import pack_selections, unpack_selections
 from thesiskit.models import naive_bayes, peers
@@ -31,8 +40,7 @@ from thesiskit.report.record import Record, check_thesis
 from thesiskit.report.store import Results
 
 STAGES = ("simulate", "select", "fit", "predict")
-COMMANDS = {"simulate": "simulate", "select": "select", "fit": "fit-naive", "predict": "predict"}
-STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
+FIT_COMMANDS = {"naive-bayes": "fit-naive", "mixture": "fit-mixture"}
 Watch = Callable[[Iterable, int, str], Iterable]
 
 
@@ -46,12 +54,24 @@ class Experiment:
         self.blocks = design.blocks(config)
         self.stages = STAGES if config.data else ("select",)
 
+    def command(self, stage: str) -> str:
+        """The command of a stage."""
+        return FIT_COMMANDS[self.config.model.kind] if stage == "fit" else stage
+
+    def check_command(self, stage: str, name: str) -> None:
+        """Raise UserError where `name` is not the command for a stage of this model."""
+        if name != self.command(stage):
+            raise UserError(
+                f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
+                f"use `thesiskit {self.command(stage)} CONFIG`"
+            )
+
     @property
     def arm_names(self) -> list[str]:
         """Short names of the arms."""
-        quadratures = len(self.config.model.quadrature) > 1
+        several = len(self.config.model.variants) > 1
         return [
-            f"{arm.label} {arm.method}" + (f" {arm.quadrature}" if quadratures else "")
+            f"{arm.label} {arm.method}" + (f" {arm.variant}" if several else "")
             for arm in design.arms(self.config)
         ]
 
@@ -83,14 +103,14 @@ class Experiment:
         """
         if stage not in self.stages:
             raise UserError(
-                f"{self.config.experiment} has no data to {COMMANDS[stage]}; "
+                f"{self.config.experiment} has no data to {self.command(stage)}; "
                 "use `thesiskit run CONFIG`"
             )
         self.check()
         made = 0
         started = time.perf_counter()
         many = len(self.blocks) > 1
-        self._inner_watch = _pass_on if many else watch
+        self.inner_watch = _pass_on if many else watch
         for number in (watch if many else _pass_on)(
             range(len(self.blocks)), len(self.blocks), stage
         ):
@@ -139,8 +159,10 @@ class Experiment:
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
                 if config.scheme != scheme:
                     del evaluation[name]
-            drawn = isinstance(config.data, SimulatedData)
-            priors = [config.model.class_prior, config.model.alpha_prior] if drawn else None
+            priors = None
+            if isinstance(config.data, DRAWN):
+                wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
+                priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.design.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":
@@ -162,14 +184,14 @@ class Experiment:
         if found is None:
             state = "is damaged" if path.exists() else "is not there"
         raise UserError(
-            f"{path} {state}; run `thesiskit {COMMANDS[stage]} CONFIG` first, "
+            f"{path} {state}; run `thesiskit {self.command(stage)} CONFIG` first, "
             "or all stages with `thesiskit run CONFIG`"
         )
 
-    def _splits(self, number: int, drawn: dict[str, np.ndarray]):
+    def splits(self, number: int, drawn: dict[str, np.ndarray]):
         splits = self.design.splits(self.blocks[number], drawn)
         folds = sum(len(np.unique(fold[fold >= 0])) for fold in drawn["fold"])
-        return self._inner_watch(splits, folds * self.config.evaluation.groups, "splits")
+        return self.inner_watch(splits, folds * self.config.evaluation.groups, "splits")
 
     # ---- simulate ----
 
@@ -187,7 +209,7 @@ class Experiment:
         record: list[Selection] = []
         seconds: list[float] = []
         arrays: dict[str, np.ndarray] = {}
-        for split in self._splits(number, drawn):
+        for split in self.splits(number, drawn):
             for i, size in enumerate(design.sizes(self.config)):
                 rng = design.generator(
                     self.config.seed, "ties", split.replicate, split.group, split.fold, i
@@ -227,46 +249,17 @@ class Experiment:
         own = (*OWN_METHODS, "complete")
         return [(i, arm) for i, arm in enumerate(design.arms(self.config)) if arm.method in own]
 
-    def _settings(self, arm: design.Arm) -> naive_bayes.Settings:
-        model = self.config.model
-        return naive_bayes.Settings(
-            class_prior=model.class_prior,
-            alpha_prior=model.alpha_prior,
-            alpha_points=model.alpha_points,
-            alpha_quadrature=model.alpha_quadrature,
-            quadrature=arm.quadrature,
-        )
+    def _fits(self, number: int) -> Any:
+        if isinstance(self.config.model, MixtureModel):
+            from thesiskit.experiments.mixture_fits import MixtureFits
+
+            return MixtureFits(self, number)
+        return NaiveFits(self, number)
 
     def _fit(self, number: int) -> dict[str, np.ndarray]:
         selections = unpack_selections(self.load("select", number))
-        arms, n_sizes = self._own_arms(), len(design.sizes(self.config))
-        fields: dict[str, list] = {name: [] for name in STORED}
-        seconds = []
-        density = []
-        starts = range(0, len(selections), n_sizes)
-        for start in self._inner_watch(starts, len(starts), "fits"):
-            for _, arm in arms:
-                started = time.perf_counter()
-                posterior = naive_bayes.fit(
-                    selections[start + arm.size],
-                    self._settings(arm),
-                    correct=arm.method != "uncorrected",
-                )
-                seconds.append(time.perf_counter() - started)
-                for name, values in fields.items():
-                    values.append(getattr(posterior, name))
-                if start == 0:
-                    density.append(naive_bayes.log_alpha_density(posterior))
-        shape = (len(selections) // n_sizes, len(arms))
-        arrays = {name: np.array(values).reshape(*shape, -1) for name, values in fields.items()}
-        for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
-            if (arrays[name] == arrays[name][:1, :1]).all():
-                arrays[name] = arrays[name][:1, :1]
-        return arrays | {
-            "arm": np.array([i for i, _ in arms]),
-            "log_density": np.array(density),
-            "seconds": np.array(seconds).reshape(shape),
-        }
+        n_sizes = len(design.sizes(self.config))
+        return self._fits(number).fit(selections, self._own_arms(), n_sizes)
 
     # ---- predict ----
 
@@ -281,18 +274,21 @@ class Experiment:
             name: [] for name in ("replicate", "group", "fold", "case", "response")
         }
         seconds = []
-        for s, split in enumerate(self._splits(number, drawn)):
+        fits = self._fits(number)
+        for s, split in enumerate(self.splits(number, drawn)):
             tables: dict[int, np.ndarray] = {}
             for i, arm in enumerate(arms):
                 selection = selections[s * n_sizes + arm.size]
-                if i not in column:
+                if arm.size not in tables:
+                    tables[arm.size] = split.features.unpack(selection.selected, split.test)
+                if arm.method in NAIVE_METHODS:
+                    answer, spent = self._predict_naive(selection, arm, tables[arm.size])
+                elif i not in column:
                     answer, spent = self._predict_peer(split, selection, arm)
                 else:
-                    if arm.size not in tables:
-                        tables[arm.size] = split.features.unpack(selection.selected, split.test)
                     started = time.perf_counter()
-                    answer = naive_bayes.predict(
-                        self._restore(selection, arm, fitted, s, column[i]), tables[arm.size]
+                    answer = fits.predict(
+                        fitted, s, column[i], arm, split, selection, tables[arm.size]
                     )
                     spent = time.perf_counter() - started
                 seconds.append(spent)
@@ -304,19 +300,22 @@ class Experiment:
         return {name: np.concatenate(values) for name, values in about.items()} | {
             "label": np.array([arm.label for arm in arms]),
             "method": np.array([arm.method for arm in arms]),
-            "quadrature": np.array([arm.quadrature for arm in arms]),
+            "variant": np.array([arm.variant for arm in arms]),
             "probability": np.array([np.concatenate(values) for values in probability]),
             "seconds": np.array(seconds).reshape(-1, len(arms)),
         }
 
-    def _restore(self, selection: Selection, arm: design.Arm, fitted, s: int, j: int):
-        stored = {}
-        for name in STORED:
-            values = fitted[name]
-            stored[name] = values[s % len(values), j % values.shape[1]]
-        return naive_bayes.restore(
-            selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
+    def _predict_naive(
+        self, selection: Selection, arm: design.Arm, table: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Return what the naive Bayes model predicts, beside a mixture."""
+        started = time.perf_counter()
+        posterior = naive_bayes.fit(
+            selection,
+            naive_settings(self.config.model, "exact"),
+            correct=NAIVE_METHODS[arm.method] == "corrected",
         )
+        return naive_bayes.predict(posterior, table), time.perf_counter() - started
 
     def _predict_peer(
         self, split: design.Split, selection: Selection, arm: design.Arm

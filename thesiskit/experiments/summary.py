@@ -49,11 +49,36 @@ def _select(experiment, arrays) -> str:
 
 
 def _fit(experiment, arrays) -> str:
+    if "rhat" in arrays:
+        return _sampled(experiment, arrays)
     posterior = np.exp(arrays["log_posterior"])
     mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
     names = experiment.arm_names
     parts = [f"{names[i]} {value:.2f}" for i, value in zip(arrays["arm"], mean, strict=True)]
     return f"mean log alpha {_few(parts)}"
+
+
+def _sampled(experiment, arrays) -> str:
+    names = experiment.arm_names
+    parts = [
+        f"{names[i]} {np.nanmax(rhat):.2f} ({np.nanmin(ess):.0f})"
+        for i, rhat, ess in zip(
+            arrays["arm"],
+            np.moveaxis(arrays["rhat"], 1, 0),
+            np.moveaxis(arrays["ess"], 1, 0),
+            strict=True,
+        )
+        if np.isfinite(rhat).any()
+    ]
+    text = f"largest R-hat (and fewest effective draws) {_few(parts)}"
+    bad = (arrays["reliable"] == 0).any(axis=0)
+    if bad.any():
+        doubtful = [names[i] for i in arrays["arm"][bad]]
+        text += (
+            f"; WARNING: the chains do not support the predictions of {_few(doubtful)}: "
+            "more iterations are needed"
+        )
+    return text
 
 
 def _predict(experiment, arrays) -> str:

@@ -79,15 +79,15 @@ def sample(
         for c, chain in enumerate(chains):
             chain.restore({name: saved[f"state-{c}-{name}"] for name in chain.state()})
             mark = f"draws-{c}-"
-            parts[c] = [
-                {n.removeprefix(mark): v for n, v in saved.items() if n.startswith(mark)}
-            ]
+            parts[c] = [{n.removeprefix(mark): v for n, v in saved.items() if n.startswith(mark)}]
     last_saved = time.monotonic()
     block = FIRST_BLOCK
     while done < settings.iterations:
         block = min(block, settings.iterations - done)
         started = time.monotonic()
-        for part, made in zip(parts, _threads().map(lambda c: c.advance(block), chains), strict=True):
+        for part, made in zip(
+            parts, _threads().map(lambda c: c.advance(block), chains), strict=True
+        ):
             part.append(made)
         done += block
         now = time.monotonic()
@@ -111,15 +111,18 @@ def sample(
         for name in joined[0]
         if name not in SUMS
     }
-    offers = (settings.iterations + np.array([1, 0] * settings.replicas)[: settings.replicas - 1]) // 2
+    # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
+    pairs = np.arange(settings.replicas - 1)
+    offers = np.maximum((settings.iterations + 1 - pairs % 2) // 2, 1)
+    hits, misses = np.sum([one["table"] for one in joined], axis=0)
     return Draws(
         kept["labels"],
         kept["point"],
         kept["log_posterior"],
         kept.get("theta"),
         tuple(chain.start for chain in chains),
-        np.stack([one["exchanged"] for one in joined]) / np.maximum(offers, 1),
-        tuple(int(n) for n in sum(one["table"] for one in joined)),
+        np.stack([one["exchanged"] for one in joined]) / offers,
+        (int(hits), int(misses)),
     )
 
 
@@ -129,7 +132,7 @@ SUMS = ("table", "exchanged")
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Return the draws of consecutive blocks as one."""
     return {
-        name: sum(part[name] for part in parts)
+        name: np.sum([part[name] for part in parts], axis=0)
         if name in SUMS
         else np.concatenate([part[name] for part in parts])
         for name in parts[0]
@@ -235,9 +238,7 @@ class Chain:
         self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
         self.holder = np.arange(replicas)
         self.done = 0
-        self.theta = (
-            rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
-        )
+        self.theta = rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
 
     def state(self) -> dict[str, np.ndarray]:
         """Return all that the next iteration depends on."""
@@ -268,7 +269,7 @@ class Chain:
                 target.class_counts, target.gamma_squared, target.settings.quadrature
             )
         before = (discards.hits, discards.misses) if discards else (0, 0)
-        draws = {
+        draws: dict[str, np.ndarray] = {
             "labels": np.empty((iterations, target.n), dtype=np.uint8),
             "point": np.empty((iterations, 2), dtype=np.intp),
             "log_posterior": np.empty(iterations),
@@ -278,17 +279,13 @@ class Chain:
         with self.rng.bit_generator.lock:
             if target.settings.samples_theta:
                 draws["theta"] = np.empty((iterations, target.k + 1))
-                sampler = with_theta(
-                    target, discards, self.labels[0], self.theta, self.point[0]
-                )
+                sampler = with_theta(target, discards, self.labels[0], self.theta, self.point[0])
                 sampler.run(
                     ROUNDS, THETA_UPDATES, draws["labels"], draws["point"], draws["theta"],
                     draws["log_posterior"], capsule,
                 )  # fmt: skip
             else:
-                sampler = collapsed(
-                    target, tables, discards, self.labels, self.point, self.holder
-                )
+                sampler = collapsed(target, tables, discards, self.labels, self.point, self.holder)
                 sampler.run(
                     self.done, ROUNDS, draws["labels"], draws["point"], draws["log_posterior"],
                     draws["exchanged"], capsule,
@@ -299,9 +296,7 @@ class Chain:
         return draws
 
 
-def collapsed(
-    target: Target, tables: Tables, discards, labels, point, holder
-) -> kernel.Collapsed:
+def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> kernel.Collapsed:
     """Return the collapsed sampler; it changes labels, point and holder in place."""
     if discards is not None and target.settings.quadrature == "exact":
         rows, wanted = target.totals, np.arange(target.n // 2 + 1)  # those of the factor serve

@@ -56,19 +56,19 @@ class Settings:
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
     (collapsed only).  `as-printed` is the thesis's sampler without the adjustment factor in the
     label update: what the thesis must have run, for it gives the numbers it prints, but not a
-    sampler of the posterior.  None takes the sampler's default: see DEFAULTS.  quadrature is the rule for
-    theta in the adjustment factor.
+    sampler of the posterior.  None takes the sampler's default: see DEFAULTS.  quadrature is the
+    rule for theta in the adjustment factor.
     """
 
     class_prior: tuple[float, float] = (1.0, 1.0)
     alpha_prior: tuple[float, float] = (0.5, 5.0)
     response_alpha_prior: tuple[float, float] = (0.5, 5.0)
     sampler: str = "collapsed"
-    chains: int | None = None
-    iterations: int | None = None
-    burn_in: int | None = None
-    replicas: int | None = None
-    alpha_points: int | None = None
+    chains: int = None  # type: ignore[assignment]
+    iterations: int = None  # type: ignore[assignment]
+    burn_in: int = None  # type: ignore[assignment]
+    replicas: int = None  # type: ignore[assignment]
+    alpha_points: int = None  # type: ignore[assignment]
     quadrature: str = "exact"
 
     def __post_init__(self):
@@ -391,10 +391,7 @@ class Target:
             given = (bits @ slope.reshape(-1, self.k).T).reshape(len(bits), B, 2) + base
             # over components: log sum of P(z*) P(y* given z*) P(x* given z*)
             yield np.stack(
-                [
-                    np.logaddexp(*np.moveaxis(given + response[:, :, y], 2, 0))
-                    for y in (0, 1)
-                ],
+                [np.logaddexp(*np.moveaxis(given + response[:, :, y], 2, 0)) for y in (0, 1)],
                 axis=1,
             )
 

@@ -3,8 +3,8 @@
 `exact` is Gauss-Legendre with enough nodes for the polynomial that is integrated: U is a product
 of n factors linear in theta, and a predictive factor adds one degree, so ceil((n + 2) / 2) nodes
 leave rounding error only.  `simpson-21` is the thesis's rule for naive Bayes and `simpson-11` for
-the mixture model (sections "A Simulation Experiment"); neither is exact: at alpha = 300 it gives a feature with counts (0, 3) of (100, 100)
-a seventh of its marginal likelihood.
+the mixture model (sections "A Simulation Experiment").  Neither is exact: at alpha = 300 the first
+gives a feature with counts (0, 3) of (100, 100) a seventh of its marginal likelihood.
 """
 
 from dataclasses import dataclass

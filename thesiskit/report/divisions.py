@@ -47,6 +47,39 @@ def group_table(record: Record) -> list[Table]:
     ]
 
 
+def group_scores(record: Record) -> list[Table]:
+    """Every method over the groups of features, and against the first one."""
+    group = record.predictions["group"]
+    frames = {
+        arm: pd.DataFrame(
+            [
+                metrics.scores(record.probability(arm)[group == g], record.response[group == g])
+                for g in np.unique(group)
+            ]
+        )
+        for arm in record.arms
+    }
+    rows = []
+    first = record.arms[0]
+    for arm, frame in frames.items():
+        row = {"features": arm.label, "method": arm.words, "variant": arm.variant}
+        row |= {f"mean over groups: {name}": frame[name].mean() for name in frame}
+        for name in ("AMLP", "squared error"):
+            same = arm is first
+            better = (frames[first][name] < frame[name]).sum()
+            row[f"{name}: groups where {first.words} is better"] = np.nan if same else int(better)
+        rows.append(row)
+    return [
+        Table(
+            "group-scores",
+            "Methods over the groups of features",
+            pd.DataFrame(rows).rename(columns={"variant": record.variant_name}),
+            f"Each of {len(np.unique(group))} groups is analysed by itself; means over groups, and "
+            f"in how many of them the first method ({first.words}) has the lower loss.",
+        )
+    ]
+
+
 @lru_cache(maxsize=1)
 def divisions(record: Record) -> pd.DataFrame:
     """One row per division: in how many groups correction helps, and paired t tests."""

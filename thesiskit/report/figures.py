@@ -19,6 +19,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "uncorrected": {"linestyle": ":", "marker": "s"},
     "bernoulli-nb": {"linestyle": "-.", "marker": "^"},
     "bernoulli-nb-calibrated": {"linestyle": (0, (5, 1)), "marker": "v"},
+    "naive-corrected": {"linestyle": (0, (5, 1)), "marker": "D"},
+    "naive-uncorrected": {"linestyle": "-.", "marker": "P"},
 }
 
 
@@ -127,11 +129,34 @@ def correlation_scatter(record: Record) -> list[Figure]:
 
 
 def error_rates(record: Record) -> list[Figure]:
-    """Actual and expected error rates by number of features (fig-sim-perf1)."""
+    """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
+    return [
+        Figure(
+            f"error-rates{suffix}",
+            f"Actual and expected error rates{title}",
+            _draw_error_rates(record, variant),
+            "The expected error rate is what the predictions promise: where it is below the actual "
+            "one, they promise too much." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in _variants_shown(record)
+    ]
+
+
+def _variants_shown(record: Record) -> list[tuple[str, str, str]]:
+    """Rules or samplers that get a figure: the first rule, every sampler."""
+    if not record.mixture:
+        return [(record.variants[0], "", "")]
+    return [
+        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler")
+        for i, variant in enumerate(record.variants)
+    ]
+
+
+def _draw_error_rates(record: Record, variant: str) -> Canvas:
     figure, axes = canvas(1, 2, sharey=True)
     for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
-        places = _selections_axis(record, axis)
-        arms = [record.find(label, method) for label in record.labels]
+        arms = [record.find(label, method, variant) for label in record.labels]
+        places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
         p = [record.probability(arm) for arm in arms if arm]
         actual = [metrics.error_rate(one, record.response) for one in p]
         expected = [metrics.expected_error(one) for one in p]
@@ -143,25 +168,29 @@ def error_rates(record: Record) -> list[Figure]:
     axes[0, 0].set_ylabel("error rate")
     axes[0, 1].legend(frameon=False)
     save_space(axes)
-    return [
-        Figure(
-            "error-rates",
-            "Actual and expected error rates",
-            figure,
-            "The expected error rate is what the predictions promise: where it is below the actual "
-            "one, they promise too much." + _where_all_are_kept(record),
-        )
-    ]
+    return figure
 
 
-def _where_all_are_kept(record: Record) -> str:
-    if not any(arm.method == "complete" for arm in record.arms):
+def _where_all_are_kept(record: Record, variant: str) -> str:
+    if not any(arm.method == "complete" and arm.variant == variant for arm in record.arms):
         return ""
     return " Where all features are kept there is nothing to correct, and the methods are one."
 
 
 def performance(record: Record) -> list[Figure]:
-    """AMLP and squared error by number of features (fig-sim-perf2)."""
+    """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
+    return [
+        Figure(
+            f"performance{suffix}",
+            f"Performance by number of features{title}",
+            _draw_performance(record, variant),
+            "Lower is better." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in _variants_shown(record)
+    ]
+
+
+def _draw_performance(record: Record, variant: str) -> Canvas:
     figure, axes = canvas(1, 2)
     measures = (
         ("average minus log probability", metrics.amlp),
@@ -173,7 +202,7 @@ def performance(record: Record) -> list[Figure]:
         for method in methods:
             points = []
             for x, label in zip(places, record.labels, strict=True):
-                arm = record.find(label, method)
+                arm = record.find(label, method, variant)
                 if arm is not None:
                     points.append((x, measure(record.probability(arm), record.response)))
             axis.plot(
@@ -188,14 +217,7 @@ def performance(record: Record) -> list[Figure]:
         axis.set_ylim(bottom=0)
     axes[0, 0].legend(frameon=False)
     save_space(axes)
-    return [
-        Figure(
-            "performance",
-            "Performance by number of features",
-            figure,
-            "Lower is better." + _where_all_are_kept(record),
-        )
-    ]
+    return figure
 
 
 def log_alpha(record: Record) -> list[Figure]:

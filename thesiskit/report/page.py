@@ -13,6 +13,7 @@ import pandas as pd
 from thesiskit.report import figures, tables
 from thesiskit.report.parts import PARTS
 from thesiskit.report.record import Record
+from thesiskit.report.sampling import unreliable
 from thesiskit.report.store import Results, replacing, write_text
 
 
@@ -79,7 +80,12 @@ def render(record: Record, parts: list[tables.Table | figures.Figure]) -> str:
     return (
         _environment()
         .get_template("page.html.j2")
-        .render(config=record.config, items=items, provenance=record.results.provenance())
+        .render(
+            config=record.config,
+            items=items,
+            warnings=unreliable(record),
+            provenance=record.results.provenance(),
+        )
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import divisions, figures, reliability, tables
+from thesiskit.report import divisions, figures, reliability, sampling, tables
 from thesiskit.report.record import Record
 
 BOTH = {"corrected", "uncorrected"}
@@ -15,6 +15,10 @@ METHODS = "corrected and uncorrected in model.methods"
 SOME = "a selection other than all"
 ONE = "one selection, other than all"
 DIVISIONS = "two divisions (replicates)"
+NAIVE = "model.kind: naive-bayes"
+MIXTURE = "model.kind: mixture"
+ENUMERATION = "enumeration and a sampler in model.samplers"
+GROUPS = "two groups (evaluation.groups)"
 # what a part needs of a config, in words, and whether a config has it
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,
@@ -28,6 +32,12 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
         and config["selection"]["features"] != ["all"]
     ),
     DIVISIONS: lambda config: config["replicates"] > 1,
+    NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
+    MIXTURE: lambda config: config["model"]["kind"] == "mixture",
+    ENUMERATION: lambda config: (
+        len(set(config["model"]["samplers"])) > 1 and "enumeration" in config["model"]["samplers"]
+    ),
+    GROUPS: lambda config: config["evaluation"]["groups"] > 1,
 }
 
 
@@ -38,19 +48,23 @@ class Part(NamedTuple):
     needs: tuple[str, ...] = (DATA,)
 
 
-_GROUPS = (DATA, METHODS, ONE)
+_GROUPS = (DATA, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "selection-table": Part(tables.selection_table),
     "calibration-table": Part(tables.calibration_table),
     "score-table": Part(tables.score_table),
-    "quadrature-table": Part(tables.quadrature_table, (DATA, RULES)),
+    "quadrature-table": Part(tables.quadrature_table, (DATA, NAIVE, RULES)),
     "timing-table": Part(tables.timing_table),
+    "diagnostics-table": Part(sampling.diagnostics_table, (DATA, MIXTURE)),
+    "exact-table": Part(sampling.exact_table, (DATA, MIXTURE, ENUMERATION)),
+    "group-scores": Part(divisions.group_scores, (DATA, GROUPS)),
     "reliability-table": Part(reliability.reliability_table),
     "correlation-scatter": Part(figures.correlation_scatter, (DATA, TEST_SET)),
     "error-rates": Part(figures.error_rates, (DATA, METHODS)),
     "performance": Part(figures.performance),
-    "log-alpha": Part(figures.log_alpha, (DATA, SOME)),
+    "log-alpha": Part(figures.log_alpha, (DATA, NAIVE, SOME)),
     "reliability-figure": Part(reliability.reliability_figure),
+    "trace-figure": Part(sampling.trace_figure, (DATA, MIXTURE)),
     "null-figure": Part(figures.null_figure),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),

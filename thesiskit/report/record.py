@@ -19,12 +19,12 @@ THESIS = Path(__file__).parent / "thesis"
 
 @dataclass(frozen=True)
 class Arm:
-    """One analysis: how many features, which method, which quadrature; its row of the arrays."""
+    """One analysis: how many features, which method, which rule or sampler; its row of arrays."""
 
     row: int
     label: str
     method: str
-    quadrature: str
+    variant: str
 
     @property
     def words(self) -> str:
@@ -37,6 +37,8 @@ def method_words(method: str) -> str:
     return {
         "bernoulli-nb": "SelectKBest + BernoulliNB",
         "bernoulli-nb-calibrated": "the same in CalibratedClassifierCV",
+        "naive-corrected": "naive Bayes, corrected",
+        "naive-uncorrected": "naive Bayes, uncorrected",
     }.get(method, method)
 
 
@@ -76,17 +78,20 @@ class Record:
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
-        """The first block's posteriors; seconds of all."""
-        return self._join("fit", {"seconds": 0})
+        """The first block's posteriors, or traces; of other arrays all blocks."""
+        names = ["seconds"]
+        if self.mixture:
+            names += ["rhat", "ess", "at_end", "table", "means", "errors", "reliable", "exchanged"]
+        return self._join("fit", dict.fromkeys(names, 0))
 
     @cached_property
     def arms(self) -> list[Arm]:
         """All arms, in the order of the arrays."""
         found = self.predictions
         return [
-            Arm(i, str(label), str(method), str(quadrature))
-            for i, (label, method, quadrature) in enumerate(
-                zip(found["label"], found["method"], found["quadrature"], strict=True)
+            Arm(i, str(label), str(method), str(variant))
+            for i, (label, method, variant) in enumerate(
+                zip(found["label"], found["method"], found["variant"], strict=True)
             )
         ]
 
@@ -96,25 +101,35 @@ class Record:
         return list(dict.fromkeys(arm.label for arm in self.arms))
 
     @property
-    def quadratures(self) -> list[str]:
-        """The theta rules used."""
-        return [q for q in dict.fromkeys(arm.quadrature for arm in self.arms) if q != "none"]
+    def variants(self) -> list[str]:
+        """The rules for theta, or the samplers, used."""
+        return [q for q in dict.fromkeys(arm.variant for arm in self.arms) if q != "none"]
+
+    @property
+    def variant_name(self) -> str:
+        """What a variant is."""
+        return "sampler" if self.mixture else "quadrature"
+
+    @property
+    def mixture(self) -> bool:
+        """Whether the model is the mixture model."""
+        return self.config["model"]["kind"] == "mixture"
 
     @property
     def main_arms(self) -> list[Arm]:
-        """The arms with the first quadrature, and those that have none."""
-        return [arm for arm in self.arms if arm.quadrature in (self.quadratures[0], "none")]
+        """The arms with the first rule or sampler, and those that have none."""
+        return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
 
     def methods(self, order: Iterable[str]) -> list[str]:
         """The methods used, in the order given; where all features are kept, one serves for all."""
         used = {arm.method for arm in self.arms}
         return [method for method in order if method in used] or ["corrected"]
 
-    def find(self, label: str, method: str, quadrature: str | None = None) -> Arm | None:
+    def find(self, label: str, method: str, variant: str | None = None) -> Arm | None:
         """Return an arm; keeping all features serves as any of our own methods."""
-        wanted = quadrature or self.quadratures[0]
+        wanted = variant or self.variants[0]
         for arm in self.arms:
-            if arm.label == label and arm.quadrature in (wanted, "none"):
+            if arm.label == label and arm.variant in (wanted, "none"):
                 own = method in ("corrected", "uncorrected")
                 if arm.method == method or (arm.method == "complete" and own):
                     return arm
@@ -148,7 +163,7 @@ class Record:
     def thesis_calibration(self) -> pd.DataFrame | None:
         """The thesis's calibration table, None where there is none."""
         name = self.thesis.get("calibration_table")
-        return pd.read_csv(THESIS / name) if name else None
+        return pd.read_csv(THESIS / name, dtype={"features_selected": str}) if name else None
 
 
 def thesis_numbers() -> dict[str, Any]:

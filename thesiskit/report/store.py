@@ -76,6 +76,13 @@ class Results:
                 f"{path}: damaged or incomplete; delete it and run the stage again"
             ) from None
 
+    def remove(self, stage: str, block: int) -> None:
+        """Remove a block, and its stage's folder once that is empty."""
+        with suppress(OSError):
+            self.path(stage, block).unlink()
+        with suppress(OSError):
+            self.path(stage, block).parent.rmdir()
+
     def _foreign(self, path: Path) -> str:
         return (
             f"{path}: written by another version of thesiskit; "

@@ -57,24 +57,25 @@ def selection_table(record: Record) -> list[Table]:
 
 
 def calibration_table(record: Record) -> list[Table]:
-    """Calibration by first decimal of the prediction, one table for each quadrature."""
+    """Calibration by first decimal of the prediction, one table for each rule or sampler."""
     tables = []
-    for quadrature in record.quadratures:
+    for variant in record.variants:
         frame = pd.concat(
-            [_calibration_block(record, label, quadrature) for label in record.labels],
+            [_calibration_block(record, label, variant) for label in record.labels],
             ignore_index=True,
         )
         beside = (
-            " The thesis's numbers (table tab-bnaive) stand beside ours; its data set is "
+            f" The thesis's numbers (table {record.thesis['calibration_label']}) stand beside ours; "
+            "its data set is "
             "another draw from the same model."
             if record.thesis_calibration is not None
             else ""
         )
-        suffix = "" if quadrature == record.quadratures[0] else f"-{quadrature}"
+        suffix = "" if variant == record.variants[0] else f"-{variant}"
         tables.append(
             Table(
                 f"calibration{suffix}",
-                f"Calibration, {_rule_words(quadrature)}",
+                f"Calibration, {variant_words(variant)}",
                 frame,
                 "C is the first decimal of the predictive probability of class 1; # the number of "
                 "test cases in that category, Pred their mean prediction, Actual the fraction of "
@@ -85,10 +86,10 @@ def calibration_table(record: Record) -> list[Table]:
     return tables
 
 
-def _calibration_block(record: Record, label: str, quadrature: str) -> pd.DataFrame:
+def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame:
     frame = pd.DataFrame({"features": [label] * 10, "C": range(10)})
     for method in ("corrected", "uncorrected", "complete"):
-        arm = record.find(label, method, quadrature)
+        arm = record.find(label, method, variant)
         if arm is None or (arm.method == "complete") != (method == "complete"):
             continue
         ours = metrics.calibration(record.probability(arm), record.response)
@@ -106,17 +107,23 @@ def _calibration_block(record: Record, label: str, quadrature: str) -> pd.DataFr
     return frame
 
 
-def _rule_words(quadrature: str) -> str:
-    return {"exact": "exact quadrature", "simpson-21": "Simpson's rule with 21 points"}.get(
-        quadrature, quadrature
-    )
+def variant_words(variant: str) -> str:
+    """How titles call a rule for theta, or a sampler."""
+    return {
+        "exact": "exact quadrature",
+        "simpson-21": "Simpson's rule with 21 points",
+        "collapsed": "collapsed sampler",
+        "thesis": "the thesis's sampler",
+        "as-printed": "the thesis's sampler as printed",
+        "enumeration": "exact posterior",
+    }.get(variant, variant)
 
 
 def score_table(record: Record) -> list[Table]:
     """Error, expected error, AMLP and squared error of every arm."""
     rows = [
         {"features": arm.label, "method": arm.words}
-        | ({"quadrature": arm.quadrature} if len(record.quadratures) > 1 else {})
+        | ({record.variant_name: arm.variant} if len(record.variants) > 1 else {})
         | metrics.scores(record.probability(arm), record.response)
         for arm in record.arms
     ]
@@ -133,7 +140,7 @@ def score_table(record: Record) -> list[Table]:
 
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
-    first, second = record.quadratures[:2]
+    first, second = record.variants[:2]
     rows = []
     for label, method in product(record.labels, ("corrected", "uncorrected", "complete")):
         a, b = record.find(label, method, first), record.find(label, method, second)
@@ -158,7 +165,7 @@ def quadrature_table(record: Record) -> list[Table]:
     return [
         Table(
             "quadrature",
-            f"What {_rule_words(first)} changes, against {_rule_words(second)}",
+            f"What {variant_words(first)} changes, against {variant_words(second)}",
             pd.DataFrame(rows),
             "The thesis integrates over theta by Simpson's rule with 21 points, which is far off "
             "for features that are almost constant. Log alpha is averaged over its posterior; the "
@@ -191,6 +198,8 @@ def timing_table(record: Record) -> list[Table]:
         known = {(str(k), m): s for m, column in thesis.items() for k, s in column.items()}
         frame["thesis"] = [
             known.get((row.features, "corrected" if row.method == "complete" else row.method))
+            if getattr(row, record.variant_name) != "collapsed"
+            else None
             for row in frame.itertuples()
         ]
     sets = len(record.selection["tied"]) // len(record.labels)
@@ -202,9 +211,8 @@ def timing_table(record: Record) -> list[Table]:
             f"Seconds on this machine, for {sets:,} training set{'s' if sets > 1 else ''} and "
             f"{len(record.response):,} test cases. Selection serves all methods; fit and "
             "predict each compute the tables of integrals they need, and the first arm of each "
-            "quadrature pays for the tables that later ones share. Of a peer, only the total is "
-            "known, selection included."
-            + (" The thesis used a 1.2 GHz UltraSPARC III." if thesis else ""),
+            f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
+            "total is known, selection included." + record.thesis.get("seconds_note", ""),
         )
     ]
 
@@ -222,7 +230,7 @@ def timings(record: Record) -> list[dict]:
             {
                 "features": arm.label,
                 "method": arm.words,
-                "quadrature": arm.quadrature,
+                record.variant_name: arm.variant,
                 "select": select[arm.label].sum() if own else np.nan,
                 "fit": fit,
                 "predict": predict if own else np.nan,
