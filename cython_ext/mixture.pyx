@@ -29,6 +29,7 @@ cdef enum:
 cdef class Marginals:
     """log m by component size, cell and alpha, computed when first met.
 
+    With `counted` it is P(I0, I1 | m, alpha) = C(m0, I0) C(m, I1) exp(log m), at the nodes only.
     totals (D,) are the values of s that cells are wanted for, start (D + 1,) where those of each
     begin; theta, complement, weight (G,) the quadrature rule, with weights of 0 up to a multiple
     of 8; node (<= J,) the nodes for alpha; log_factorial (n + 1,).  `block` (., cells, J) keeps
@@ -38,30 +39,31 @@ cdef class Marginals:
     """
 
     cdef readonly Py_ssize_t n, filled
-    cdef Py_ssize_t blocks_used, pool_used, counts_used
+    cdef Py_ssize_t blocks_used, pool_used
+    cdef bint counted
     cdef const double[::1] node, theta, complement, weight, log_factorial
     cdef const double[:, ::1] interpolation
     cdef const Py_ssize_t[::1] totals, start
-    cdef double[:, :, ::1] block, counts
+    cdef double[:, :, ::1] block
     cdef double[:, ::1] pool, first, second
-    cdef int32_t[::1] block_of, counts_of
+    cdef int32_t[::1] block_of
     cdef int32_t[:, ::1] pool_of
 
-    def __init__(self, Py_ssize_t n, const double[::1] node, const double[:, ::1] interpolation,
-                 const double[::1] theta, const double[::1] complement, const double[::1] weight,
+    def __init__(self, Py_ssize_t n, bint counted, const double[::1] node,
+                 const double[:, ::1] interpolation, const double[::1] theta, const double[::1] complement, const double[::1] weight,
                  const double[::1] log_factorial, const Py_ssize_t[::1] totals,
                  const Py_ssize_t[::1] start, double[:, :, ::1] block, int32_t[::1] block_of,
                  double[:, ::1] pool, int32_t[:, ::1] pool_of, double[:, ::1] first,
                  double[:, ::1] second):
-        self.n, self.node, self.interpolation = n, node, interpolation
+        self.n, self.counted, self.node, self.interpolation = n, counted, node, interpolation
         self.theta, self.complement, self.weight = theta, complement, weight
         self.log_factorial, self.totals, self.start = log_factorial, totals, start
         self.block, self.block_of, self.pool, self.pool_of = block, block_of, pool, pool_of
         self.first, self.second = first, second
-        self.blocks_used = self.pool_used = self.counts_used = self.filled = 0
+        self.blocks_used = self.pool_used = self.filled = 0
 
     cdef const double *at_nodes(self, Py_ssize_t m) noexcept nogil:
-        # log m for component 1 of size m <= n / 2, (cells, J)
+        # for component 1 of size m <= n / 2, (cells, J)
         cdef Py_ssize_t i
         if self.block_of[m] < 0:
             if self.blocks_used == self.block.shape[0]:
@@ -76,6 +78,7 @@ cdef class Marginals:
     cdef void fill(self, Py_ssize_t m, double[:, ::1] out) noexcept nogil:
         # P(I0, I1) = sum over g of weight_g P(I0 | theta_g) P(I1 | theta_g), orderings counted
         cdef Py_ssize_t m0 = self.n - m, G = self.theta.shape[0], t, s, i1, g, l
+        cdef double p
         self.filled += 1
         for l in range(self.node.shape[0]):
             fill_counts(self.node[l], &self.theta[0], &self.complement[0], G, m0,
@@ -88,44 +91,13 @@ cdef class Marginals:
             for t in range(self.totals.shape[0]):
                 s = self.totals[t]
                 for i1 in range(min(s, m) + 1):  # s <= n / 2 <= m0
-                    out[self.start[t] + i1, l] = (
-                        log(dot(&self.first[s - i1, 0], &self.second[i1, 0], G))
-                        - self.log_orderings(m, s, i1))
+                    p = dot(&self.first[s - i1, 0], &self.second[i1, 0], G)
+                    if not self.counted:
+                        p = log(p) - self.log_choose(m0, s - i1) - self.log_choose(m, i1)
+                    out[self.start[t] + i1, l] = p
 
     cdef inline double log_choose(self, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
         return self.log_factorial[n] - self.log_factorial[k] - self.log_factorial[n - k]
-
-    cdef inline double log_orderings(self, Py_ssize_t m, Py_ssize_t s,
-                                     Py_ssize_t i1) noexcept nogil:
-        return self.log_choose(self.n - m, s - i1) + self.log_choose(m, i1)
-
-    def keep_counts(self, double[:, :, ::1] counts, int32_t[::1] counts_of):
-        """Give room for the probabilities of counts: as block and block_of, for some sizes."""
-        self.counts, self.counts_of = counts, counts_of
-
-    cdef const double *probabilities(self, Py_ssize_t m) noexcept nogil:
-        # P(I0, I1 | m, alpha) at the nodes, (cells, J), for m <= n / 2
-        cdef Py_ssize_t i, l, t, s, i1, cell, J = self.interpolation.shape[1]
-        cdef const double *log_m
-        cdef double *out
-        cdef double log_orderings
-        if self.counts_of[m] < 0:
-            if self.counts_used == self.counts.shape[0]:
-                for i in range(self.counts_of.shape[0]):
-                    self.counts_of[i] = -1
-                self.counts_used = 0
-            self.counts_of[m] = <int32_t> self.counts_used
-            self.counts_used += 1
-            out = &self.counts[self.counts_of[m], 0, 0]
-            log_m = self.at_nodes(m)
-            for t in range(self.totals.shape[0]):
-                s = self.totals[t]
-                for i1 in range(min(s, m) + 1):
-                    cell = (self.start[t] + i1) * J
-                    log_orderings = self.log_orderings(m, s, i1)
-                    for l in range(self.node.shape[0]):
-                        out[cell + l] = exp(log_m[cell + l] + log_orderings)
-        return &self.counts[self.counts_of[m], 0, 0]
 
     cdef double *table(self, Py_ssize_t m, Py_ssize_t a) noexcept nogil:
         # log m at point a of the grid, (cells,); what is not known yet is NaN
@@ -168,7 +140,7 @@ cdef class Discards:
     both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  It is taken
     at the nodes for alpha, and its logarithm interpolated.
 
-    marginals must have the cells of all totals 0..n // 2 and room for counts; high, low (n // 2 + 1,) are N1 + 1 and
+    marginals must be `counted` and have the cells of all totals 0..n // 2; high, low (n // 2 + 1,) are N1 + 1 and
     -1 where there is no such count; value (N0 + 1, N1 + 1, K), known (N0 + 1, N1 + 1) zeros.
     Scratch: weight (cells,), retained (J,), pmf (n + 1, N1 + 1), upper and
     lower (n + 1, 2 N1 + 1).
@@ -207,7 +179,7 @@ cdef class Discards:
 
     cdef void fill(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
         cdef Py_ssize_t m = c0 + c1, a, l, s, cell, J = self.retained.shape[0]
-        cdef const double *p = self.marginals.probabilities(m)
+        cdef const double *p = self.marginals.at_nodes(m)
         cdef double largest = 0, w, retained
         self.fill_weights(c0, c1)
         for l in range(J):

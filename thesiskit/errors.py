@@ -23,3 +23,7 @@ class DataError(UserError):
 
 class ResultsError(ThesiskitError):
     """A results folder that cannot be written, or holds what another version wrote."""
+
+
+class UnreliableWarning(UserWarning):
+    """Markov chains disagree, or have too few effective draws."""

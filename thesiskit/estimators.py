@@ -1,11 +1,12 @@
 """The models as scikit-learn estimators.
 
 from sklearn.pipeline import make_pipeline
-from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or MixtureClassifier
 model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
 model.fit(X, y).predict_proba(X_new)
 """
 
+import warnings
 from numbers import Integral
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, T
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from thesiskit.errors import UserError
+from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.models import naive_bayes
 from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
 from thesiskit.models.selection import is_binary, select_features
@@ -21,7 +22,52 @@ from thesiskit.models.selection import is_binary, select_features
 NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline"
 
 
-class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):
+class SelectingClassifier(ClassifierMixin, BaseEstimator):
+    """What both classifiers share: two classes, binary features, a selection of them."""
+
+    def _select(self, X, y):
+        """Check the data, select features; return them, the selection and the generator."""
+        X, y = validate_data(self, X, y, dtype=None)
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. "
+                f"The type of the target is {type_of_target(y)}."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
+            )
+        if not isinstance(self.n_features, Integral):
+            raise UserError(f"n_features must be a whole number, got {self.n_features!r}")
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        selection = select_features(_packed(X), coded, int(self.n_features), rng)
+        self.selected_ = selection.selected
+        self.gamma_squared_ = selection.gamma_squared
+        return X, coded, selection, rng
+
+    def predict_proba(self, X):
+        """Return the probabilities of the two classes, (m, 2)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=None, reset=False)
+        p = self._predict(_bits(read_columns(X, self.selected_)))
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X):
+        """Return the more probable label of each row, (m,)."""
+        probability = self.predict_proba(X)
+        return self.classes_[(probability[:, 1] >= 0.5).astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # the checks' blobs are not binary
+        return tags
+
+
+class NaiveBayesClassifier(SelectingClassifier):
     """Bayesian naive Bayes on the features that correlate best with the response.
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
@@ -75,54 +121,126 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):
         Raises ValueError for features that are not 0/1, a label of one or of three values,
         missing values, and n_features outside 1..p.
         """
-        X, y = validate_data(self, X, y, dtype=None)
-        check_classification_targets(y)
-        self.classes_, coded = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. "
-                f"The type of the target is {type_of_target(y)}."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"NaiveBayesClassifier needs two classes, got one class: {self.classes_[0]!r}"
-            )
-        if not isinstance(self.n_features, Integral):
-            raise UserError(f"n_features must be a whole number, got {self.n_features!r}")
         settings = naive_bayes.Settings(
             class_prior=tuple(self.class_prior),
             alpha_prior=tuple(self.alpha_prior),
             alpha_points=self.alpha_points,
             quadrature=self.quadrature,
         )
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
-        selection = select_features(_packed(X), coded, int(self.n_features), rng)
+        _, _, selection, _ = self._select(X, y)
         self._posterior = naive_bayes.fit(selection, settings, correct=self.correct)
-        self.selected_ = selection.selected
-        self.gamma_squared_ = selection.gamma_squared
         self.alpha_ = self._posterior.alpha
         self.log_discard_ = self._posterior.log_discard
         self.log_posterior_alpha_ = self._posterior.log_posterior
         return self
 
-    def predict_proba(self, X):
-        """Return the probabilities of the two classes, (m, 2)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=None, reset=False)
-        p = naive_bayes.predict(self._posterior, _bits(read_columns(X, self.selected_)))
-        return np.stack([1 - p, p], axis=1)
+    def _predict(self, bits):
+        return naive_bayes.predict(self._posterior, bits)
 
-    def predict(self, X):
-        """Return the more probable label of each row, (m,)."""
-        probability = self.predict_proba(X)
-        return self.classes_[(probability[:, 1] >= 0.5).astype(int)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # the checks' blobs are not binary
-        return tags
+class MixtureClassifier(SelectingClassifier):
+    """A Bayesian mixture of two components on the features that correlate best with the response.
+
+    Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
+    feature of the components.  With `correct`, the posterior is conditioned on the fact that the
+    features left out were weak.  Chains that disagree are warned of (UnreliableWarning).
+
+    Parameters
+    ----------
+    n_features : number of features to keep, from 1 to the number there are.
+    correct : condition on the selection.
+    sampler : "collapsed", or "thesis" to replicate the thesis.
+    chains, iterations, burn_in : of the sampler; None for its defaults.  iterations counts all,
+        burn_in the first ones, which are not kept.
+    class_prior : (f_0, f_1), the Beta prior of the probability of a component.
+    alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha, which
+        says how alike the components are in the features, and alpha_0, in the response.
+    alpha_points : points of the grids of alpha and alpha_0; None for the sampler's default.
+    random_state : breaks ties between features at the cut, and seeds the chains.
+
+    Attributes
+    ----------
+    classes_, selected_, gamma_squared_, n_features_in_ : as of NaiveBayesClassifier.
+    alpha_ : (K,) grid of alpha.
+    draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,
+        predictive_probability) by chain and draw.
+    diagnostics_ : dict of R-hat ("rhat"), effective sample size ("ess"), each by quantity, and
+        "reliable".
+    """
+
+    def __init__(
+        self,
+        n_features=10,
+        *,
+        correct=True,
+        sampler="collapsed",
+        chains=4,
+        iterations=None,
+        burn_in=None,
+        class_prior=(1.0, 1.0),
+        alpha_prior=(0.5, 5.0),
+        response_alpha_prior=(0.5, 5.0),
+        alpha_points=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.sampler = sampler
+        self.chains = chains
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.response_alpha_prior = response_alpha_prior
+        self.alpha_points = alpha_points
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
+
+        Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
+        """
+        from thesiskit.models import chains, mixture
+
+        settings = mixture.Settings(
+            class_prior=tuple(self.class_prior),
+            alpha_prior=tuple(self.alpha_prior),
+            response_alpha_prior=tuple(self.response_alpha_prior),
+            sampler=self.sampler,
+            chains=self.chains,
+            iterations=self.iterations,
+            burn_in=self.burn_in,
+            alpha_points=self.alpha_points,
+        )
+        X, coded, selection, rng = self._select(X, y)
+        corrected = self.correct and selection.n_dropped > 0
+        self._target = mixture.Target(
+            _bits(read_columns(X, selection.selected)),
+            coded,
+            settings,
+            selection.n_dropped if corrected else 0,
+            selection.gamma_squared if corrected else None,
+        )
+        draws = chains.sample(self._target, rng.spawn(settings.chains))
+        found = chains.diagnose(self._target, draws)
+        self._flat = draws.flat
+        self.alpha_ = settings.alpha
+        self.draws_ = chains.as_arviz(self._target, draws, found)
+        self.diagnostics_ = {
+            name: dict(zip(chains.QUANTITIES, map(float, values), strict=True))
+            for name, values in (("rhat", found.rhat), ("ess", found.ess))
+        } | {"reliable": found.reliable}
+        if not found.reliable:
+            warnings.warn(
+                f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "
+                f"effective draws {found.ess.min():.0f}): increase iterations",
+                UnreliableWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _predict(self, bits):
+        return self._target.predict(self._flat, bits)
 
 
 class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

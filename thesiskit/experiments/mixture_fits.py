@@ -13,9 +13,11 @@ import numpy as np
 
 from thesiskit.experiments.design import Arm, Split, generator
 from thesiskit.models import chains
+from thesiskit.models.draws import as_tree
 from thesiskit.models.enumeration import enumerate_posterior
 from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.selection import Selection
+from thesiskit.report.draws import read_draws, write_draws
 
 UNFINISHED = "unfinished"
 EXACT = "enumeration"
@@ -40,12 +42,12 @@ class MixtureFits:
             row = []
             for j, (i, arm) in enumerate(arms):
                 place = s * len(arms) + j
-                one = unfinished.finished(place)
-                if one is None:
+                if place not in unfinished.fits:
                     selection = selections[s * n_sizes + arm.size]
-                    one = self._fit_one(split, selection, i, arm, unfinished.of(place))
+                    checkpoint = unfinished.checkpoint(place)
+                    one = self._fit_one(split, selection, i, arm, checkpoint)
                     unfinished.finish(place, one)
-                row.append(one)
+                row.append(unfinished.fits[place])
             fits.append(row)
         for j, (_, arm) in enumerate(arms):
             if arm.variant != EXACT:
@@ -127,8 +129,6 @@ class MixtureFits:
         return self.experiment.results.folder / "fit" / f"{self.number:04d}-{name.strip('-')}.nc"
 
     def _write_draws(self, arm: Arm, fits: list[dict[str, np.ndarray]]) -> None:
-        from thesiskit.report.draws import write_draws
-
         def stack(name: str, fill: Any = np.nan) -> np.ndarray:
             """Fits side by side as a third dimension; shorter ones are filled up."""
             values = [one[name] for one in fits]
@@ -154,8 +154,7 @@ class MixtureFits:
         }
         if "theta" in first:
             posterior["theta"] = (("split", "feature"), stack("theta"))
-        write_draws(
-            self._file(arm),
+        tree = as_tree(
             {
                 "posterior": posterior,
                 "sample_stats": {
@@ -183,17 +182,22 @@ class MixtureFits:
                 "starts": ", ".join(first["starts"]),
             },
         )
+        write_draws(self._file(arm), tree)
 
     def predict(
-        self, fitted: dict[str, np.ndarray], s: int, j: int, arm: Arm, split: Split,
-        selection: Selection, table: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        fitted: dict[str, np.ndarray],
+        s: int,
+        j: int,
+        arm: Arm,
+        split: Split,
+        selection: Selection,
+        table: np.ndarray,
+    ) -> np.ndarray:
         """Predict the test cases of split s by arm j of the fitted ones."""
         if arm.variant == EXACT:
             return fitted["predictive"][s, j][table[:, 0]]
         if j not in self._draws:
-            from thesiskit.report.draws import read_draws
-
             self._draws[j] = read_draws(self._file(arm))
         found = self._draws[j]
         cases = int(found["cases"][s])
@@ -214,41 +218,43 @@ class Unfinished:
     def __init__(self, experiment, number: int):
         self.results, self.number = experiment.results, number
         self.key = "unfinished " + experiment.key("fit", number)
-        self.arrays: dict[str, np.ndarray] = {}
+        self.fits: dict[int, dict[str, np.ndarray]] = {}
+        self.running: tuple[int, dict[str, np.ndarray]] = (-1, {})
         if self.results.key(UNFINISHED, number) == self.key:
-            self.arrays = self.results.load(UNFINISHED, number)
-            self.arrays = {n: v for n, v in self.arrays.items() if n not in ("key", "format")}
+            for name, values in self.results.load(UNFINISHED, number).items():
+                kind, _, rest = name.partition("/")
+                place, _, name = rest.partition("/")
+                if kind == "fit":
+                    self.fits.setdefault(int(place), {})[name] = values
+                elif kind == "running":
+                    self.running = (int(place), self.running[1] | {name: values})
         self.written = time.monotonic()
-
-    def finished(self, place: int) -> dict[str, np.ndarray] | None:
-        """Return a finished fit, None if it is not."""
-        return self._under(f"{place}/") or None
-
-    def _under(self, mark: str) -> dict[str, np.ndarray]:
-        return {n.removeprefix(mark): v for n, v in self.arrays.items() if n.startswith(mark)}
 
     def finish(self, place: int, fit: dict[str, np.ndarray]) -> None:
         """Keep a finished fit; write once a while."""
-        self._drop(f"running-{place}/")
-        self.arrays |= {f"{place}/{name}": value for name, value in fit.items()}
+        self.fits[place] = fit
+        self.running = (-1, {})
         if time.monotonic() - self.written > chains.SAVE_SECONDS:
             self._write()
 
-    def of(self, place: int) -> "Checkpoint":
-        """Return the checkpoint of the fit that is running."""
-        return Checkpoint(self, place, self._under(f"running-{place}/"))
+    def checkpoint(self, place: int) -> "Checkpoint":
+        """Return where a fit that is begun is kept, with what is known of it."""
+        return Checkpoint(self, place, self.running[1] if self.running[0] == place else {})
 
     def keep(self, place: int, state: dict[str, np.ndarray]) -> None:
         """Write what a running fit needs to go on."""
-        self._drop(f"running-{place}/")
-        self.arrays |= {f"running-{place}/{name}": value for name, value in state.items()}
+        self.running = (place, state)
         self._write()
 
-    def _drop(self, mark: str) -> None:
-        self.arrays = {n: v for n, v in self.arrays.items() if not n.startswith(mark)}
-
     def _write(self) -> None:
-        self.results.save(UNFINISHED, self.number, self.key, self.arrays)
+        arrays = {
+            f"fit/{place}/{name}": values
+            for place, fit in self.fits.items()
+            for name, values in fit.items()
+        }
+        place, state = self.running
+        arrays |= {f"running/{place}/{name}": values for name, values in state.items()}
+        self.results.save(UNFINISHED, self.number, self.key, arrays)
         self.written = time.monotonic()
 
     def remove(self) -> None:

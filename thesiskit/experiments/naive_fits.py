@@ -63,9 +63,15 @@ class NaiveFits:
         }
 
     def predict(
-        self, fitted: dict[str, np.ndarray], s: int, j: int, arm: Arm, split: Split,
-        selection: Selection, table: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        fitted: dict[str, np.ndarray],
+        s: int,
+        j: int,
+        arm: Arm,
+        split: Split,  # noqa: ARG002
+        selection: Selection,
+        table: np.ndarray,
+    ) -> np.ndarray:
         """Predict the test cases of split s by arm j of the fitted ones."""
         stored = {}
         for name in STORED:

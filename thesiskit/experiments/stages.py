@@ -188,7 +188,8 @@ class Experiment:
             "or all stages with `thesiskit run CONFIG`"
         )
 
-    def splits(self, number: int, drawn: dict[str, np.ndarray]):
+    def splits(self, number: int, drawn: dict[str, np.ndarray]) -> Iterable[design.Split]:
+        """Return the splits of a block, watched."""
         splits = self.design.splits(self.blocks[number], drawn)
         folds = sum(len(np.unique(fold[fold >= 0])) for fold in drawn["fold"])
         return self.inner_watch(splits, folds * self.config.evaluation.groups, "splits")

@@ -7,10 +7,11 @@ generator's included, so that a run that was stopped goes on with the draws it w
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import local
 
 import numpy as np
@@ -18,6 +19,7 @@ from arviz_stats.base import array_stats
 from scipy import special
 
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
+from thesiskit.models.draws import Named, as_tree
 from thesiskit.models.mixture import Tables, Target
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
@@ -86,7 +88,7 @@ def sample(
         block = min(block, settings.iterations - done)
         started = time.monotonic()
         for part, made in zip(
-            parts, _threads().map(lambda c: c.advance(block), chains), strict=True
+            parts, _threads().map(partial(Chain.advance, iterations=block), chains), strict=True
         ):
             part.append(made)
         done += block
@@ -112,7 +114,7 @@ def sample(
         if name not in SUMS
     }
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
-    pairs = np.arange(settings.replicas - 1)
+    pairs = np.arange(len(target.powers) - 1)
     offers = np.maximum((settings.iterations + 1 - pairs % 2) // 2, 1)
     hits, misses = np.sum([one["table"] for one in joined], axis=0)
     return Draws(
@@ -185,7 +187,7 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
         ],
         axis=2,
     )
-    rhat, ess = np.array([_compare(quantities[:, :, q]) for q in range(len(QUANTITIES))]).T
+    rhat, ess = _compare(quantities)
     place = draws.point[:, :, 0]
     last = target.settings.alpha_points - 1
     return Diagnostics(
@@ -193,18 +195,49 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
     )
 
 
-def _compare(values: np.ndarray) -> tuple[float, float]:
-    """Return R-hat and effective sample size of (C, D) draws; one chain is cut in halves."""
-    if np.ptp(values) <= 1e-12 * np.abs(values).max():
-        return 1.0, float(values.size)  # nothing varies
+def as_arviz(target: Target, draws: Draws, found: Diagnostics):
+    """Return draws and diagnostics of one fit as ArviZ data."""
+    settings = target.settings
+    posterior: Named = {
+        "log_alpha": ((), np.log(settings.alpha)[draws.point[:, :, 0]]),
+        "log_alpha_0": ((), np.log(settings.response_alpha)[draws.point[:, :, 1]]),
+        "labels": (("case",), draws.labels),
+    }
+    if draws.theta is not None:
+        posterior["theta"] = (("feature",), draws.theta)
+    return as_tree(
+        {
+            "posterior": posterior,
+            "sample_stats": {
+                "lp": ((), draws.log_posterior),
+                "agreement": ((), found.quantities[:, :, 2]),
+                "predictive_probability": ((), found.quantities[:, :, 3]),
+            },
+        },
+        {
+            "rhat": (("quantity",), found.rhat),
+            "ess": (("quantity",), found.ess),
+            "quantity": (("quantity",), np.array(QUANTITIES)),
+        },
+        {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
+    )
+
+
+def _compare(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return R-hat and effective sample size of (C, D, Q) draws; one chain is cut in halves."""
+    still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
+    total = values.shape[0] * values.shape[1]
     if len(values) == 1:
-        values = values[:, values.shape[1] % 2 :].reshape(2, -1)
-    if values.shape[1] < 4:
-        return np.inf, 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rhat = float(array_stats.rhat(values, chain_axis=0, draw_axis=1))
-        ess = float(array_stats.ess(values, chain_axis=0, draw_axis=1))
-    return (rhat, ess) if np.isfinite(rhat) else (np.inf, 0.0)
+        values = values[:, values.shape[1] % 2 :].reshape(2, -1, values.shape[2])
+    rhat, ess = np.full(len(still), np.inf), np.zeros(len(still))
+    if values.shape[1] >= 4:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+            ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    apart = ~np.isfinite(rhat)  # chains that stand still, each elsewhere
+    rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
+    return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
 
 
 class Shared(local):
@@ -232,7 +265,7 @@ class Chain:
     def __init__(self, target: Target, rng: np.random.Generator, start: str):
         self.target, self.rng, self.start = target, rng, start
         settings = target.settings
-        replicas = len(settings.powers)
+        replicas = len(target.powers)
         starts = [start] + [STARTS[0]] * (replicas - 1)
         self.labels = np.array([start_labels(one, target.response, rng) for one in starts])
         self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
@@ -298,10 +331,7 @@ class Chain:
 
 def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> kernel.Collapsed:
     """Return the collapsed sampler; it changes labels, point and holder in place."""
-    if discards is not None and target.settings.quadrature == "exact":
-        rows, wanted = target.totals, np.arange(target.n // 2 + 1)  # those of the factor serve
-    else:
-        wanted, rows = np.unique(target.totals, return_inverse=True)
+    wanted, rows = np.unique(target.totals, return_inverse=True)
     marginals, start = tables.marginals(wanted)
     total = min(target.class_counts)
     response_tables = SHARED.get(target.n, target.settings.response_alpha)
@@ -316,7 +346,7 @@ def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -
         discards,
         float(target.n_dropped),
         target.log_prior,
-        target.settings.powers,
+        target.powers,
         labels,
         point,
         holder,

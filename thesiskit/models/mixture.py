@@ -36,14 +36,13 @@ from thesiskit.models.selection import reach
 MOST_CASES = 600  # beyond, the tables' recurrences underflow
 POOL_BYTES = 1 << 28  # of marginals at points of the grid kept, for each thread
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
+MOST_TEMPERED = 250  # training cases
 DEFAULTS = {
-    "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "replicas": 8,
-                  "alpha_points": 200},
+    "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200},
     # section "A Simulation Experiment", mixture; how many are dropped it does not say
-    "thesis": {"chains": 1, "iterations": 50, "burn_in": 10, "replicas": 1, "alpha_points": 10},
-    "as-printed": {"chains": 1, "iterations": 50, "burn_in": 10, "replicas": 1,
-                   "alpha_points": 10},
-}  # fmt: skip
+    "thesis": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
+    "as-printed": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
+}
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 DRAWS = 64  # predicted from together
 
@@ -54,7 +53,8 @@ class Settings:
 
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
-    (collapsed only).  `as-printed` is the thesis's sampler without the adjustment factor in the
+    (collapsed only; by default 8, and 1 beyond MOST_TEMPERED training cases, where the tables
+    that the others would need cost more than they bring).  `as-printed` is the thesis's sampler without the adjustment factor in the
     label update: what the thesis must have run, for it gives the numbers it prints, but not a
     sampler of the posterior.  None takes the sampler's default: see DEFAULTS.  quadrature is the
     rule for theta in the adjustment factor.
@@ -67,7 +67,7 @@ class Settings:
     chains: int = None  # type: ignore[assignment]
     iterations: int = None  # type: ignore[assignment]
     burn_in: int = None  # type: ignore[assignment]
-    replicas: int = None  # type: ignore[assignment]
+    replicas: int | None = None
     alpha_points: int = None  # type: ignore[assignment]
     quadrature: str = "exact"
 
@@ -93,6 +93,8 @@ class Settings:
             if not (whole and least <= value < 1e9 and value == int(value)):
                 raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
             object.__setattr__(self, name, int(value))
+        if self.replicas is not None and self.replicas != max(int(self.replicas), 1):
+            raise UserError(f"replicas must be a whole number from 1, got {self.replicas!r}")
         if self.burn_in >= self.iterations:
             raise UserError(
                 f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
@@ -108,11 +110,6 @@ class Settings:
     def kept(self) -> int:
         """Draws kept of each chain."""
         return self.iterations - self.burn_in
-
-    @property
-    def powers(self) -> np.ndarray:
-        """Powers of the likelihood, from 1 down, (replicas,)."""
-        return np.geomspace(1, LEAST_POWER, self.replicas) if self.replicas > 1 else np.ones(1)
 
     @cached_property
     def alpha(self) -> np.ndarray:
@@ -170,31 +167,28 @@ class Tables:
         self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
         self.node, self.interpolation = interpolation(alpha, n)
         self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
-        self._marginals: dict[tuple, tuple[kernel.Marginals, np.ndarray]] = {}
+        self._marginals: dict[bytes, tuple[kernel.Marginals, np.ndarray]] = {}
+        self._counted: dict[str, tuple[kernel.Marginals, np.ndarray]] = {}
         self._discards: dict[tuple, kernel.Discards] = {}
 
-    def marginals(
-        self, totals: np.ndarray, quadrature: str = "exact"
-    ) -> tuple[kernel.Marginals, np.ndarray]:
-        """Return log m of features with these totals (sorted), and where the cells of each start.
-
-        Ones for all totals serve others too, once they are there.
-        """
-        key = (totals.tobytes(), quadrature)
+    def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
+        """Return log m of features with these totals (sorted), and where the cells of each start."""
+        key = totals.tobytes()
         if key not in self._marginals:
             if len(self._marginals) > 8:  # totals of other features
-                self._marginals.clear()
-                self._discards.clear()
-            self._marginals[key] = self._make_marginals(totals.astype(np.intp), quadrature)
+                del self._marginals[next(iter(self._marginals))]
+            self._marginals[key] = self._make_marginals(totals.astype(np.intp), "exact", False)
         return self._marginals[key]
 
-    def _make_marginals(self, totals, quadrature):
+    def _make_marginals(self, totals, quadrature: str, counted: bool):
         rule = theta_rule(quadrature, self.n)
         spare = -len(rule.theta) % 8
         start = np.concatenate([[0], np.cumsum(totals + 1)]).astype(np.intp)
         cells, sizes, J = int(start[-1]), self.n // 2 + 1, self.interpolation.shape[1]
+        points = 1 if counted else _fitting(POOL_BYTES, 8 * cells, sizes * len(self.alpha))
         made = kernel.Marginals(
             self.n,
+            counted,
             self.node,
             self.interpolation,
             np.append(rule.theta, np.full(spare, 0.5)),
@@ -205,7 +199,7 @@ class Tables:
             start,
             np.zeros((_fitting(self.block_bytes, 8 * cells * J, sizes), cells, J)),
             np.full(sizes, -1, dtype=np.int32),
-            np.empty((_fitting(POOL_BYTES, 8 * cells, sizes * len(self.alpha)), cells)),
+            np.empty((points, cells)),
             np.full((sizes, len(self.alpha)), -1, dtype=np.int32),
             np.empty((self.n + 1, len(rule.theta) + spare)),
             np.empty((self.n + 1, len(rule.theta) + spare)),
@@ -227,13 +221,11 @@ class Tables:
                 del self._discards[next(iter(self._discards))]
             n0, n1 = class_counts
             sizes, J = self.n // 2 + 1, self.interpolation.shape[1]
-            marginals, start = self.marginals(np.arange(sizes), quadrature)
+            if quadrature not in self._counted:
+                all_totals = np.arange(sizes)
+                self._counted[quadrature] = self._make_marginals(all_totals, quadrature, True)
+            marginals, start = self._counted[quadrature]
             cells = int(start[-1])
-            if not any(known[2] == quadrature for known in self._discards):
-                marginals.keep_counts(
-                    np.zeros((_fitting(self.block_bytes, 8 * cells * J, sizes), cells, J)),
-                    np.full(sizes, -1, dtype=np.int32),
-                )
             self._discards[key] = kernel.Discards(
                 n0,
                 n1,
@@ -334,6 +326,14 @@ class Target:
         self.n_dropped = n_dropped
         self.gamma_squared = gamma_squared
         self.corrected = n_dropped > 0 and gamma_squared is not None
+
+    @property
+    def powers(self) -> np.ndarray:
+        """Powers of the likelihood that replicas are sampled at, from 1 down, (replicas,)."""
+        if self.settings.samples_theta:
+            return np.ones(1)
+        replicas = self.settings.replicas or (8 if self.n <= MOST_TEMPERED else 1)
+        return np.geomspace(1, LEAST_POWER, replicas) if replicas > 1 else np.ones(1)
 
     @cached_property
     def log_prior(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Tables and figures of random divisions of the features into groups (the colon experiment)."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,11 @@ def group_scores(record: Record) -> list[Table]:
     rows = []
     first = record.arms[0]
     for arm, frame in frames.items():
-        row = {"features": arm.label, "method": arm.words, "variant": arm.variant}
+        row: dict[str, Any] = {
+            "features": arm.label,
+            "method": arm.words,
+            "variant": arm.variant,
+        }
         row |= {f"mean over groups: {name}": frame[name].mean() for name in frame}
         for name in ("AMLP", "squared error"):
             same = arm is first

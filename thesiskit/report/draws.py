@@ -1,45 +1,23 @@
-"""Draws of Markov chains as ArviZ data in netCDF (arviz_base.from_netcdf reads them)."""
+"""Files of draws: ArviZ data in netCDF, which arviz_base.from_netcdf reads."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from thesiskit.errors import ResultsError
 from thesiskit.report.store import replacing
 
-Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
 
-
-def as_tree(groups: dict[str, Named], about: Named, attributes: dict[str, Any]):
-    """Return ArviZ data: groups of draws (chain, draw, ...), and `diagnostics` of them."""
-    import xarray
-
-    tree = {
-        name: xarray.Dataset(
-            {key: (("chain", "draw", *dims), values) for key, (dims, values) in group.items()}
-        )
-        for name, group in groups.items()
-    }
-    for dataset in tree.values():
-        dataset.coords["chain"] = np.arange(dataset.sizes["chain"])
-        dataset.coords["draw"] = np.arange(dataset.sizes["draw"])
-    tree["diagnostics"] = xarray.Dataset(dict(about))
-    result = xarray.DataTree.from_dict(tree)
-    result.attrs.update(attributes)
-    return result
-
-
-def write_draws(
-    path: Path, groups: dict[str, Named], about: Named, attributes: dict[str, Any]
-) -> None:
+def write_draws(path: Path, tree) -> None:
     """Write draws, whole or not at all."""
-    tree = as_tree(groups, about, attributes)
     encoding = {
-        f"/{name}": {key: {"zlib": True, "complevel": 1} for key in tree[name].data_vars
-                     if tree[name][key].dtype.kind in "iuf"}
-        for name in tree.children
-    }  # fmt: skip
+        f"/{name}": {
+            key: {"zlib": True, "complevel": 1}
+            for key, values in node.data_vars.items()
+            if values.dtype.kind in "iuf"
+        }
+        for name, node in tree.children.items()
+    }
     with replacing(path) as temporary:
         tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
 

@@ -1,7 +1,5 @@
 """Whether chains agree, where they went, and how they compare with the exact posterior."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 
@@ -25,34 +23,33 @@ def sampled_arms(record: Record) -> list[tuple[int, Arm]]:
 
 
 def unreliable(record: Record) -> list[str]:
-    """One sentence for each arm whose chains do not support its predictions."""
+    """Sentences about samplers whose chains do not support their predictions."""
     if not record.mixture:
         return []
-    sentences = []
+    fits = record.fits
+    doubtful: dict[str, list[str]] = {}
+    at_end: dict[str, list[str]] = {}
     for j, arm in sampled_arms(record):
-        bad = int((record.fits["reliable"][:, j] == 0).sum())
-        of = len(record.fits["reliable"])
+        name = f"{arm.label} {arm.words}"
+        bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
         if bad:
-            worst = np.nanmax(record.fits["rhat"][:, j])
-            least = np.nanmin(record.fits["ess"][:, j])
-            where = f" in {bad:,} of {of:,} fits" if of > 1 else ""
-            sentences.append(
-                f"{arm.label} features, {arm.words}, {arm.variant} sampler: the chains do not "
-                f"support the predictions{where} (R-hat up to {worst:.2f}, effective draws down "
-                f"to {least:.0f})."
+            where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
+            rhat, ess = np.nanmax(fits["rhat"][:, j]), np.nanmin(fits["ess"][:, j])
+            doubtful.setdefault(arm.variant, []).append(
+                f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
             )
-        end = np.nanmax(record.fits["at_end"][:, j].mean(axis=0))
-        if end > AT_END and record.config["model"][_block(arm)]["alpha_points"] > 20:
-            sentences.append(
-                f"{arm.label} features, {arm.words}, {arm.variant} sampler: alpha is at an end of "
-                f"its grid in {end:.0%} of the draws; widen the grid with more alpha_points or "
-                "another alpha_prior."
-            )
-    return sentences
-
-
-def _block(arm: Arm) -> str:
-    return "collapsed" if arm.variant == "collapsed" else "thesis"
+        end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
+        if end > AT_END and arm.variant == "collapsed":
+            at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
+    return [
+        f"{variant} sampler: the chains do not support the predictions with "
+        f"{'; '.join(names)}. More iterations are needed."
+        for variant, names in doubtful.items()
+    ] + [
+        f"{variant} sampler: alpha is often at an end of its grid with {'; '.join(names)}. The "
+        "grid should be widened: more alpha_points, or another alpha_prior."
+        for variant, names in at_end.items()
+    ]
 
 
 def diagnostics_table(record: Record) -> list[Table]:
@@ -113,60 +110,52 @@ def _share(reliable: np.ndarray) -> str:
 
 def trace_figure(record: Record) -> list[Figure]:
     """Agreement of labels with responses, and log alpha, along the chains of the first fit."""
-    figures = []
-    variants = [name for name in record.variants if name != EXACT]
     columns = {arm: j for j, arm in sampled_arms(record)}
-    for variant in variants:
-        methods = [
-            method
-            for method in ("corrected", "uncorrected", "complete")
-            if any(arm.method == method and arm.variant == variant for arm in columns)
-        ]
-        panels = [
-            arm
-            for method, label in product(methods, record.labels)
-            for arm in columns
-            if (arm.method, arm.label, arm.variant) == (method, label, variant)
-        ]
-        across = min(4, len(panels))
-        down = -(-len(panels) // across)
-        cases = int(record.fits["traces"][..., 2].max(initial=0, where=_known(record)))
-        figure, axes = canvas(2 * down, across, height=2.9 * down + 0.4, width=2.4 * across + 0.8)
-        for place, arm in enumerate(panels):
-            row, column = divmod(place, across)
-            traces = record.fits["traces"][columns[arm]]
-            for axis, q in ((axes[2 * row, column], 2), (axes[2 * row + 1, column], 0)):
-                for c, chain in enumerate(traces[..., q]):
-                    values = chain[np.isfinite(chain)]
-                    axis.plot(values, color=INK if c == 0 else GREY, linewidth=0.7,
-                              zorder=2 - 0.1 * c)  # fmt: skip
-            axes[2 * row, column].set_title(f"{kept_words(arm.label)}, {arm.words}", fontsize=9)
-            axes[2 * row, column].set_ylim(cases * 0.49, cases * 1.02)
-            if column == 0:
-                axes[2 * row, 0].set_ylabel("agreement", fontsize=9)
-                axes[2 * row + 1, 0].set_ylabel("log alpha", fontsize=9)
-        for place in range(len(panels), down * across):
-            row, column = divmod(place, across)
-            axes[2 * row, column].set_visible(False)
-            axes[2 * row + 1, column].set_visible(False)
-        save_space(axes)
-        suffix = "" if variant == variants[0] else f"-{variant}"
-        figures.append(
-            Figure(
-                f"traces{suffix}",
-                f"Along the chains, {variant} sampler",
-                figure,
-                "Above, the agreement of labels with responses (the number of cases in the better "
-                "matching of components and classes); below, log alpha; by iteration after "
-                "burn-in, one line for each chain. Labels stuck at the responses show as a line "
-                "at the top.",
-            )
+    variants = [name for name in record.variants if name != EXACT]
+    return [
+        Figure(
+            "traces" if variant == variants[0] else f"traces-{variant}",
+            f"Along the chains, {variant} sampler",
+            _draw_traces(record, variant, columns),
+            "Above, the agreement of labels with responses (the number of cases in the better "
+            "matching of components and classes); below, log alpha; by iteration after burn-in, "
+            "one line for each chain. Labels stuck at the responses show as a line at the top.",
         )
-    return figures
+        for variant in variants
+    ]
 
 
-def _known(record: Record) -> np.ndarray:
-    return np.isfinite(record.fits["traces"][..., 2])
+def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
+    rows: list[list[Arm | None]] = []
+    for method in record.methods(("corrected", "uncorrected")):
+        shown = {arm for row in rows for arm in row}
+        found = [record.find(label, method, variant) for label in record.labels]
+        rows.append([None if arm in shown else arm for arm in found])
+    across = len(record.labels)
+    figure, axes = canvas(
+        2 * len(rows), across, height=2.9 * len(rows) + 0.4, width=2.2 * across + 1.2
+    )
+    traces = record.fits["traces"]
+    cases = int(np.nanmax(traces[..., 2]))
+    for r, row in enumerate(rows):
+        for c, arm in enumerate(row):
+            pair = axes[2 * r : 2 * r + 2, c]
+            if arm is None:
+                for axis in pair:
+                    axis.set_visible(False)
+                continue
+            for axis, q in zip(pair, (2, 0), strict=True):
+                for chain, values in enumerate(traces[columns[arm]][..., q]):
+                    colour = INK if chain == 0 else GREY
+                    known = values[np.isfinite(values)]
+                    axis.plot(known, color=colour, linewidth=0.7, zorder=2 - 0.1 * chain)
+            pair[0].set_title(f"{kept_words(arm.label)}, {arm.words}", fontsize=9)
+            pair[0].set_ylim(cases * 0.49, cases * 1.02)
+            if c == 0:
+                pair[0].set_ylabel("agreement", fontsize=9)
+                pair[1].set_ylabel("log alpha", fontsize=9)
+    save_space(axes)
+    return figure
 
 
 def exact_table(record: Record) -> list[Table]:

@@ -65,9 +65,8 @@ def calibration_table(record: Record) -> list[Table]:
             ignore_index=True,
         )
         beside = (
-            f" The thesis's numbers (table {record.thesis['calibration_label']}) stand beside ours; "
-            "its data set is "
-            "another draw from the same model."
+            f" The thesis's numbers (table {record.thesis['calibration_label']}) stand beside "
+            "ours; its data set is another draw from the same model."
             if record.thesis_calibration is not None
             else ""
         )

@@ -1,0 +1,26 @@
+"""Draws of Markov chains as ArviZ data: an xarray tree that arviz_base and arviz_stats take."""
+
+from typing import Any
+
+import numpy as np
+
+Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
+
+
+def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, Any]):
+    """Return ArviZ data: groups of variables (chain, draw, ...), and diagnostics of them."""
+    import xarray  # half a second: only where draws are kept
+
+    tree = {
+        name: xarray.Dataset(
+            {key: (("chain", "draw", *dims), values) for key, (dims, values) in group.items()}
+        )
+        for name, group in groups.items()
+    }
+    for dataset in tree.values():
+        dataset.coords["chain"] = np.arange(dataset.sizes["chain"])
+        dataset.coords["draw"] = np.arange(dataset.sizes["draw"])
+    tree["diagnostics"] = xarray.Dataset(dict(diagnostics))
+    result = xarray.DataTree.from_dict(tree)
+    result.attrs.update(attributes)
+    return result
