@@ -45,7 +45,8 @@ check-kernels: $(VENV)/tools
 	rm -rf build/checked
 	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
 	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
-	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. ../../tests/test_kernels.py
+	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. \
+	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py
 
 # What is shipped is what works: build the sdist and from it the wheel, install each in a fresh
 # environment, and run it away from the sources.
@@ -55,7 +56,8 @@ check-sdist: $(VENV)/tools
 	$(PYTHON) -m venv build/sdist/venv
 	build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt build/sdist/*.tar.gz
 	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
-	    ../../configs/chapter2/naive-simulation.yaml ../../configs/examples/breast-cancer.yaml
+	    ../../configs/chapter2/naive-simulation.yaml \
+	    ../../configs/chapter2/mixture-simulation.yaml ../../configs/examples/breast-cancer.yaml
 	build/sdist/venv/bin/python -m pip install --quiet --no-deps --force-reinstall build/sdist/*.whl
 	cd build/sdist && venv/bin/thesiskit run --smoke --force --results results \
 	    ../../configs/chapter2/null.yaml

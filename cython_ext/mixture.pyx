@@ -15,7 +15,7 @@ grid by a matrix, `interpolation` (K, J); J is a multiple of 8, the last columns
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport NAN, exp, lgamma, log, log1p
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from numpy.random cimport bitgen_t
 
 from _counts cimport fill_counts
@@ -568,13 +568,13 @@ cdef class Collapsed:
         a = categorical(&self.log_weight[0], self.response_points, 1, rng)
         self.point[r, 1], self.energy[r, 1] = a, self.response_at(r, a)
 
-    def exchange(self, Py_ssize_t first, long[::1] accepted, rng):
+    def exchange(self, Py_ssize_t first, int64_t[::1] accepted, rng):
         """Offer exchanges of powers t and t + 1, t = first, first + 2, ...; count in accepted."""
         cdef bitgen_t *bits = generator(rng)
         with nogil:
             self.offer(first, accepted, bits)
 
-    cdef void offer(self, Py_ssize_t first, long[::1] accepted, bitgen_t *rng) noexcept nogil:
+    cdef void offer(self, Py_ssize_t first, int64_t[::1] accepted, bitgen_t *rng) noexcept nogil:
         # accepted with probability exp((power[t] - power[t + 1]) (energy then - energy now))
         cdef Py_ssize_t t, r, q
         cdef double change
@@ -588,7 +588,7 @@ cdef class Collapsed:
                 accepted[t] += 1
 
     def run(self, Py_ssize_t first, Py_ssize_t rounds, unsigned char[:, ::1] labels,
-            Py_ssize_t[:, ::1] point, double[::1] log_posterior, long[::1] accepted, rng):
+            Py_ssize_t[:, ::1] point, double[::1] log_posterior, int64_t[::1] accepted, rng):
         """Record the state at power 1 after each of labels.shape[0] iterations.
 
         An iteration is `rounds` sweeps of that state, one of each hotter one, and exchanges:

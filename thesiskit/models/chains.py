@@ -306,7 +306,7 @@ class Chain:
             "labels": np.empty((iterations, target.n), dtype=np.uint8),
             "point": np.empty((iterations, 2), dtype=np.intp),
             "log_posterior": np.empty(iterations),
-            "exchanged": np.zeros(len(self.holder) - 1, dtype=np.int_),
+            "exchanged": np.zeros(len(self.holder) - 1, dtype=np.int64),
         }
         capsule = self.rng.bit_generator.capsule
         with self.rng.bit_generator.lock:
@@ -331,6 +331,7 @@ class Chain:
 
 def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> kernel.Collapsed:
     """Return the collapsed sampler; it changes labels, point and holder in place."""
+    assert labels.shape == (len(target.powers), target.n)
     wanted, rows = np.unique(target.totals, return_inverse=True)
     marginals, start = tables.marginals(wanted)
     total = min(target.class_counts)

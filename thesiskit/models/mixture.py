@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from operator import index
 
 import numpy as np
@@ -88,13 +89,9 @@ class Settings:
                 value = default
                 if name == "burn_in" and self.iterations != DEFAULTS[self.sampler]["iterations"]:
                     value = self.iterations // 4
-            least = 0 if name == "burn_in" else 1
-            whole = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
-            if not (whole and least <= value < 1e9 and value == int(value)):
-                raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
-            object.__setattr__(self, name, int(value))
-        if self.replicas is not None and self.replicas != max(int(self.replicas), 1):
-            raise UserError(f"replicas must be a whole number from 1, got {self.replicas!r}")
+            object.__setattr__(self, name, _whole(name, value, 0 if name == "burn_in" else 1))
+        if self.replicas is not None:
+            object.__setattr__(self, "replicas", _whole("replicas", self.replicas, 1))
         if self.burn_in >= self.iterations:
             raise UserError(
                 f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
@@ -120,6 +117,14 @@ class Settings:
     def response_alpha(self) -> np.ndarray:
         """The grid of alpha_0, (K,)."""
         return InverseGamma(*self.response_alpha_prior).midpoints(self.alpha_points)
+
+
+def _whole(name: str, value, least: int) -> int:
+    """Return a whole number from `least`, or say that it is not one."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and least <= value < 1e9 and value == int(value)):
+        raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
+    return int(value)
 
 
 def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
@@ -172,7 +177,7 @@ class Tables:
         self._discards: dict[tuple, kernel.Discards] = {}
 
     def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
-        """Return log m of features with these totals (sorted), and where the cells of each start."""
+        """Return log m of features with these (sorted) totals, and where the cells of each start."""
         key = totals.tobytes()
         if key not in self._marginals:
             if len(self._marginals) > 8:  # totals of other features
@@ -184,7 +189,7 @@ class Tables:
         rule = theta_rule(quadrature, self.n)
         spare = -len(rule.theta) % 8
         start = np.concatenate([[0], np.cumsum(totals + 1)]).astype(np.intp)
-        cells, sizes, J = int(start[-1]), self.n // 2 + 1, self.interpolation.shape[1]
+        cells, sizes, J = max(int(start[-1]), 1), self.n // 2 + 1, self.interpolation.shape[1]
         points = 1 if counted else _fitting(POOL_BYTES, 8 * cells, sizes * len(self.alpha))
         made = kernel.Marginals(
             self.n,
@@ -388,7 +393,7 @@ class Target:
             )
             size = labels.sum(axis=1, dtype=np.intp)
             base += np.log(np.stack([f0 + self.n - size, f1 + size], axis=1) / (f0 + f1 + self.n))
-            given = (bits @ slope.reshape(-1, self.k).T).reshape(len(bits), B, 2) + base
+            given = (bits @ slope.reshape(2 * B, self.k).T).reshape(len(bits), B, 2) + base
             # over components: log sum of P(z*) P(y* given z*) P(x* given z*)
             yield np.stack(
                 [np.logaddexp(*np.moveaxis(given + response[:, :, y], 2, 0)) for y in (0, 1)],
