@@ -50,7 +50,8 @@ cdef class Marginals:
     cdef int32_t[:, ::1] pool_of
 
     def __init__(self, Py_ssize_t n, bint counted, const double[::1] node,
-                 const double[:, ::1] interpolation, const double[::1] theta, const double[::1] complement, const double[::1] weight,
+                 const double[:, ::1] interpolation, const double[::1] theta,
+                 const double[::1] complement, const double[::1] weight,
                  const double[::1] log_factorial, const Py_ssize_t[::1] totals,
                  const Py_ssize_t[::1] start, double[:, :, ::1] block, int32_t[::1] block_of,
                  double[:, ::1] pool, int32_t[:, ::1] pool_of, double[:, ::1] first,
@@ -77,13 +78,13 @@ cdef class Marginals:
 
     cdef void fill(self, Py_ssize_t m, double[:, ::1] out) noexcept nogil:
         # P(I0, I1) = sum over g of weight_g P(I0 | theta_g) P(I1 | theta_g), orderings counted
-        cdef Py_ssize_t m0 = self.n - m, G = self.theta.shape[0], t, s, i1, g, l
+        cdef Py_ssize_t m0 = self.n - m, G = self.theta.shape[0], t, s, i1, g, v
         cdef double p
         self.filled += 1
-        for l in range(self.node.shape[0]):
-            fill_counts(self.node[l], &self.theta[0], &self.complement[0], G, m0,
+        for v in range(self.node.shape[0]):
+            fill_counts(self.node[v], &self.theta[0], &self.complement[0], G, m0,
                         &self.first[0, 0])
-            fill_counts(self.node[l], &self.theta[0], &self.complement[0], G, m,
+            fill_counts(self.node[v], &self.theta[0], &self.complement[0], G, m,
                         &self.second[0, 0])
             for i1 in range(m + 1):
                 for g in range(G):
@@ -94,7 +95,7 @@ cdef class Marginals:
                     p = dot(&self.first[s - i1, 0], &self.second[i1, 0], G)
                     if not self.counted:
                         p = log(p) - self.log_choose(m0, s - i1) - self.log_choose(m, i1)
-                    out[self.start[t] + i1, l] = p
+                    out[self.start[t] + i1, v] = p
 
     cdef inline double log_choose(self, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
         return self.log_factorial[n] - self.log_factorial[k] - self.log_factorial[n - k]
@@ -140,10 +141,10 @@ cdef class Discards:
     both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  It is taken
     at the nodes for alpha, and its logarithm interpolated.
 
-    marginals must be `counted` and have the cells of all totals 0..n // 2; high, low (n // 2 + 1,) are N1 + 1 and
-    -1 where there is no such count; value (N0 + 1, N1 + 1, K), known (N0 + 1, N1 + 1) zeros.
-    Scratch: weight (cells,), retained (J,), pmf (n + 1, N1 + 1), upper and
-    lower (n + 1, 2 N1 + 1).
+    marginals must be `counted` and have the cells of all totals 0..n // 2; high and low
+    (n // 2 + 1,) are N1 + 1 and -1 where there is no such count; value (N0 + 1, N1 + 1, K), and
+    known (N0 + 1, N1 + 1), zeros.  Scratch: weight (cells,), retained (J,), pmf (n + 1, N1 + 1),
+    upper and lower (n + 1, 2 N1 + 1).
     """
 
     cdef readonly Py_ssize_t hits, misses
@@ -158,7 +159,8 @@ cdef class Discards:
     def __init__(self, Py_ssize_t N0, Py_ssize_t N1, Marginals marginals,
                  const Py_ssize_t[::1] high, const Py_ssize_t[::1] low,
                  double[:, :, ::1] value, unsigned char[:, ::1] known, double[::1] weight,
-                 double[::1] retained, double[:, ::1] pmf, double[:, ::1] upper, double[:, ::1] lower):
+                 double[::1] retained, double[:, ::1] pmf, double[:, ::1] upper,
+                 double[:, ::1] lower):
         self.N0, self.N1, self.marginals, self.high, self.low = N0, N1, marginals, high, low
         self.value, self.known, self.weight, self.retained = value, known, weight, retained
         self.pmf, self.upper, self.lower = pmf, upper, lower
@@ -178,21 +180,21 @@ cdef class Discards:
         return &self.value[c0, c1, 0]
 
     cdef void fill(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-        cdef Py_ssize_t m = c0 + c1, a, l, s, cell, J = self.retained.shape[0]
+        cdef Py_ssize_t m = c0 + c1, a, v, s, cell, J = self.retained.shape[0]
         cdef const double *p = self.marginals.at_nodes(m)
         cdef double largest = 0, w, retained
         self.fill_weights(c0, c1)
-        for l in range(J):
-            self.retained[l] = 0
+        for v in range(J):
+            self.retained[v] = 0
         for s in range(self.high.shape[0]):
             for cell in range(self.marginals.start[s], self.marginals.start[s] + min(s, m) + 1):
                 w = self.weight[cell]
                 if w > 0:
-                    for l in range(J):
-                        self.retained[l] += w * p[cell * J + l]
-        for l in range(J):
-            largest = max(largest, self.retained[l])
-            self.retained[l] = log(max(self.retained[l], 1e-300))
+                    for v in range(J):
+                        self.retained[v] += w * p[cell * J + v]
+        for v in range(J):
+            largest = max(largest, self.retained[v])
+            self.retained[v] = log(max(self.retained[v], 1e-300))
         for a in range(self.value.shape[2]):
             # a constant feature alone is worth 2 / (n + 1) or more: 1 - retained loses no digits
             retained = exp(dot(&self.marginals.interpolation[a, 0], &self.retained[0], J))
@@ -538,17 +540,17 @@ cdef class Collapsed:
 
     cdef void draw_alpha(self, Py_ssize_t r, double power, bitgen_t *rng) noexcept nogil:
         # log marginal of all features at the nodes, then at every point of the grid
-        cdef Py_ssize_t m = self.c[r, 0] + self.c[r, 1], a, j, l, cell
+        cdef Py_ssize_t m = self.c[r, 0] + self.c[r, 1], a, j, v, cell
         cdef Py_ssize_t J = self.marginals.interpolation.shape[1]
         cdef bint mirrored = 2 * m > self.n
         cdef const double *nodes = self.marginals.at_nodes(self.n - m if mirrored else m)
         cdef const double *factor = NULL
-        for l in range(J):
-            self.at_nodes[l] = 0
+        for v in range(J):
+            self.at_nodes[v] = 0
         for j in range(self.k):
             cell = self.mirror[j] - self.index[r, j] if mirrored else self.index[r, j]
-            for l in range(J):
-                self.at_nodes[l] += nodes[cell * J + l]
+            for v in range(J):
+                self.at_nodes[v] += nodes[cell * J + v]
         if self.corrected:
             factor = self.discards.entry(self.c[r, 0], self.c[r, 1])
         for a in range(self.points):
@@ -723,18 +725,18 @@ cdef class WithTheta:
         cdef double alpha = self.alpha[self.point[0]], alpha0 = self.response_alpha[self.point[1]]
         cdef Py_ssize_t j
         cdef double[LANES] partial
-        cdef Py_ssize_t l, k = self.k + 1
-        for l in range(LANES):
-            partial[l] = 0
+        cdef Py_ssize_t v, k = self.k + 1
+        for v in range(LANES):
+            partial[v] = 0
         j = 0
         while j + LANES <= k:
-            for l in range(LANES):
-                partial[l] += self.zero[z, j + l] + self.x[i, j + l] * self.odds[z, j + l]
+            for v in range(LANES):
+                partial[v] += self.zero[z, j + v] + self.x[i, j + v] * self.odds[z, j + v]
             j += LANES
         for j in range(j, k):
             total += self.zero[z, j] + self.x[i, j] * self.odds[z, j]
-        for l in range(LANES):
-            total += partial[l]
+        for v in range(LANES):
+            total += partial[v]
         return (total - self.k * log((alpha + n1) / (alpha + n0))
                 - log((alpha0 + n1) / (alpha0 + n0)))
 

@@ -8,6 +8,7 @@ from conftest import ROOT
 
 from thesiskit.datasets import files, gene_expression
 from thesiskit.datasets.files import read_table
+from thesiskit.datasets.synthetic import draw_mixture
 from thesiskit.errors import DataError
 
 
@@ -246,3 +247,49 @@ def test_odd_responses(tmp_path):
     (tmp_path / "h.csv").write_text("a,b,y\n")
     with pytest.raises(DataError, match="a header but no cases"):
         read_table(tmp_path / "h.csv", "y")
+
+
+def test_mixture_data_have_the_right_proportions():
+    rng = np.random.default_rng(6)
+    drawn = draw_mixture(
+        rng, features=3_000, alpha=2.0, response=(0.1, 0.9), train=(300, 100), test=(200, 200)
+    )
+    z = np.repeat([0, 1], (300, 100))
+    y = drawn.train.response
+    assert abs(y[z == 0].mean() - 0.1) < 0.08
+    assert abs(y[z == 1].mean() - 0.9) < 0.13
+    X = drawn.train.features
+    assert X.shape == (400, 3_000)
+    # Var(phi_0 - phi_1) = 2 E(theta (1 - theta)) / (alpha + 1), and the counts' own
+    p = np.stack([X[z == c].mean(axis=0) for c in (0, 1)])
+    spread = 2 * (1 / 6) / 3
+    noise = (1 / 6) * (2 / 3) * (1 / 300 + 1 / 100)
+    assert np.var(p[0] - p[1]) == pytest.approx(spread + noise, rel=0.1)
+
+
+def test_mixture_data_without_counts_are_drawn_from_the_prior():
+    sizes, agreement = [], []
+    for seed in range(400):
+        rng = np.random.default_rng([8, seed])
+        drawn = draw_mixture(
+            rng, features=1, alpha=5.0, response=5.0, train=20, test=3, label_prior=(1.0, 3.0)
+        )
+        assert drawn.train.features.shape == (20, 1)
+        assert drawn.test.features.shape == (3, 1)
+        assert 0 < drawn.train.response.sum() < 20
+        sizes.append(drawn.train.response.mean())
+        agreement.append(drawn.test.response.mean())
+    assert abs(np.mean(sizes) - 0.5) < 0.1
+    assert np.corrcoef(sizes, agreement)[0, 1] > 0.5
+
+
+def test_mixture_data_of_one_class_only():
+    with pytest.raises(DataError, match="one class 10,000 times"):
+        draw_mixture(
+            np.random.default_rng(0),
+            features=2,
+            alpha=1.0,
+            response=(0.0, 0.0),
+            train=5,
+            test=1,
+        )

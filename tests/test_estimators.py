@@ -1,5 +1,7 @@
+import warnings
 from fractions import Fraction
 
+import arviz_stats
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,7 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.datasets.synthetic import draw_naive_bayes
-from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+from thesiskit.errors import UnreliableWarning
+from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
+from thesiskit.models import chains
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.selection import select_features
 
@@ -55,10 +59,21 @@ def pipeline():
     return make_pipeline(MedianBinarizer(), NaiveBayesClassifier(1, random_state=0))
 
 
+def mixture(**options):
+    return MixtureClassifier(1, chains=1, iterations=8, random_state=0, **options)
+
+
 @parametrize_with_checks(
-    [NaiveBayesClassifier(n_features=1), MedianBinarizer(), pipeline()],
+    [
+        NaiveBayesClassifier(n_features=1),
+        MedianBinarizer(),
+        pipeline(),
+        mixture(),
+        make_pipeline(MedianBinarizer(), mixture()),
+    ],
     expected_failed_checks=lambda estimator: {
         "NaiveBayesClassifier": NEED_REAL_FEATURES,
+        "MixtureClassifier": NEED_REAL_FEATURES,
         "Pipeline": OF_PIPELINE,
     }.get(type(estimator).__name__, {}),
 )
@@ -178,3 +193,76 @@ def test_prediction_with_other_columns_is_an_error():
     model = NaiveBayesClassifier(5).fit(X, y)
     with pytest.raises(ValueError, match="49 features"):
         model.predict(X[:, :49])
+
+
+def test_the_mixture_keeps_draws_and_says_whether_they_serve():
+    X, y, new = binary_data()
+    model = MixtureClassifier(5, iterations=300, random_state=0).fit(X, y)
+    assert model.selected_.shape == (5,)
+    assert model.draws_["posterior"]["labels"].shape == (4, 225, 45)
+    assert set(model.draws_["sample_stats"].data_vars) >= {"lp", "agreement"}
+    summary = arviz_stats.summary(model.draws_, var_names=["log_alpha", "log_alpha_0"])
+    assert set(summary.index) == {"log_alpha", "log_alpha_0"}
+    assert set(model.diagnostics_) == {"rhat", "ess", "reliable"}
+    assert set(model.diagnostics_["rhat"]) == set(chains.QUANTITIES)
+    assert model.diagnostics_["reliable"]
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    again = MixtureClassifier(5, iterations=300, random_state=0).fit(X, y)
+    assert (again.predict_proba(new) == p).all()
+    plain = MixtureClassifier(5, iterations=300, correct=False, random_state=0).fit(X, y)
+    assert np.abs(plain.predict_proba(new) - 0.5).mean() > np.abs(p - 0.5).mean()
+
+
+def test_the_mixture_warns_of_chains_that_are_too_short():
+    X, y, new = binary_data()
+    with pytest.warns(UnreliableWarning, match="increase iterations"):
+        model = MixtureClassifier(5, iterations=8, random_state=0).fit(X, y)
+    assert not model.diagnostics_["reliable"]
+    assert np.isfinite(model.predict_proba(new)).all()
+
+
+def test_the_mixture_takes_the_thesis_sampler_and_priors():
+    X, y, new = binary_data()
+    model = MixtureClassifier(
+        5,
+        sampler="thesis",
+        chains=2,
+        iterations=200,
+        class_prior=(2.0, 3.0),
+        alpha_prior=(1.0, 2.0),
+        response_alpha_prior=(2.0, 1.0),
+        alpha_points=6,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliableWarning)
+        model.fit(X, y)
+    assert model.draws_["posterior"]["theta"].shape == (2, 150, 6)
+    assert len(model.alpha_) == 6
+    assert model._target.settings.class_prior == (2.0, 3.0)
+    assert model._target.settings.response_alpha_prior == (2.0, 1.0)
+    assert model.predict_proba(new).shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sampler": "gibbs"}, "unknown sampler"),
+        ({"chains": 0}, "chains must be a whole number from 1"),
+        ({"iterations": 10, "burn_in": 10}, "burn_in"),
+        ({"n_features": 51}, "from 1 to 50"),
+        ({"response_alpha_prior": (1.0, -1.0)}, "response_alpha_prior"),
+    ],
+)
+def test_bad_options_of_the_mixture(options, words):
+    X, y, _ = binary_data()
+    with pytest.raises(ValueError, match=words):
+        MixtureClassifier(**options).fit(X, y)
+
+
+def test_the_mixture_says_how_many_cases_it_takes():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (601, 3))
+    with pytest.raises(ValueError, match="at most 600 training cases, got 601"):
+        MixtureClassifier(1).fit(X, np.arange(601) % 2)

@@ -1,4 +1,4 @@
-"""Draws of Markov chains as ArviZ data: an xarray tree that arviz_base and arviz_stats take."""
+"""Draws of Markov chains as ArviZ data: an xarray tree of groups, as arviz_stats takes it."""
 
 from typing import Any
 

@@ -55,10 +55,11 @@ class Settings:
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
     (collapsed only; by default 8, and 1 beyond MOST_TEMPERED training cases, where the tables
-    that the others would need cost more than they bring).  `as-printed` is the thesis's sampler without the adjustment factor in the
-    label update: what the thesis must have run, for it gives the numbers it prints, but not a
-    sampler of the posterior.  None takes the sampler's default: see DEFAULTS.  quadrature is the
-    rule for theta in the adjustment factor.
+    that the others would need cost more than they bring).  None takes the sampler's default: see
+    DEFAULTS.  quadrature is the rule for theta in the adjustment factor.
+
+    `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
+    the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
     """
 
     class_prior: tuple[float, float] = (1.0, 1.0)
@@ -177,7 +178,7 @@ class Tables:
         self._discards: dict[tuple, kernel.Discards] = {}
 
     def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
-        """Return log m of features with these (sorted) totals, and where the cells of each start."""
+        """Return log m of features with these sorted totals, and where the cells of each start."""
         key = totals.tobytes()
         if key not in self._marginals:
             if len(self._marginals) > 8:  # totals of other features

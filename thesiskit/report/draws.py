@@ -1,4 +1,4 @@
-"""Files of draws: ArviZ data in netCDF, which arviz_base.from_netcdf reads."""
+"""Files of draws: ArviZ data in netCDF; xarray.open_datatree opens them."""
 
 from pathlib import Path
 
