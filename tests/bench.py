@@ -1,4 +1,4 @@
-"""Speed and memory of the naive Bayes model: a table, and a figure of how the cost grows.
+"""Speed and memory of both models: a table, and figures of how the cost grows.
 
     python tests/bench.py --results results/bench
 
@@ -22,12 +22,13 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.config import load_config
+from thesiskit.datasets import gene_expression
 from thesiskit.datasets.gene_expression import COLON, fetch
-from thesiskit.datasets.synthetic import draw_naive_bayes
+from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.stages import Experiment
-from thesiskit.models import integrals, naive_bayes, selection
+from thesiskit.models import chains, integrals, mixture, naive_bayes, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -147,6 +148,156 @@ def colon_rows():
         yield "colon, 10 groups x 62 folds, both methods, select to predict", best(work, 5), 1.5
 
 
+def mixture_data(k, seed=1, n=100):
+    """The thesis's simulation with n training cases of each component: target, truth, test data."""
+    rng = np.random.default_rng([5, seed])
+    drawn = draw_mixture(
+        rng, features=10_000, alpha=300.0, response=(0.1, 0.9), train=(n, n), test=(1_000, 1_000)
+    )
+    X, y = drawn.train.features, drawn.train.response
+    found = select_features(X, y, k, rng)
+    return found, X[:, found.selected], y, drawn.test.features[:, found.selected]
+
+
+def mixture_target(k, correct, settings, data=None):
+    found, X, y, _ = data or mixture_data(k)
+    dropped = found.n_dropped if correct else 0
+    return mixture.Target(X, y, settings, dropped, found.gamma_squared if dropped else None)
+
+
+def sampled(target, seed=1):
+    """Run the chains with tables of their own; return seconds and draws."""
+    chains._threads.cache_clear()  # new threads, new tables
+    generators = np.random.default_rng(seed).spawn(target.settings.chains)
+    started = time.perf_counter()
+    draws = chains.sample(target, generators)
+    return time.perf_counter() - started, draws
+
+
+def sweep_seconds(target, sweeps=20):
+    """Seconds for one sweep of labels once tables are there."""
+    chain = chains.Chain(target, np.random.default_rng(1), "responses")
+    chain.advance(50)
+    tables = chains.SHARED.get(target.n, target.settings.alpha)
+    sampler = chains.collapsed(target, tables, None, chain.labels, chain.point, chain.holder)
+    capsule = chain.rng.bit_generator.capsule
+    for _ in range(20):
+        sampler.sweep_labels(0, capsule)
+    started = time.perf_counter()
+    for _ in range(sweeps):
+        sampler.sweep_labels(0, capsule)
+    return (time.perf_counter() - started) / sweeps
+
+
+TABLE = r"""
+import re, time
+from fractions import Fraction
+from thesiskit.models.mixture import Settings, Tables
+peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
+before = peak()
+started = time.perf_counter()
+tables = Tables(200, Settings().alpha, block_bytes=1 << 22)
+tables.discards((100, 100), Fraction(1, 20)).fill_all()
+print(time.perf_counter() - started, peak() - before)
+"""
+
+
+def mixture_rows():
+    thesis = mixture.Settings(sampler="thesis")
+    plain = min(sampled(mixture_target(1_000, False, thesis))[0] for _ in range(3))
+    yield "mixture: thesis sampler, 50 iterations, uncorrected, k = 1,000", plain, 2.0
+    for k in (100, 1_000):
+        data = mixture_data(k)
+        for name in ("thesis", "as-printed", "collapsed"):
+            settings = mixture.Settings(sampler=name)
+            one, other = (
+                min(sampled(mixture_target(k, correct, settings, data))[0] for _ in range(2))
+                for correct in (True, False)
+            )
+            yield f"mixture: {name}, k = {k:,}, uncorrected (s)", other, None
+            yield f"mixture: {name}, k = {k:,}, corrected over uncorrected", one / other, 1.3
+    done = subprocess.run([sys.executable, "-c", TABLE], capture_output=True, text=True, check=True)
+    seconds, megabytes = map(float, done.stdout.split())
+    yield "mixture: the whole adjustment table, n = 200, 200 alphas", seconds, 5.0
+    yield "the same, memory (MB)", megabytes, 100.0
+    collapsed = mixture.Settings()
+    yield (
+        "mixture: collapsed, one label sweep, k = 1,000 (ms)",
+        1e3 * sweep_seconds(mixture_target(1_000, False, collapsed)),
+        2.0,
+    )
+    data = mixture_data(10_000)
+    complete = mixture_target(10_000, False, collapsed, data)
+    yield "the same, complete data (ms)", 1e3 * sweep_seconds(complete), 25.0
+    seconds, draws = sampled(complete)
+    started = time.perf_counter()
+    complete.predict(draws.flat, data[3])
+    seconds += time.perf_counter() - started
+    found = chains.diagnose(complete, draws)
+    yield "mixture: complete data, four chains, and 2,000 predictions (s)", seconds, 60.0
+    yield "the same, largest R-hat", float(found.rhat.max()), 1.01
+
+
+def mode_rows():
+    """Chains that start in a mode that single-site updates do not leave: all genes of colon."""
+    try:
+        table = gene_expression.colon()
+    except DataError:
+        print("modes: skipped, the data are not here", file=sys.stderr)
+        return
+    X = PackedFeatures.pack(table.features).unpack(np.arange(table.features.shape[1]))
+    for replicas in (1, 4, 8, 16):
+        settings = mixture.Settings(replicas=replicas, iterations=200, burn_in=100)
+        target = mixture.Target(X, table.response, settings)
+        ends = []
+        started = time.perf_counter()
+        for seed in range(8):
+            chain = chains.Chain(target, np.random.default_rng(seed), "responses")
+            ends.append(chain.advance(200)["log_posterior"][-50:].mean())
+        seconds = (time.perf_counter() - started) / 8
+        away = np.sum(np.array(ends) > -87_000)
+        yield f"modes: {replicas} replicas, of 8 chains started at the responses, left", away, None
+        yield "the same, seconds for a chain of 200 iterations", seconds, None
+
+
+def mixture_growth():
+    """Milliseconds of a label sweep, and seconds of a default fit, by k and by n."""
+    rows = []
+    for k in (1, 10, 100, 1_000, 10_000):
+        data = mixture_data(k)
+        row = {"varied": "k, features kept (n = 200)", "value": k}
+        rows.append(row | _costs(k, data))
+    for half in (12, 25, 50, 100, 150):
+        data = mixture_data(100, n=half)
+        row = {"varied": "n, training cases (k = 100)", "value": 2 * half}
+        rows.append(row | _costs(100, data))
+    return pd.DataFrame(rows)
+
+
+def _costs(k, data):
+    settings = mixture.Settings()
+    costs = {"sweep": 1e3 * sweep_seconds(mixture_target(k, False, settings, data))}
+    for name, correct in (("corrected", True), ("uncorrected", False)):
+        costs[name] = sampled(mixture_target(k, correct, settings, data))[0]
+    return costs
+
+
+def draw_mixture_growth(frame):
+    figure, axes = canvas(1, 4, width=11, height=2.9)
+    for i, (name, part) in enumerate(frame.groupby("varied", sort=False)):
+        sweep, fit = axes[0, 2 * i], axes[0, 2 * i + 1]
+        sweep.loglog(part.value, part.sweep, "-o", color=INK, markersize=4)
+        sweep.set_ylabel("milliseconds, label sweep")
+        for method, style in (("corrected", "--o"), ("uncorrected", ":s")):
+            fit.loglog(part.value, part[method], style, color=INK, markersize=4, label=method)
+        fit.set_ylabel("seconds, four chains")
+        fit.legend(frameon=False, fontsize=8)
+        for axis in (sweep, fit):
+            axis.set_xlabel(name)
+    save_space(axes)
+    return figure
+
+
 def help_rows():
     command = [sys.executable, "-m", "thesiskit.cli", "--help"]
     run = lambda: subprocess.run(command, capture_output=True, check=True)  # noqa: E731
@@ -189,8 +340,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path("results/bench"))
     folder = parser.parse_args().results
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core
     rows = []
-    for part in (naive_rows, screening_rows, mapped_rows, colon_rows, help_rows):
+    parts = (
+        naive_rows,
+        screening_rows,
+        mapped_rows,
+        colon_rows,
+        help_rows,
+        mixture_rows,
+        mode_rows,
+    )
+    for part in parts:
         for work, measured, target in part():
             rows.append({"work": work, "measured": measured, "target": target})
             verdict = "" if target is None else "met" if measured <= target else "MISSED"
@@ -198,10 +359,13 @@ def main():
     write_text(folder / "bench.csv", pd.DataFrame(rows).to_csv(index=False))
     frame = growth()
     write_text(folder / "growth.csv", frame.to_csv(index=False))
-    figure = draw(frame)
-    for kind in ("png", "pdf"):
-        figure.savefig(folder / f"growth.{kind}", dpi=150)
-    print(f"written to {folder}: bench.csv, growth.csv, growth.png, growth.pdf")
+    mixtures = mixture_growth()
+    write_text(folder / "mixture-growth.csv", mixtures.to_csv(index=False))
+    figures = {"growth": draw(frame), "mixture-growth": draw_mixture_growth(mixtures)}
+    for name, figure in figures.items():
+        for kind in ("png", "pdf"):
+            figure.savefig(folder / f"{name}.{kind}", dpi=150)
+    print(f"written to {folder}: bench.csv, growth and mixture-growth as .csv, .png and .pdf")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ def arms(config: Config) -> list[Arm]:
         label = str(size) if by_k else f"|COR| > {size}"
         for variant in config.model.variants:
             if size == "all":
-                if variant != "as-printed":  # with nothing to correct it is the thesis's sampler
+                # with nothing to correct the two are one
+                if variant != "as-printed" or "thesis" not in config.model.variants:
                     result.append(Arm(i, label, "complete", variant))
                 continue
             own = [method for method in config.model.methods if method in OWN_METHODS]

@@ -30,25 +30,24 @@ class MixtureFits:
         self.experiment, self.number = experiment, number
         self.model = experiment.config.model
         self._draws: dict[int, dict[str, np.ndarray]] = {}
-        self._exact: dict[tuple[int, int], np.ndarray] = {}
 
     def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
         """Return the arrays of the fit stage, with the draws written."""
         experiment = self.experiment
         drawn = experiment.load("simulate", self.number)
+        splits = experiment.design.splits(experiment.blocks[self.number], drawn)
         unfinished = Unfinished(experiment, self.number)
-        fits: list[list[dict[str, np.ndarray]]] = []
-        for s, split in enumerate(experiment.splits(self.number, drawn)):
-            row = []
-            for j, (i, arm) in enumerate(arms):
-                place = s * len(arms) + j
-                if place not in unfinished.fits:
-                    selection = selections[s * n_sizes + arm.size]
-                    checkpoint = unfinished.checkpoint(place)
-                    one = self._fit_one(split, selection, i, arm, checkpoint)
-                    unfinished.finish(place, one)
-                row.append(unfinished.fits[place])
-            fits.append(row)
+        work = ((s, split, arm) for s, split in enumerate(splits) for _, arm in arms)
+        total = len(selections) // n_sizes * len(arms)
+        for place, (s, split, arm) in enumerate(experiment.inner_watch(work, total, "fits")):
+            if place not in unfinished.fits:
+                selection = selections[s * n_sizes + arm.size]
+                checkpoint = unfinished.checkpoint(place)
+                unfinished.finish(place, self._fit_one(split, selection, arm, checkpoint))
+        fits = [
+            [unfinished.fits[place] for place in range(start, start + len(arms))]
+            for start in range(0, total, len(arms))
+        ]
         for j, (_, arm) in enumerate(arms):
             if arm.variant != EXACT:
                 self._write_draws(arm, [row[j] for row in fits])
@@ -76,7 +75,7 @@ class MixtureFits:
             selection.gamma_squared if correct else None,
         )
 
-    def _fit_one(self, split, selection, i, arm, checkpoint) -> dict[str, np.ndarray]:
+    def _fit_one(self, split, selection, arm, checkpoint) -> dict[str, np.ndarray]:
         started = time.perf_counter()
         target = self.target(split, selection, arm)
         if arm.variant == EXACT:
@@ -93,7 +92,7 @@ class MixtureFits:
                 "seconds": np.array(time.perf_counter() - started),
             }
         seed = self.experiment.config.seed
-        place = (split.replicate, split.group, split.fold, i)
+        place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
         generators = [
             generator(seed, "chain", *place, chain) for chain in range(target.settings.chains)
         ]

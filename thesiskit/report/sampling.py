@@ -64,13 +64,11 @@ def diagnostics_table(record: Record) -> list[Table]:
         rows.append(
             {"features": arm.label, "method": arm.words, "sampler": arm.variant}
             | {
-                f"R-hat: {name}": np.quantile(rhat[:, q], 0.99) if len(rhat) > 1 else rhat[0, q]
+                f"R-hat: {name}": np.quantile(rhat[:, q], 0.99)
                 for q, name in enumerate(QUANTITIES)
             }
             | {
-                f"effective draws: {name}": np.quantile(ess[:, q], 0.01)
-                if len(ess) > 1
-                else ess[0, q]
+                f"effective draws: {name}": np.rint(np.quantile(ess[:, q], 0.01))
                 for q, name in enumerate(QUANTITIES)
             }
             | {
