@@ -1,3 +1,4 @@
+import multiprocessing
 import warnings
 from fractions import Fraction
 
@@ -249,6 +250,11 @@ def test_the_mixture_takes_the_thesis_sampler_and_priors():
     ("options", "words"),
     [
         ({"sampler": "gibbs"}, "unknown sampler"),
+        ({"sampler": ["thesis"]}, "unknown sampler"),
+        ({"sampler": "as-printed"}, "samples no posterior"),
+        ({"class_prior": 1.0}, "class_prior must be a pair"),
+        ({"correct": "no"}, "correct must be True or False"),
+        ({"alpha_points": 10**6}, "alpha_points must be at most"),
         ({"chains": 0}, "chains must be a whole number from 1"),
         ({"iterations": 10, "burn_in": 10}, "burn_in"),
         ({"n_features": 51}, "from 1 to 50"),
@@ -266,3 +272,17 @@ def test_the_mixture_says_how_many_cases_it_takes():
     X = rng.integers(0, 2, (601, 3))
     with pytest.raises(ValueError, match="at most 600 training cases, got 601"):
         MixtureClassifier(1).fit(X, np.arange(601) % 2)
+
+
+def _fit_in_child(data):
+    X, y, new = data
+    return MixtureClassifier(2, iterations=8, chains=2, random_state=0).fit(X, y).predict_proba(new)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_mixture_can_be_fitted_in_a_forked_process():
+    data = binary_data()
+    here = _fit_in_child(data)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(_fit_in_child, (data,)).get(timeout=60)
+    np.testing.assert_array_equal(here, there)

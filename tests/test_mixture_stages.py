@@ -228,6 +228,7 @@ def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, t
         ("model.samplers=[gibbs]", ["model.samplers", "use one of collapsed"]),
         ("model.samplers=[collapsed, enumeration]", ["enumeration", "selection.features: [1]"]),
         ("model.collapsed.burn_in=60", ["burn_in (60) must be less than iterations (60)"]),
+        ("model.collapsed.alpha_points=200000", ["at most 10000, got 200000"]),
         ("model.collapsed.chains=0", ["model.collapsed.chains", "at least 1"]),
         ("model.collapsed.chain=2", ["unknown key", "did you mean 'chains'"]),
         ("model.kind=mixtures", ["model.kind", "did you mean 'mixture'"]),
@@ -242,9 +243,73 @@ def test_config_mistakes(small, tmp_path, change, words):
     must_fail(invoke("run", small, "--results", tmp_path, "--set", change), *words)
 
 
+def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path):
+    assert invoke("run", small, "--results", tmp_path / "a").exit_code == 0
+    other = ("--set", "model.collapsed.chains=1")
+    assert invoke("run", small, "--results", tmp_path / "b", *other).exit_code == 0
+    name = "small/fit/0000-2-corrected-collapsed.nc"
+    (tmp_path / "b" / name).replace(tmp_path / "a" / name)
+    must_fail(
+        invoke("predict", small, "--results", tmp_path / "a", "--force"),
+        "of other settings",
+        code=1,
+    )
+
+
+def test_run_makes_draws_again_that_are_gone_and_removes_those_of_other_arms(small, tmp_path):
+    assert invoke("run", small, "--results", tmp_path).exit_code == 0
+    whole = draws(tmp_path)
+    (tmp_path / "small/fit/0000-2-corrected-thesis.nc").unlink()
+    assert invoke("run", small, "--results", tmp_path).exit_code == 0
+    assert_same_draws(whole, draws(tmp_path))
+    some = ("--set", "model.methods=[corrected]", "--set", "model.samplers=[collapsed]")
+    assert invoke("run", small, "--results", tmp_path, *some).exit_code == 0
+    left = draws(tmp_path)
+    assert sorted(left) == ["0000-2-corrected-collapsed.nc", "0000-all-complete-collapsed.nc"]
+    assert_same_draws(left, {name: whole[name] for name in left})  # the same whatever else runs
+
+
+def test_force_begins_anew(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains.Chain, "advance", _fail_after(6))
+    assert invoke("run", small, "--results", tmp_path).exit_code == 130
+    monkeypatch.undo()
+    sampled = []
+    advance = chains.Chain.advance
+
+    def note(chain, iterations):
+        sampled.append(iterations)
+        return advance(chain, iterations)
+
+    monkeypatch.setattr(chains.Chain, "advance", note)
+    assert invoke("run", small, "--results", tmp_path, "--force").exit_code == 0
+    assert sum(sampled) == 3 * 2 * 60 + 3 * 12
+    assert not (tmp_path / "small/unfinished").exists()
+
+
+def test_every_sampler_is_named_and_shown(small, tmp_path):
+    samplers = ("--set", "model.samplers=[as-printed, collapsed]")
+    parts = ("--set", "report.parts=[reliability-figure, reliability-table, calibration-table]")
+    done = invoke("run", small, "--results", tmp_path, *samplers, *parts)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "small/report.html").read_text()
+    assert "Reliability, as-printed sampler" in page
+    assert "Reliability, collapsed sampler" in page
+    names = {path.name for path in (tmp_path / "small/fit").glob("*.nc")}
+    assert "0000-all-complete-as-printed.nc" in names  # no thesis sampler to do it
+
+
+def test_blocks_beyond_the_first_are_warned_of_too(small, tmp_path):
+    text = SMALL.replace("iterations: 60, burn_in: 20", "iterations: 5, burn_in: 1")
+    small.write_text(text.replace("about: Small.", "about: Small.\nreplicates: 3"))
+    done = invoke("run", small, "--results", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "2 corrected collapsed (3 of 3 fits)" in done.output
+
+
 def test_too_many_cases(small, tmp_path):
     big = ("--set", "data.train=[400, 400]")
-    must_fail(invoke("run", small, "--results", tmp_path, *big), "at most 600", "got 800")
+    must_fail(invoke("run", small, "--results", tmp_path, *big), "data.train", "at most 600")
 
 
 def test_response_and_labels_drawn_from_the_prior_need_the_mixture(small, tmp_path):

@@ -30,6 +30,7 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 PositiveNumber = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Points = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 Pair = tuple[PositiveNumber, PositiveNumber]
 Counts = tuple[Count, Count]
@@ -211,7 +212,7 @@ class CollapsedBlock(Block):
     iterations: Positive = 400
     burn_in: Count = 100
     replicas: Positive | None = None  # 8, or 1 beyond 250 training cases
-    alpha_points: Positive = 200
+    alpha_points: Points = 200
 
 
 class ThesisBlock(Block):
@@ -220,7 +221,7 @@ class ThesisBlock(Block):
     chains: Positive = 1
     iterations: Positive = 50
     burn_in: Count = 10
-    alpha_points: Positive = 10
+    alpha_points: Points = 10
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
 
 
@@ -349,6 +350,13 @@ def check_sizes(config: Config, p: int, error: type[Exception] | None = None) ->
 
 def _check_mixture(config: Config) -> None:
     assert isinstance(config.model, MixtureModel)
+    train = getattr(config.data, "train", None)
+    cases = sum(train) if isinstance(train, tuple) else train or 0
+    if cases > 600:
+        raise ValueError(
+            f"data.train: the mixture model takes at most 600 training cases, got {cases}; "
+            "use fewer, or model.kind: naive-bayes"
+        )
     if "enumeration" in config.model.samplers and (
         config.selection is None or config.selection.features != [1]
     ):

@@ -39,6 +39,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
             )
+        if not isinstance(self.correct, bool | np.bool_):
+            raise UserError(f"correct must be True or False, got {self.correct!r}")
         if not isinstance(self.n_features, Integral):
             raise UserError(f"n_features must be a whole number, got {self.n_features!r}")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -122,8 +124,8 @@ class NaiveBayesClassifier(SelectingClassifier):
         missing values, and n_features outside 1..p.
         """
         settings = naive_bayes.Settings(
-            class_prior=tuple(self.class_prior),
-            alpha_prior=tuple(self.alpha_prior),
+            class_prior=self.class_prior,
+            alpha_prior=self.alpha_prior,
             alpha_points=self.alpha_points,
             quadrature=self.quadrature,
         )
@@ -202,10 +204,12 @@ class MixtureClassifier(SelectingClassifier):
         """
         from thesiskit.models import chains, mixture
 
+        if self.sampler == "as-printed":
+            raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
         settings = mixture.Settings(
-            class_prior=tuple(self.class_prior),
-            alpha_prior=tuple(self.alpha_prior),
-            response_alpha_prior=tuple(self.response_alpha_prior),
+            class_prior=self.class_prior,
+            alpha_prior=self.alpha_prior,
+            response_alpha_prior=self.response_alpha_prior,
             sampler=self.sampler,
             chains=self.chains,
             iterations=self.iterations,

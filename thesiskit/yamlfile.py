@@ -223,6 +223,7 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         "missing": "is required; add it",
         "greater_than": f"must be greater than {bound}, got {value}",
         "greater_than_equal": f"must be at least {bound}, got {value}",
+        "less_than_equal": f"must be at most {bound}, got {value}",
         "less_than": f"must be less than {bound}, got {value}",
         "finite_number": f"must be a finite number, got {value}",
     }

@@ -7,6 +7,7 @@ kept in unfinished/NNNN.npz, from which a killed run goes on.
 
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from thesiskit.models.enumeration import enumerate_posterior
 from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.selection import Selection
 from thesiskit.report.draws import read_draws, write_draws
+from thesiskit.report.store import UNFINISHED
 
-UNFINISHED = "unfinished"
 EXACT = "enumeration"
 
 
@@ -30,6 +31,10 @@ class MixtureFits:
         self.experiment, self.number = experiment, number
         self.model = experiment.config.model
         self._draws: dict[int, dict[str, np.ndarray]] = {}
+
+    def files(self, arms: list[tuple[int, Arm]]) -> list[Path]:
+        """Return the files that the fit stage writes beside its block: draws."""
+        return [self._file(arm) for _, arm in arms if arm.variant != EXACT]
 
     def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
         """Return the arrays of the fit stage, with the draws written."""
@@ -48,10 +53,11 @@ class MixtureFits:
             [unfinished.fits[place] for place in range(start, start + len(arms))]
             for start in range(0, total, len(arms))
         ]
+        for path in self._folder.glob(f"{self.number:04d}-*.nc"):
+            path.unlink()
         for j, (_, arm) in enumerate(arms):
             if arm.variant != EXACT:
                 self._write_draws(arm, [row[j] for row in fits])
-        unfinished.remove()
         return _summary([i for i, _ in arms], fits)
 
     def _settings(self, arm: Arm) -> Settings:
@@ -115,6 +121,7 @@ class MixtureFits:
             "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
             "errors": q[:, :, [0, 2]].std(axis=(0, 1)) / np.sqrt(np.maximum(found.ess[[0, 2]], 1)),
             "reliable": np.array(found.reliable),
+            "cases": np.array(target.n),
             "seconds": np.array(seconds),
             "alpha": target.settings.alpha,
             "response_alpha": target.settings.response_alpha,
@@ -123,13 +130,17 @@ class MixtureFits:
 
     # ---- draws ----
 
+    @property
+    def _folder(self):
+        return self.experiment.results.folder / "fit"
+
     def _file(self, arm: Arm):
         name = re.sub(r"[^0-9a-z.]+", "-", f"{arm.label}-{arm.method}-{arm.variant}".lower())
-        return self.experiment.results.folder / "fit" / f"{self.number:04d}-{name.strip('-')}.nc"
+        return self._folder / f"{self.number:04d}-{name.strip('-')}.nc"
 
     def _write_draws(self, arm: Arm, fits: list[dict[str, np.ndarray]]) -> None:
         def stack(name: str, fill: Any = np.nan) -> np.ndarray:
-            """Fits side by side as a third dimension; shorter ones are filled up."""
+            """Fits side by side as a third dimension; shorter ones are filled up (labels: 255)."""
             values = [one[name] for one in fits]
             width = max(value.shape[-1] for value in values)
             if len({value.shape for value in values}) > 1:
@@ -175,6 +186,7 @@ class MixtureFits:
                 ),
             },
             {
+                "key": self.experiment.key("fit", self.number),
                 "sampler": arm.variant,
                 "method": arm.method,
                 "features_kept": arm.label,
@@ -197,7 +209,8 @@ class MixtureFits:
         if arm.variant == EXACT:
             return fitted["predictive"][s, j][table[:, 0]]
         if j not in self._draws:
-            self._draws[j] = read_draws(self._file(arm))
+            key = self.experiment.key("fit", self.number)
+            self._draws[j] = read_draws(self._file(arm), key)
         found = self._draws[j]
         cases = int(found["cases"][s])
         labels = found["labels"][:, :, s, :cases].reshape(-1, cases)
@@ -256,10 +269,6 @@ class Unfinished:
         self.results.save(UNFINISHED, self.number, self.key, arrays)
         self.written = time.monotonic()
 
-    def remove(self) -> None:
-        """Forget the file: the block is done."""
-        self.results.remove(UNFINISHED, self.number)
-
 
 class Checkpoint:
     """Where a running fit is kept, and the seconds it took before it was interrupted."""
@@ -288,6 +297,7 @@ def _summary(arms: list[int], fits: list[list[dict[str, np.ndarray]]]) -> dict[s
         "means": (2,),
         "errors": (2,),
         "reliable": (),
+        "cases": (),
         "seconds": (),
         "predictive": (2,),
     }

@@ -1,6 +1,7 @@
 """The fit stage of the naive Bayes model, and its predictions."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ class NaiveFits:
 
     def __init__(self, experiment, number: int):
         self.experiment, self.number = experiment, number
+
+    def files(self, arms: list[tuple[int, Arm]]) -> list[Path]:  # noqa: ARG002
+        """Return the files that the fit stage writes beside its block: none."""
+        return []
 
     def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
         """Return the arrays of the fit stage."""

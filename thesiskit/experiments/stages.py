@@ -37,7 +37,7 @@ from thesiskit.models.selection import (
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts
 from thesiskit.report.record import Record, check_thesis
-from thesiskit.report.store import Results
+from thesiskit.report.store import UNFINISHED, Results
 
 STAGES = ("simulate", "select", "fit", "predict")
 FIT_COMMANDS = {"naive-bayes": "fit-naive", "mixture": "fit-mixture"}
@@ -115,14 +115,24 @@ class Experiment:
             range(len(self.blocks)), len(self.blocks), stage
         ):
             key = self.key(stage, number)
-            if not force and self.results.key(stage, number) == key:
+            if not force and self.results.key(stage, number) == key and self._whole(stage, number):
                 continue
+            if force and stage == "fit":
+                self.results.remove(UNFINISHED, number)
             arrays = getattr(self, f"_{stage}")(number)
             self.results.save(stage, number, key, arrays)
+            if stage == "fit":
+                self.results.remove(UNFINISHED, number)
             made += 1
         if made:
             self._record(stage, made, time.perf_counter() - started)
         return made
+
+    def _whole(self, stage: str, number: int) -> bool:
+        """Whether what a stage keeps beside its block is there: draws, of a mixture."""
+        if stage != "fit":
+            return True
+        return all(path.exists() for path in self._fits(number).files(self._own_arms()))
 
     def report(self, *, watch: Watch, force: bool = False) -> tuple[Path, bool]:
         """Write the report from the finished stages; return its page and whether it was made."""

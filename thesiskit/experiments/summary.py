@@ -16,7 +16,8 @@ def summary(experiment, stage: str) -> str:
         experiment, arrays
     )
     more = len(experiment.blocks) - 1
-    of = " in the first block" if more and stage != "simulate" else ""
+    whole = stage == "simulate" or "rhat" in arrays
+    of = " in the first block" if more and not whole else ""
     return f"{text}{of} -> {folder}"
 
 
@@ -50,7 +51,7 @@ def _select(experiment, arrays) -> str:
 
 def _fit(experiment, arrays) -> str:
     if "rhat" in arrays:
-        return _sampled(experiment, arrays)
+        return _sampled(experiment)
     posterior = np.exp(arrays["log_posterior"])
     mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
     names = experiment.arm_names
@@ -58,22 +59,22 @@ def _fit(experiment, arrays) -> str:
     return f"mean log alpha {_few(parts)}"
 
 
-def _sampled(experiment, arrays) -> str:
-    names = experiment.arm_names
-    parts = [
-        f"{names[i]} {np.nanmax(rhat):.2f} ({np.nanmin(ess):.0f})"
-        for i, rhat, ess in zip(
-            arrays["arm"],
-            np.moveaxis(arrays["rhat"], 1, 0),
-            np.moveaxis(arrays["ess"], 1, 0),
-            strict=True,
-        )
-        if np.isfinite(rhat).any()
-    ]
-    text = f"largest R-hat (and fewest effective draws) {_few(parts)}"
-    bad = (arrays["reliable"] == 0).any(axis=0)
-    if bad.any():
-        doubtful = [names[i] for i in arrays["arm"][bad]]
+def _sampled(experiment) -> str:
+    blocks = [experiment.results.load("fit", number) for number in range(len(experiment.blocks))]
+    rhat, ess, reliable = (
+        np.concatenate([block[name] for block in blocks]) for name in ("rhat", "ess", "reliable")
+    )
+    names = [experiment.arm_names[i] for i in blocks[0]["arm"]]
+    parts, doubtful = [], []
+    for j, name in enumerate(names):
+        if np.isnan(rhat[:, j]).all():  # nothing was sampled
+            continue
+        parts.append(f"{name} {np.nanmax(rhat[:, j]):.2f} ({np.nanmin(ess[:, j]):.0f})")
+        bad = int((reliable[:, j] == 0).sum())
+        if bad:
+            doubtful.append(name + (f" ({bad:,} of {len(rhat):,} fits)" if len(rhat) > 1 else ""))
+    text = f"largest R-hat (and fewest effective draws) {_few(parts)}" if parts else "enumerated"
+    if doubtful:
         text += (
             f"; WARNING: the chains do not support the predictions of {_few(doubtful)}: "
             "more iterations are needed"

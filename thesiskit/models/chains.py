@@ -25,7 +25,7 @@ from thesiskit.models.mixture import Tables, Target
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
 STARTS = ("random", "responses", "one component", "half the responses")
-FIRST_BLOCK = 5  # iterations; later blocks take about BLOCK_SECONDS
+FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0
 SAVE_SECONDS = 5.0  # between saves of an unfinished run
 RELIABLE_RHAT = 1.05
@@ -147,6 +147,16 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
 
+def _after_fork() -> None:
+    """In a forked process the threads are gone: begin anew."""
+    _threads.cache_clear()
+    SHARED.tables.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 @dataclass(frozen=True)
 class Diagnostics:
     """R-hat and effective sample size of what exchanging the components leaves alone.
@@ -250,9 +260,9 @@ class Shared(local):
         """Return the tables for n cases and this grid."""
         key = (n, alpha.tobytes())
         if key not in self.tables:
-            if len(self.tables) > 3:
-                self.tables.clear()
             self.tables[key] = Tables(n, alpha)
+            if len(self.tables) > 4:  # k-fold has two sizes, each with two grids
+                del self.tables[next(iter(self.tables))]
         return self.tables[key]
 
 

@@ -14,7 +14,7 @@ from thesiskit.errors import UserError
 from thesiskit.models.integrals import pair_integrals
 from thesiskit.models.mixture import Tables, Target
 
-MOST = 500_000  # sums over counts
+MOST = 20_000_000  # sums over counts and points for alpha
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,11 @@ def enumerate_posterior(target: Target) -> Enumerated:
     settings = target.settings
     group = [int(((x == i) & (y == j)).sum()) for i in (0, 1) for j in (0, 1)]
     sums = int(np.prod([size + 1 for size in group]))
-    if sums > MOST:
-        raise UserError(f"{sums:,} sums over counts are too many to enumerate; use fewer cases")
+    if sums * settings.alpha_points > MOST:
+        raise UserError(
+            f"{sums:,} sums over counts, for {settings.alpha_points} points of alpha, are too many "
+            "to enumerate; use fewer cases or points"
+        )
     # cases in component 1 by (x, y) = (0, 0), (0, 1), (1, 0), (1, 1)
     a = np.stack(np.meshgrid(*(np.arange(size + 1) for size in group), indexing="ij"), axis=-1)
     a = a.reshape(-1, 4)

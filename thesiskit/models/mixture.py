@@ -35,8 +35,11 @@ from thesiskit.models.quadrature import check_rule, theta_rule
 from thesiskit.models.selection import reach
 
 MOST_CASES = 600  # beyond, the tables' recurrences underflow
-POOL_BYTES = 1 << 28  # of marginals at points of the grid kept, for each thread
+BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
+POOL_BYTES = 1 << 27  # of marginals at points of the grid
+KEPT = 4  # sets of marginals, and of adjustment factors, of different data
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
+MOST_POINTS = 10_000  # for alpha
 MOST_TEMPERED = 250  # training cases
 DEFAULTS = {
     "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200},
@@ -80,7 +83,7 @@ class Settings:
                 raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
             for i in (0, 1):
                 positive(f"{name}[{i}]", pair[i])
-        if self.sampler not in DEFAULTS:
+        if not (isinstance(self.sampler, str) and self.sampler in DEFAULTS):
             raise UserError(
                 f"unknown sampler {self.sampler!r}; choose one of {', '.join(DEFAULTS)}"
             )
@@ -125,6 +128,8 @@ def _whole(name: str, value, least: int) -> int:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and least <= value < 1e9 and value == int(value)):
         raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
+    if name == "alpha_points" and value > MOST_POINTS:
+        raise UserError(f"alpha_points must be at most {MOST_POINTS:,}, got {value!r}")
     return int(value)
 
 
@@ -164,11 +169,11 @@ class Tables:
     time may use them.
     """
 
-    def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = 1 << 28):
+    def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
         if n > MOST_CASES:
             raise UserError(
                 f"the mixture model takes at most {MOST_CASES} training cases, got {n}; "
-                "use fewer cases, or fit-naive"
+                "use fewer cases, or the naive Bayes model"
             )
         self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
         self.node, self.interpolation = interpolation(alpha, n)
@@ -179,12 +184,11 @@ class Tables:
 
     def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
         """Return log m of features with these sorted totals, and where the cells of each start."""
-        key = totals.tobytes()
-        if key not in self._marginals:
-            if len(self._marginals) > 8:  # totals of other features
-                del self._marginals[next(iter(self._marginals))]
-            self._marginals[key] = self._make_marginals(totals.astype(np.intp), "exact", False)
-        return self._marginals[key]
+        return _recent(
+            self._marginals,
+            totals.tobytes(),
+            lambda: self._make_marginals(totals.astype(np.intp), "exact", False),
+        )
 
     def _make_marginals(self, totals, quadrature: str, counted: bool):
         rule = theta_rule(quadrature, self.n)
@@ -221,31 +225,41 @@ class Tables:
         gamma_squared = Fraction(gamma_squared)
         if gamma_squared < 0:
             raise UserError(f"gamma_squared must not be negative, got {gamma_squared}")
-        key = (class_counts, gamma_squared, quadrature)
-        if key not in self._discards:
-            if len(self._discards) > 16:  # of other data
-                del self._discards[next(iter(self._discards))]
-            n0, n1 = class_counts
-            sizes, J = self.n // 2 + 1, self.interpolation.shape[1]
-            if quadrature not in self._counted:
-                all_totals = np.arange(sizes)
-                self._counted[quadrature] = self._make_marginals(all_totals, quadrature, True)
-            marginals, start = self._counted[quadrature]
-            cells = int(start[-1])
-            self._discards[key] = kernel.Discards(
-                n0,
-                n1,
-                marginals,
-                *_retained_from(n0, n1, gamma_squared),
-                np.empty((n0 + 1, n1 + 1, len(self.alpha))),
-                np.zeros((n0 + 1, n1 + 1), dtype=np.uint8),
-                np.empty(cells),
-                np.empty(J),
-                np.empty((self.n + 1, n1 + 1)),
-                np.empty((self.n + 1, 2 * n1 + 1)),
-                np.empty((self.n + 1, 2 * n1 + 1)),
-            )
-        return self._discards[key]
+        return _recent(
+            self._discards,
+            (class_counts, gamma_squared, quadrature),
+            lambda: self._make_discards(class_counts, gamma_squared, quadrature),
+        )
+
+    def _make_discards(self, class_counts, gamma_squared, quadrature) -> kernel.Discards:
+        n0, n1 = class_counts
+        sizes, J = self.n // 2 + 1, self.interpolation.shape[1]
+        if quadrature not in self._counted:
+            all_totals = np.arange(sizes)
+            self._counted[quadrature] = self._make_marginals(all_totals, quadrature, True)
+        marginals, start = self._counted[quadrature]
+        return kernel.Discards(
+            n0,
+            n1,
+            marginals,
+            *_retained_from(n0, n1, gamma_squared),
+            np.empty((n0 + 1, n1 + 1, len(self.alpha))),
+            np.zeros((n0 + 1, n1 + 1), dtype=np.uint8),
+            np.empty(int(start[-1])),
+            np.empty(J),
+            np.empty((self.n + 1, n1 + 1)),
+            np.empty((self.n + 1, 2 * n1 + 1)),
+            np.empty((self.n + 1, 2 * n1 + 1)),
+        )
+
+
+def _recent(known: dict, key, make):
+    """Return known[key], made if it is not there; forget what was not asked for lately."""
+    value = known.pop(key) if key in known else make()
+    known[key] = value
+    if len(known) > KEPT:
+        del known[next(iter(known))]
+    return value
 
 
 def _fitting(room: int, each: int, wanted: int) -> int:
@@ -265,8 +279,9 @@ def interpolation(alpha: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     low, high = u.min(), u.max()
     # the ellipse of Bernstein that stays clear of the poles promises a rate of the whole asinh
     count = int(40 / np.arcsinh(2 * np.pi / (high - low))) + 1 if high > low else 1
-    node, matrix = alpha, np.eye(len(alpha))
-    if len(alpha) > count:
+    if len(alpha) <= count:
+        node, matrix = alpha, np.eye(len(alpha))
+    else:
         angle = np.pi * (np.arange(count) + 0.5) / count
         v = (low + high) / 2 + (high - low) / 2 * np.cos(angle)
         difference = u[:, None] - v
@@ -321,7 +336,7 @@ class Target:
         if self.n > MOST_CASES:
             raise UserError(
                 f"the mixture model takes at most {MOST_CASES} training cases, got {self.n}; "
-                "use fewer cases, or fit-naive"
+                "use fewer cases, or the naive Bayes model"
             )
         # exchanging 0 and 1 changes nothing in the model, so that at most half are ones
         self.exchanged = 2 * bits.sum(axis=0, dtype=np.intp) > self.n

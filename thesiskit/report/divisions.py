@@ -72,7 +72,7 @@ def group_scores(record: Record) -> list[Table]:
         for name in ("AMLP", "squared error"):
             same = arm is first
             better = (frames[first][name] < frame[name]).sum()
-            row[f"{name}: groups where {first.words} is better"] = np.nan if same else int(better)
+            row[f"{name}: groups where the first row is better"] = np.nan if same else int(better)
         rows.append(row)
     return [
         Table(

@@ -22,12 +22,14 @@ def write_draws(path: Path, tree) -> None:
         tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
 
 
-def read_draws(path: Path) -> dict[str, np.ndarray]:
-    """Return all arrays of a file by name."""
+def read_draws(path: Path, key: str | None = None) -> dict[str, np.ndarray]:
+    """Return all arrays of a file by name; with a key, only of the file that has it."""
     import xarray
 
     try:
         with xarray.open_datatree(path, engine="h5netcdf") as tree:
+            if key is not None and tree.attrs.get("key") != key:
+                raise KeyError(key)
             return {
                 str(key): values.to_numpy()
                 for node in tree.subtree
@@ -35,5 +37,6 @@ def read_draws(path: Path) -> dict[str, np.ndarray]:
             }
     except (OSError, ValueError, KeyError):
         raise ResultsError(
-            f"{path}: missing or damaged; run `thesiskit fit-mixture CONFIG --force`"
+            f"{path}: missing, damaged or of other settings; "
+            "run `thesiskit fit-mixture CONFIG --force`"
         ) from None

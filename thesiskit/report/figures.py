@@ -56,11 +56,13 @@ def hide_from(axes, used: int) -> None:
         axis.set_visible(False)
 
 
-def panels(record: Record, methods: list[str], axes) -> Iterator[tuple[int, int, Arm, Any]]:
+def panels(
+    record: Record, methods: list[str], axes, variant: str | None = None
+) -> Iterator[tuple[int, int, Arm, Any]]:
     """Yield row, column, arm and axis of each method by selection; hide axes that have none."""
     for i, method in enumerate(methods):
         for j, label in enumerate(record.labels):
-            arm = record.find(label, method)
+            arm = record.find(label, method, variant)
             axes[i, j].set_visible(arm is not None)
             if arm is not None:
                 yield i, j, arm, axes[i, j]
@@ -138,16 +140,17 @@ def error_rates(record: Record) -> list[Figure]:
             "The expected error rate is what the predictions promise: where it is below the actual "
             "one, they promise too much." + _where_all_are_kept(record, variant),
         )
-        for variant, suffix, title in _variants_shown(record)
+        for variant, suffix, title in variants_shown(record)
     ]
 
 
-def _variants_shown(record: Record) -> list[tuple[str, str, str]]:
+def variants_shown(record: Record) -> list[tuple[str, str, str]]:
     """Rules or samplers that get a figure: the first rule, every sampler."""
     if not record.mixture:
         return [(record.variants[0], "", "")]
+    several = len(record.variants) > 1
     return [
-        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler")
+        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler" if several else "")
         for i, variant in enumerate(record.variants)
     ]
 
@@ -186,7 +189,7 @@ def performance(record: Record) -> list[Figure]:
             _draw_performance(record, variant),
             "Lower is better." + _where_all_are_kept(record, variant),
         )
-        for variant, suffix, title in _variants_shown(record)
+        for variant, suffix, title in variants_shown(record)
     ]
 
 

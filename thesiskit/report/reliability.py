@@ -14,6 +14,7 @@ from thesiskit.report.figures import (
     kept_words,
     panels,
     save_space,
+    variants_shown,
 )
 from thesiskit.report.record import Arm, Record, method_words
 from thesiskit.report.tables import Table
@@ -57,19 +58,22 @@ def _about_bands(record: Record) -> str:
 def reliability_table(record: Record) -> list[Table]:
     """Calibration of every arm with exact bands."""
     parts = []
-    for arm in record.main_arms:
+    several = record.mixture and len(record.variants) > 1
+    for arm in record.arms if several else record.main_arms:
         frame = reliability(record, arm)
+        if several:
+            frame.insert(0, "sampler", arm.variant)
         frame.insert(0, "method", arm.words)
         frame.insert(0, "features", arm.label)
         parts.append(frame.rename(columns={"category": "C"}))
     frame = pd.concat(parts, ignore_index=True)
     rows = []
-    for (label, method), part in frame.groupby(["features", "method"], sort=False):
+    keys = ["features", "method", *(["sampler"] if several else [])]
+    for names, part in frame.groupby(keys, sort=False):
         used = part[part.cases > 0]
         rows.append(
-            {
-                "features": label,
-                "method": method,
+            dict(zip(keys, names, strict=True))
+            | {
                 "categories inside their band": int((used.inside == "yes").sum()),
                 "of": len(used),
             }
@@ -82,7 +86,20 @@ def reliability_table(record: Record) -> list[Table]:
 
 
 def reliability_figure(record: Record) -> list[Figure]:
-    """Reliability diagrams with exact bands, methods by selections."""
+    """Reliability diagrams with exact bands, methods by selections, for every sampler."""
+    return [
+        Figure(
+            f"reliability{suffix}",
+            f"Reliability{title}",
+            _draw_reliability(record, variant),
+            f"Points: the categories of the first decimal, over {len(record.response):,} test "
+            "cases; bars: their bands; hollow points are outside. " + _about_bands(record),
+        )
+        for variant, suffix, title in variants_shown(record)
+    ]
+
+
+def _draw_reliability(record: Record, variant: str):
     methods, labels = record.methods(STYLES), record.labels
     figure, axes = canvas(
         len(methods),
@@ -92,7 +109,7 @@ def reliability_figure(record: Record) -> list[Figure]:
         sharex=True,
         sharey=True,
     )
-    for i, j, arm, axis in panels(record, methods, axes):
+    for i, j, arm, axis in panels(record, methods, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == 0:
             axis.set_title(kept_words(arm.label), fontsize=10)
@@ -101,15 +118,7 @@ def reliability_figure(record: Record) -> list[Figure]:
         if i == len(methods) - 1:
             axis.set_xlabel("mean prediction")
     save_space(axes)
-    return [
-        Figure(
-            "reliability",
-            "Reliability",
-            figure,
-            f"Points: the categories of the first decimal, over {len(record.response):,} test "
-            "cases; bars: their bands; hollow points are outside. " + _about_bands(record),
-        )
-    ]
+    return figure
 
 
 def _diagram(axis, frame: pd.DataFrame) -> None:

@@ -1,5 +1,7 @@
 """Whether chains agree, where they went, and how they compare with the exact posterior."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -39,7 +41,8 @@ def unreliable(record: Record) -> list[str]:
                 f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
             )
         end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
-        if end > AT_END and arm.variant == "collapsed":
+        points = record.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
+        if end > max(AT_END, 2 / points["alpha_points"]):  # of the prior each has 1 in that many
             at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
     return [
         f"{variant} sampler: the chains do not support the predictions with "
@@ -94,7 +97,9 @@ def diagnostics_table(record: Record) -> list[Table]:
             "Effective draws are what the correlated draws are worth. Exchanges: the least "
             "fraction accepted between neighbouring powers of the likelihood. Reliable: R-hat at "
             "most 1.05 and 100 effective draws or more, of each. The factor table says how often "
-            "an adjustment factor was found, and how often computed, for all alpha."
+            "an adjustment factor was found, and how often computed, for all alpha; fits share it, "
+            "so the numbers depend on what ran before in the same threads. A quantity that no "
+            "chain ever changes counts as known."
             + (" Of many fits, the 99th and 1st percentiles." if many else ""),
         )
     ]
@@ -117,7 +122,8 @@ def trace_figure(record: Record) -> list[Figure]:
             _draw_traces(record, variant, columns),
             "Above, the agreement of labels with responses (the number of cases in the better "
             "matching of components and classes); below, log alpha; by iteration after burn-in, "
-            "one line for each chain. Labels stuck at the responses show as a line at the top.",
+            "one line for each chain. Labels stuck at the responses show as a line at the top, "
+            "which is the number of training cases.",
         )
         for variant in variants
     ]
@@ -129,12 +135,14 @@ def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
         shown = {arm for row in rows for arm in row}
         found = [record.find(label, method, variant) for label in record.labels]
         rows.append([None if arm in shown else arm for arm in found])
-    across = len(record.labels)
+    used = [any(row[c] is not None for row in rows) for c in range(len(record.labels))]
+    rows = [[arm for arm, wanted in zip(row, used, strict=True) if wanted] for row in rows]
+    across = sum(used)
     figure, axes = canvas(
         2 * len(rows), across, height=2.9 * len(rows) + 0.4, width=2.2 * across + 1.2
     )
     traces = record.fits["traces"]
-    cases = int(np.nanmax(traces[..., 2]))
+    cases = int(np.nanmax(record.fits["cases"][0]))
     for r, row in enumerate(rows):
         for c, arm in enumerate(row):
             pair = axes[2 * r : 2 * r + 2, c]
@@ -149,6 +157,7 @@ def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
                     axis.plot(known, color=colour, linewidth=0.7, zorder=2 - 0.1 * chain)
             pair[0].set_title(f"{kept_words(arm.label)}, {arm.words}", fontsize=9)
             pair[0].set_ylim(cases * 0.49, cases * 1.02)
+            pair[1].set_xlabel("iteration", fontsize=8)
             if c == 0:
                 pair[0].set_ylabel("agreement", fontsize=9)
                 pair[1].set_ylabel("log alpha", fontsize=9)
@@ -167,19 +176,24 @@ def exact_table(record: Record) -> list[Table]:
         if arm.row == int(row) and arm.variant == EXACT
     }
     arms = {arm.row: arm for arm in record.arms}
-    predicted = {arm.row: np.unique(record.probability(arm)) for arm in record.arms}
+    first = record.predictions["replicate"] == record.predictions["replicate"][0]
+    first &= record.predictions["group"] == record.predictions["group"][0]
+    first &= record.predictions["fold"] == record.predictions["fold"][0]
+    predicted = {arm.row: np.unique(record.probability(arm)[first]) for arm in record.arms}
     for j, arm in sampled_arms(record):
         true = exact[arm.method]
         truth = arms[int(fits["arm"][true])]
-        row = {"method": arm.words, "sampler": arm.variant}
+        row: dict[str, Any] = {"method": arm.words, "sampler": arm.variant}
         for q, name in enumerate(("mean log alpha", "mean agreement")):
             mean, error = fits["means"][0, j, q], fits["errors"][0, j, q]
             row |= {
                 f"{name}: exact": fits["means"][0, true, q],
                 f"{name}: sampled": mean,
-                f"{name}: error in standard errors": (mean - fits["means"][0, true, q]) / error,
+                f"{name}: error in standard errors": (mean - fits["means"][0, true, q]) / error
+                if error > 1e-9 * abs(mean)
+                else np.nan,
             }
-        distance = np.abs(record.probability(arm) - record.probability(truth)).max()
+        distance = np.abs(record.probability(arm) - record.probability(truth))[first].max()
         row |= {
             "P(class 1): exact": " and ".join(f"{p:.4f}" for p in predicted[truth.row]),
             "P(class 1): largest difference": distance,
@@ -191,6 +205,8 @@ def exact_table(record: Record) -> list[Table]:
             "Samplers against the exact posterior",
             pd.DataFrame(rows),
             "With one feature, labels matter through four counts, and the posterior is a sum over "
-            "them. Standard errors allow for correlated draws.",
+            "them, with the grids of the collapsed sampler and exact quadrature: a thesis sampler "
+            "with other grids has another posterior. Standard errors allow for correlated draws. "
+            "Of several training sets, the first.",
         )
     ]

@@ -16,6 +16,7 @@ import numpy as np
 
 from thesiskit.errors import ResultsError
 
+UNFINISHED = "unfinished"  # the stage of fits whose block is not done
 FORMAT = 1  # of the files; another version's are refused, not misread
 
 

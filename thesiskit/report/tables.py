@@ -61,7 +61,13 @@ def calibration_table(record: Record) -> list[Table]:
     tables = []
     for variant in record.variants:
         frame = pd.concat(
-            [_calibration_block(record, label, variant) for label in record.labels],
+            [
+                _calibration_block(record, label, variant)
+                for label in record.labels
+                if record.find(label, record.arms[0].method, variant)
+                or record.find(label, "corrected", variant)
+                or record.find(label, "uncorrected", variant)
+            ],
             ignore_index=True,
         )
         beside = (
