@@ -28,7 +28,7 @@ from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.stages import Experiment
-from thesiskit.models import chains, integrals, mixture, naive_bayes, selection
+from thesiskit.models import chains, diagnostics, integrals, mixture, naive_bayes, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -136,7 +136,7 @@ def colon_rows():
         print("colon: skipped, the data are not here", file=sys.stderr)
         return
     path = ROOT / "configs" / "chapter2" / "colon.yaml"
-    config = load_config(path, settings=("replicates=1",))
+    config = load_config(path, settings=("replicates=1", "report.parts=[score-table]"))
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment(config, Results(Path(folder), "colon"), path.parent)
         experiment.run("simulate", watch=lambda items, *_: items)
@@ -233,7 +233,7 @@ def mixture_rows():
     started = time.perf_counter()
     complete.predict(draws.flat, data[3])
     seconds += time.perf_counter() - started
-    found = chains.diagnose(complete, draws)
+    found = diagnostics.diagnose(complete, draws)
     yield "mixture: complete data, four chains, and 2,000 predictions (s)", seconds, 60.0
     yield "the same, largest R-hat", float(found.rhat.max()), 1.01
 

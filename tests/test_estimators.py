@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import UnreliableWarning
 from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
-from thesiskit.models import chains
+from thesiskit.models import diagnostics
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.selection import select_features
 
@@ -205,7 +205,7 @@ def test_the_mixture_keeps_draws_and_says_whether_they_serve():
     summary = arviz_stats.summary(model.draws_, var_names=["log_alpha", "log_alpha_0"])
     assert set(summary.index) == {"log_alpha", "log_alpha_0"}
     assert set(model.diagnostics_) == {"rhat", "ess", "reliable"}
-    assert set(model.diagnostics_["rhat"]) == set(chains.QUANTITIES)
+    assert set(model.diagnostics_["rhat"]) == set(diagnostics.QUANTITIES)
     assert model.diagnostics_["reliable"]
     p = model.predict_proba(new)
     np.testing.assert_allclose(p.sum(axis=1), 1)

@@ -12,7 +12,7 @@ from statistical import ALARM, assert_proportions
 
 from thesiskit._kernels import mixture as kernel
 from thesiskit.errors import DataError, UserError
-from thesiskit.models import chains, mixture
+from thesiskit.models import chains, diagnostics, mixture
 
 PRIORS = {"class_prior": (2.0, 1.0), "alpha_prior": (1.0, 1.0), "response_alpha_prior": (1.0, 0.5)}
 
@@ -651,7 +651,7 @@ def test_degenerate_data(sampler, case):
     assert set(np.unique(draws.labels)) <= {0, 1}
     p = target.predict(draws.flat, x)
     assert ((p > 0) & (p < 1)).all()
-    found = chains.diagnose(target, draws)
+    found = diagnostics.diagnose(target, draws)
     assert found.quantities.shape == (4, 50, 4)
     assert np.isfinite(found.quantities).all()
     assert (sum(draws.table) > 0) == (dropped > 0)
@@ -680,7 +680,7 @@ def test_diagnostics_of_chains_that_stand_still():
     C, D = 4, 50
     labels = np.zeros((C, D, 8), dtype=np.uint8)
     point = np.full((C, D, 2), 3, dtype=np.intp)
-    same = chains.diagnose(target, fake(target, labels, point, np.full((C, D), -7.0)))
+    same = diagnostics.diagnose(target, fake(target, labels, point, np.full((C, D), -7.0)))
     assert (same.rhat == 1).all()
     assert (same.ess == C * D).all()
     assert same.reliable
@@ -688,7 +688,7 @@ def test_diagnostics_of_chains_that_stand_still():
     stuck = point.copy()
     stuck[0, :, 0], stuck[1, :, 0] = 0, 5
     log_posterior = np.repeat(np.arange(C), D).reshape(C, D) - 7.0
-    found = chains.diagnose(target, fake(target, labels, stuck, log_posterior))
+    found = diagnostics.diagnose(target, fake(target, labels, stuck, log_posterior))
     assert found.rhat[0] > 2
     assert found.rhat[1] > 2
     assert not found.reliable
@@ -701,18 +701,18 @@ def test_diagnostics_of_independent_draws_and_of_one_chain():
     for C, D in [(4, 400), (1, 801)]:
         labels = rng.integers(0, 2, (C, D, 8), dtype=np.uint8)
         point = rng.integers(0, 6, (C, D, 2))
-        found = chains.diagnose(target, fake(target, labels, point, rng.normal(size=(C, D))))
+        found = diagnostics.diagnose(target, fake(target, labels, point, rng.normal(size=(C, D))))
         assert (found.rhat < 1.03).all()
         assert (found.ess > C * D / 3).all()
         assert found.reliable
         # halves that disagree
         drift = fake(target, labels, point, np.arange(C * D).reshape(C, D) // (D / 2) * 10.0
                      + rng.normal(size=(C, D)))  # fmt: skip
-        found = chains.diagnose(target, drift)
+        found = diagnostics.diagnose(target, drift)
         assert found.rhat[1] > 1.2
         assert not found.reliable
     # exchanging the components changes nothing that is compared
-    one = chains.diagnose(target, fake(target, labels, point, np.zeros((1, 801))))
+    one = diagnostics.diagnose(target, fake(target, labels, point, np.zeros((1, 801))))
     same = (labels == target.response).sum(axis=2)
     assert (one.quantities[:, :, 2] == np.maximum(same, 8 - same)).all()
     assert (one.quantities[:, :, 0] == np.log(target.settings.alpha)[point[:, :, 0]]).all()
@@ -726,14 +726,14 @@ def test_a_single_chain_has_diagnostics(sampler):
     target = random_target(sampler=sampler, chains=1, iterations=300, burn_in=51)
     draws = draws_of(target, 15)
     assert draws.starts == ("random",)
-    found = chains.diagnose(target, draws)
+    found = diagnostics.diagnose(target, draws)
     assert np.isfinite(found.rhat).all()
     assert (found.ess > 0).all()
 
 
 def test_very_few_draws_are_not_reliable():
     target = random_target(chains=1, iterations=4, burn_in=1)
-    found = chains.diagnose(target, draws_of(target, 16))
+    found = diagnostics.diagnose(target, draws_of(target, 16))
     assert not found.reliable
 
 

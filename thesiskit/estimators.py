@@ -202,7 +202,7 @@ class MixtureClassifier(SelectingClassifier):
 
         Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
         """
-        from thesiskit.models import chains, mixture
+        from thesiskit.models import chains, diagnostics, mixture
 
         if self.sampler == "as-printed":
             raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
@@ -226,12 +226,12 @@ class MixtureClassifier(SelectingClassifier):
             selection.gamma_squared if corrected else None,
         )
         draws = chains.sample(self._target, rng.spawn(settings.chains))
-        found = chains.diagnose(self._target, draws)
+        found = diagnostics.diagnose(self._target, draws)
         self._flat = draws.flat
         self.alpha_ = settings.alpha
-        self.draws_ = chains.as_arviz(self._target, draws, found)
+        self.draws_ = diagnostics.as_arviz(self._target, draws, found)
         self.diagnostics_ = {
-            name: dict(zip(chains.QUANTITIES, map(float, values), strict=True))
+            name: dict(zip(diagnostics.QUANTITIES, map(float, values), strict=True))
             for name, values in (("rhat", found.rhat), ("ess", found.ess))
         } | {"reliable": found.reliable}
         if not found.reliable:

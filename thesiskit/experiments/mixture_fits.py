@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.experiments.design import Arm, Split, generator
-from thesiskit.models import chains
+from thesiskit.models import chains, diagnostics
 from thesiskit.models.draws import as_tree
 from thesiskit.models.enumeration import enumerate_posterior
 from thesiskit.models.mixture import Settings, Target
@@ -104,7 +104,7 @@ class MixtureFits:
         ]
         draws = chains.sample(target, generators, saved=checkpoint.saved, save=checkpoint.save)
         seconds = checkpoint.seconds + time.perf_counter() - started
-        found = chains.diagnose(target, draws)
+        found = diagnostics.diagnose(target, draws)
         q = found.quantities
         arrays = {
             "labels": draws.labels,
@@ -178,7 +178,7 @@ class MixtureFits:
             {
                 "rhat": (("split", "quantity"), np.array([one["rhat"] for one in fits])),
                 "ess": (("split", "quantity"), np.array([one["ess"] for one in fits])),
-                "quantity": (("quantity",), np.array(chains.QUANTITIES)),
+                "quantity": (("quantity",), np.array(diagnostics.QUANTITIES)),
                 "cases": (("split",), np.array([one["labels"].shape[2] for one in fits])),
                 "features": (
                     ("split",),
@@ -288,7 +288,7 @@ class Checkpoint:
 def _summary(arms: list[int], fits: list[list[dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
     """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
     shape = (len(fits), len(arms))
-    quantities = len(chains.QUANTITIES)
+    quantities = len(diagnostics.QUANTITIES)
     sizes = {
         "rhat": (quantities,),
         "ess": (quantities,),
