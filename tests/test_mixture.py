@@ -774,7 +774,7 @@ def test_bad_settings(options, words):
 
 @pytest.mark.parametrize(
     ("n", "options", "replicas"),
-    [(20, {}, 8), (300, {}, 1), (300, {"replicas": 3}, 3), (20, {"sampler": "thesis"}, 1)],
+    [(20, {}, 4), (300, {}, 1), (300, {"replicas": 3}, 3), (20, {"sampler": "thesis"}, 1)],
 )
 def test_powers_fall_from_one(n, options, replicas):
     y = np.arange(n) % 2

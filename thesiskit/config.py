@@ -211,7 +211,7 @@ class CollapsedBlock(Block):
     chains: Positive = 4
     iterations: Positive = 400
     burn_in: Count = 100
-    replicas: Positive | None = None  # 8, or 1 beyond 250 training cases
+    replicas: Positive | None = None  # 4, or 1 beyond 250 training cases
     alpha_points: Points = 200
 
 

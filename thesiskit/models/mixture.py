@@ -40,7 +40,7 @@ POOL_BYTES = 1 << 27  # of marginals at points of the grid
 KEPT = 4  # sets of marginals, and of adjustment factors, of different data
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 MOST_POINTS = 10_000  # for alpha
-MOST_TEMPERED = 250  # training cases
+REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
 DEFAULTS = {
     "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200},
     # section "A Simulation Experiment", mixture; how many are dropped it does not say
@@ -57,7 +57,7 @@ class Settings:
 
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
-    (collapsed only; by default 8, and 1 beyond MOST_TEMPERED training cases, where the tables
+    (collapsed only; by default 4, and 1 beyond MOST_TEMPERED training cases, where the tables
     that the others would need cost more than they bring).  None takes the sampler's default: see
     DEFAULTS.  quadrature is the rule for theta in the adjustment factor.
 
@@ -353,7 +353,7 @@ class Target:
         """Powers of the likelihood that replicas are sampled at, from 1 down, (replicas,)."""
         if self.settings.samples_theta:
             return np.ones(1)
-        replicas = self.settings.replicas or (8 if self.n <= MOST_TEMPERED else 1)
+        replicas = self.settings.replicas or (REPLICAS if self.n <= MOST_TEMPERED else 1)
         return np.geomspace(1, LEAST_POWER, replicas) if replicas > 1 else np.ones(1)
 
     @cached_property
