@@ -246,8 +246,8 @@ def test_infinite_alpha_makes_features_useless(rng):
     ("options", "words"),
     [
         ({"class_prior": (0.0, 1.0)}, r"class_prior\[0\] must be a positive number, got 0.0"),
-        ({"alpha_prior": (-1.0, 5.0)}, "shape of an Inverse-Gamma prior must be a positive"),
-        ({"alpha_prior": (0.5, float("nan"))}, "rate of an Inverse-Gamma prior"),
+        ({"alpha_prior": (-1.0, 5.0)}, r"alpha_prior\[0\] must be a positive number"),
+        ({"alpha_prior": (0.5, float("nan"))}, r"alpha_prior\[1\] must be a positive"),
         ({"alpha_points": 0}, "alpha_points must be a whole number from 1"),
         ({"alpha_points": "3"}, "alpha_points must be a whole number from 1"),
         ({"alpha_points": float("nan")}, "alpha_points must be a whole number from 1"),

@@ -16,7 +16,7 @@ from threading import local
 import numpy as np
 
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
-from thesiskit.models.mixture import Tables, Target
+from thesiskit.models.mixture import Tables, Target, recent
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
@@ -159,12 +159,7 @@ class Shared(local):
 
     def get(self, n: int, alpha: np.ndarray) -> Tables:
         """Return the tables for n cases and this grid."""
-        key = (n, alpha.tobytes())
-        if key not in self.tables:
-            self.tables[key] = Tables(n, alpha)
-            if len(self.tables) > 4:  # k-fold has two sizes, each with two grids
-                del self.tables[next(iter(self.tables))]
-        return self.tables[key]
+        return recent(self.tables, (n, alpha.tobytes()), lambda: Tables(n, alpha))
 
 
 SHARED = Shared()

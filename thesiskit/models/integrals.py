@@ -30,7 +30,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models.quadrature import ThetaRule, gauss_legendre, theta_rule
-from thesiskit.models.selection import reach
+from thesiskit.models.selection import as_gamma_squared, reach
 
 TABLE_CASES = 600
 TOLERANCE = 1e-11  # relative
@@ -164,16 +164,11 @@ def log_discard_probability(
     Equations adj-fact-H2 to eq-sum-H.  n0 and n1 are class counts; gamma_squared a Fraction (or a
     pair of integers), compared with exactly.  Never -inf: a constant feature has correlation 0.
     """
-    if isinstance(gamma_squared, tuple):
-        gamma_squared = Fraction(*gamma_squared)
-    gamma_squared = Fraction(gamma_squared)
     alpha = alpha_points(alpha)
     n0, n1 = index(n0), index(n1)
     if n0 < 0 or n1 < 0 or n0 + n1 == 0:
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
-    if gamma_squared < 0:
-        raise UserError(f"gamma_squared must not be negative, got {gamma_squared}")
-    limit = reach(n0, n1, gamma_squared)
+    limit = reach(n0, n1, as_gamma_squared(gamma_squared))
     if limit[-1] < 0:  # nothing can be retained
         return np.zeros(len(alpha))
     retained = np.empty(len(alpha))

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from operator import index
 
 import numpy as np
@@ -29,10 +28,11 @@ from scipy import special
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.integrals import alpha_points
+from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import InverseGamma, positive
+from thesiskit.models.priors import InverseGamma, positive_pair, whole
 from thesiskit.models.quadrature import check_rule, theta_rule
-from thesiskit.models.selection import reach
+from thesiskit.models.selection import as_gamma_squared, reach
 
 MOST_CASES = 600  # beyond, the tables' recurrences underflow
 BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
@@ -47,7 +47,6 @@ DEFAULTS = {
     "thesis": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
     "as-printed": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
 }
-CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 DRAWS = 64  # predicted from together
 
 
@@ -78,11 +77,7 @@ class Settings:
 
     def __post_init__(self):
         for name in ("class_prior", "alpha_prior", "response_alpha_prior"):
-            pair = getattr(self, name)
-            if not (isinstance(pair, tuple | list) and len(pair) == 2):
-                raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
-            for i in (0, 1):
-                positive(f"{name}[{i}]", pair[i])
+            positive_pair(name, getattr(self, name))
         if not (isinstance(self.sampler, str) and self.sampler in DEFAULTS):
             raise UserError(
                 f"unknown sampler {self.sampler!r}; choose one of {', '.join(DEFAULTS)}"
@@ -93,9 +88,11 @@ class Settings:
                 value = default
                 if name == "burn_in" and self.iterations != DEFAULTS[self.sampler]["iterations"]:
                     value = self.iterations // 4
-            object.__setattr__(self, name, _whole(name, value, 0 if name == "burn_in" else 1))
+            most = MOST_POINTS if name == "alpha_points" else None
+            value = whole(name, value, 0 if name == "burn_in" else 1, most)
+            object.__setattr__(self, name, value)
         if self.replicas is not None:
-            object.__setattr__(self, "replicas", _whole("replicas", self.replicas, 1))
+            object.__setattr__(self, "replicas", whole("replicas", self.replicas))
         if self.burn_in >= self.iterations:
             raise UserError(
                 f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
@@ -123,14 +120,13 @@ class Settings:
         return InverseGamma(*self.response_alpha_prior).midpoints(self.alpha_points)
 
 
-def _whole(name: str, value, least: int) -> int:
-    """Return a whole number from `least`, or say that it is not one."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and least <= value < 1e9 and value == int(value)):
-        raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
-    if name == "alpha_points" and value > MOST_POINTS:
-        raise UserError(f"alpha_points must be at most {MOST_POINTS:,}, got {value!r}")
-    return int(value)
+def check_cases(n: int) -> None:
+    """Say so if there are more training cases than tables serve."""
+    if n > MOST_CASES:
+        raise UserError(
+            f"the mixture model takes at most {MOST_CASES} training cases, got {n}; "
+            "use fewer cases, or the naive Bayes model"
+        )
 
 
 def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
@@ -170,11 +166,7 @@ class Tables:
     """
 
     def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
-        if n > MOST_CASES:
-            raise UserError(
-                f"the mixture model takes at most {MOST_CASES} training cases, got {n}; "
-                "use fewer cases, or the naive Bayes model"
-            )
+        check_cases(n)
         self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
         self.node, self.interpolation = interpolation(alpha, n)
         self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
@@ -184,7 +176,7 @@ class Tables:
 
     def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
         """Return log m of features with these sorted totals, and where the cells of each start."""
-        return _recent(
+        return recent(
             self._marginals,
             totals.tobytes(),
             lambda: self._make_marginals(totals.astype(np.intp), "exact", False),
@@ -220,12 +212,8 @@ class Tables:
         self, class_counts: tuple[int, int], gamma_squared, quadrature: str = "exact"
     ) -> kernel.Discards:
         """Return the adjustment factors for these class counts and this cut."""
-        if isinstance(gamma_squared, tuple):
-            gamma_squared = Fraction(*gamma_squared)
-        gamma_squared = Fraction(gamma_squared)
-        if gamma_squared < 0:
-            raise UserError(f"gamma_squared must not be negative, got {gamma_squared}")
-        return _recent(
+        gamma_squared = as_gamma_squared(gamma_squared)
+        return recent(
             self._discards,
             (class_counts, gamma_squared, quadrature),
             lambda: self._make_discards(class_counts, gamma_squared, quadrature),
@@ -253,7 +241,7 @@ class Tables:
         )
 
 
-def _recent(known: dict, key, make):
+def recent(known: dict, key, make):
     """Return known[key], made if it is not there; forget what was not asked for lately."""
     value = known.pop(key) if key in known else make()
     known[key] = value
@@ -333,11 +321,7 @@ class Target:
         self.features = bits
         self.response = np.ascontiguousarray(response, dtype=np.uint8)
         self.n, self.k = bits.shape
-        if self.n > MOST_CASES:
-            raise UserError(
-                f"the mixture model takes at most {MOST_CASES} training cases, got {self.n}; "
-                "use fewer cases, or the naive Bayes model"
-            )
+        check_cases(self.n)
         # exchanging 0 and 1 changes nothing in the model, so that at most half are ones
         self.exchanged = 2 * bits.sum(axis=0, dtype=np.intp) > self.n
         self.bits = np.ascontiguousarray(bits ^ self.exchanged)
@@ -425,4 +409,4 @@ class Target:
         total = np.full((len(features), 2), -np.inf)
         for block in self.log_joint(draws, features):
             total = np.logaddexp(total, np.logaddexp.reduce(block, axis=2))
-        return np.clip(special.expit(total[:, 1] - total[:, 0]), CLOSEST, 1 - CLOSEST)
+        return as_probability(total[:, 1] - total[:, 0])

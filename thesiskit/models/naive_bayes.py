@@ -20,7 +20,6 @@ theta is all that prediction needs: P(x* = 1) = (alpha E(theta) + I_y) / (alpha 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 from scipy import special
@@ -29,7 +28,7 @@ from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-define
 from thesiskit.errors import DataError, ThesiskitError, UserError
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import InverseGamma, positive
+from thesiskit.models.priors import InverseGamma, positive_pair, whole
 from thesiskit.models.quadrature import check_rule
 from thesiskit.models.selection import Selection
 
@@ -58,15 +57,8 @@ class Settings:
 
     def __post_init__(self):
         for name in ("class_prior", "alpha_prior"):
-            pair = getattr(self, name)
-            if not (isinstance(pair, tuple | list) and len(pair) == 2):
-                raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
-        for y in (0, 1):
-            positive(f"class_prior[{y}]", self.class_prior[y])
-        InverseGamma(*self.alpha_prior)  # checks its own parameters
-        points = self.alpha_points
-        if not (isinstance(points, Real) and 1 <= points < 1e9 and points == int(points)):
-            raise UserError(f"alpha_points must be a whole number from 1, got {points!r}")
+            positive_pair(name, getattr(self, name))
+        whole("alpha_points", self.alpha_points)
         check_rule(self.quadrature)
         if self.alpha_quadrature not in ("midpoint", "adaptive"):
             raise UserError(
@@ -221,8 +213,12 @@ def _predict_all(posterior: Posterior, bits: np.ndarray) -> np.ndarray:
         result[start : start + CASES] = np.subtract(*np.logaddexp.reduce(joint, axis=2).T[::-1])
     f0, f1 = posterior.settings.class_prior
     n0, n1 = kept.class_counts
-    result = special.expit(result + np.log((f1 + n1) / (f0 + n0)))
-    return np.clip(result, CLOSEST, 1 - CLOSEST)
+    return as_probability(result + np.log((f1 + n1) / (f0 + n0)))
+
+
+def as_probability(log_odds: np.ndarray) -> np.ndarray:
+    """Return probabilities that stay CLOSEST away from 0 and 1."""
+    return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
 
 
 def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:

@@ -25,6 +25,24 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
+def positive_pair(name: str, pair) -> None:
+    """Say so if a value is not a pair of positive numbers."""
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
+    for i in (0, 1):
+        positive(f"{name}[{i}]", pair[i])
+
+
+def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
+    """Return value as a whole number from `least`, or say that it is not one."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and least <= value < 1e9 and value == int(value)):
+        raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
+    if most is not None and value > most:
+        raise UserError(f"{name} must be at most {most:,}, got {value!r}")
+    return int(value)
+
+
 @dataclass(frozen=True)
 class InverseGamma:
     """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x)."""

@@ -327,6 +327,14 @@ def check_threshold(threshold: Fraction | float | str) -> Fraction:
     return value
 
 
+def as_gamma_squared(value) -> Fraction:
+    """Return gamma^2, given as a Fraction or a pair of integers, as a Fraction."""
+    gamma_squared = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
+    if gamma_squared < 0:
+        raise UserError(f"gamma_squared must not be negative, got {gamma_squared}")
+    return gamma_squared
+
+
 def is_binary(X: np.ndarray) -> bool:
     """Whether every entry is 0 or 1; a missing value is an error."""
     for columns in chunks(X):
