@@ -1,15 +1,17 @@
-# One command each.  `make chapter2` and `make test` set up all that they need in .venv.
+# One command each.  `make chapter2`, `make chapter3` and `make test` set up all that they need in .venv.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
 CHAPTER2 := $(wildcard configs/chapter2/*.yaml)
+CHAPTER3 := $(wildcard configs/chapter3/*.yaml)
 
-.PHONY: setup chapter2 test lint check-kernels check-sdist test-slow bench clean help
+.PHONY: setup chapter2 chapter3 test lint check-kernels check-sdist test-slow bench clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
+	@echo "make chapter3    the same for chapter 3"
 	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
 	@echo "make test-slow   long statistical studies"
 	@echo "make bench       speed and memory, with a figure of how they grow"
@@ -22,13 +24,20 @@ $(VENV)/built: pyproject.toml setup.py constraints.txt $(wildcard cython_ext/*)
 
 $(VENV)/tools: $(VENV)/built
 	$(BIN)/python -m pip install --quiet -c constraints.txt \
-	    --editable ".[test,lint,parquet,plink]"
+	    --editable ".[test,lint,parquet,plink,peers]"
+	@touch $@
+
+$(VENV)/peers: $(VENV)/built
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[peers]"
 	@touch $@
 
 setup: $(VENV)/built
 
 chapter2: setup
 	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER2)
+
+chapter3: $(VENV)/peers
+	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER3)
 
 test: lint
 	$(BIN)/python -m pytest -n 2
@@ -46,7 +55,8 @@ check-kernels: $(VENV)/tools
 	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
 	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
 	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. \
-	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py
+	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py \
+	    ../../tests/test_patterns.py ../../tests/test_logistic_kernels.py
 
 # What is shipped is what works: build the sdist and from it the wheel, install each in a fresh
 # environment, and run it away from the sources.
@@ -57,7 +67,8 @@ check-sdist: $(VENV)/tools
 	build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt build/sdist/*.tar.gz
 	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
 	    ../../configs/chapter2/naive-simulation.yaml \
-	    ../../configs/chapter2/mixture-simulation.yaml ../../configs/examples/breast-cancer.yaml
+	    ../../configs/chapter2/mixture-simulation.yaml ../../configs/chapter3/text.yaml \
+	    ../../configs/examples/breast-cancer.yaml
 	build/sdist/venv/bin/python -m pip install --quiet --no-deps --force-reinstall build/sdist/*.whl
 	cd build/sdist && venv/bin/thesiskit run --smoke --force --results results \
 	    ../../configs/chapter2/null.yaml

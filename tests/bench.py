@@ -28,7 +28,15 @@ from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.stages import Experiment
-from thesiskit.models import chains, diagnostics, integrals, mixture, naive_bayes, selection
+from thesiskit.models import (
+    chains,
+    diagnostics,
+    integrals,
+    mixture,
+    naive_bayes,
+    running,
+    selection,
+)
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -167,7 +175,7 @@ def mixture_target(k, correct, settings, data=None):
 
 def sampled(target, seed=1):
     """Run the chains with tables of their own; return seconds and draws."""
-    chains._threads.cache_clear()  # new threads, new tables
+    running.threads.cache_clear()  # new threads, new tables
     generators = np.random.default_rng(seed).spawn(target.settings.chains)
     started = time.perf_counter()
     draws = chains.sample(target, generators)

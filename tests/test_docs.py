@@ -76,7 +76,7 @@ def fields(model, prefix=""):
 
 
 def test_every_key_is_documented():
-    documented = set(re.findall(r"`([a-z_.]+)`", KEYS.split("Parts of a report")[0]))
+    documented = set(re.findall(r"`([a-z0-9_.]+)`", KEYS.split("Parts of a report")[0]))
     assert set(fields(config_module.Config)) <= documented
 
 

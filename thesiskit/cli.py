@@ -134,12 +134,10 @@ def _open(config: Path, results: Path, settings: tuple[str, ...], seed: int | No
 
 
 def _run_stage(experiment, stage: str, force: bool) -> None:
-    from thesiskit.experiments.summary import summary
-
     started = time.perf_counter()
     made = experiment.run(stage, watch=_watch, force=force)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
-    click.echo(f"{stage}: {summary(experiment, stage)} ({state})")
+    click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:
@@ -185,6 +183,52 @@ _stage_command(
     Example:  thesiskit fit-mixture configs/chapter2/mixture-simulation.yaml
     """,
 )
+
+
+@main.command()
+@_experiment_options()
+@click.option(
+    "--list",
+    "listed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Write the N groups that most training cases express.",
+)
+@click.option("--pattern", help="Write the group of a pattern, for example CC in a text.")
+@click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
+def compress(config, results, settings, seed, smoke, force, listed, pattern, order) -> None:
+    """Group the patterns that the same training cases express.
+
+    Example:  thesiskit compress configs/chapter3/text.yaml --list 10
+    """
+    experiment = _open(config, results, settings, seed, smoke)
+    experiment.check_command("compress", "compress")
+    _run_stage(experiment, "simulate", False)
+    _run_stage(experiment, "compress", force)
+    for line in experiment.work.listing(order, listed, pattern):
+        click.echo(line)
+
+
+@main.command("fit-logistic")
+@_experiment_options()
+@click.option(
+    "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
+)
+def fit_logistic(config, results, settings, seed, smoke, force, extend) -> None:
+    """Sample the coefficients of a logistic model, compressed or not.
+
+    Chains stored for fewer iterations of the same settings go on from there.
+
+    Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
+    """
+    experiment = _open(config, results, settings, seed, smoke)
+    experiment.check_command("fit", "fit-logistic")
+    if extend:
+        experiment.work.check_extension()
+    _run_stage(experiment, "fit", force)
+
+
 _stage_command(
     "predict",
     "predict",

@@ -1,13 +1,10 @@
-"""What an experiment consists of: blocks of replicates, their data, splits and arms.
+"""What an experiment of chapter 2 consists of: its data, splits and arms.
 
 A *split* is one training set with its test cases: one per replicate for simulated data, one per
 fold and group of features for a table.  An *arm* is what is done with it: how many features to
-keep, by which method, with which quadrature or sampler.  Every random choice has a generator of
-its own, keyed by the seed and what the choice is for, so that no choice depends on another.
+keep, by which method, with which quadrature or sampler.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,10 +22,12 @@ from thesiskit.config import (
     FileData,
     MixtureData,
     MixtureModel,
+    NaiveModel,
     SimulatedData,
 )
 from thesiskit.datasets import Drawn, Table, files, gene_expression, synthetic
 from thesiskit.errors import DataError
+from thesiskit.experiments.seeds import generator
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import is_binary
@@ -60,51 +59,35 @@ class Arm:
     variant: str  # the rule for theta, or the sampler; "none" for a peer
 
 
-def digest(value: Any) -> str:
-    """Return a stable digest of anything JSON can hold."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def generator(seed: int, *purpose: Any) -> np.random.Generator:
-    """Return the generator of one purpose."""
-    code = bytes.fromhex(digest(purpose))
-    spawn_key = np.frombuffer(code[:16], dtype=np.uint32).tolist()
-    return np.random.Generator(
-        np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=spawn_key))
-    )
-
-
-def blocks(config: Config) -> list[range]:
-    """Return the replicates of each result file."""
-    if config.data is None:
-        return [range(1)]
-    starts = range(0, config.replicates, config.block)
-    return [range(start, min(start + config.block, config.replicates)) for start in starts]
-
-
 def sizes(config: Config) -> list[int | str | float]:
     """Return the selections asked for: numbers of features, "all", or thresholds."""
     assert config.selection is not None
     return list(config.selection.features or config.selection.thresholds or [])
 
 
+def selecting_model(config: Config) -> NaiveModel | MixtureModel:
+    """Return the model of an experiment of chapter 2."""
+    assert isinstance(config.model, NaiveModel | MixtureModel)
+    return config.model
+
+
 def arms(config: Config) -> list[Arm]:
     """Return what is done with every split; keeping all features needs no correction."""
     result = []
     by_k = bool(config.selection and config.selection.features)
+    model = selecting_model(config)
     for i, size in enumerate(sizes(config)):
         label = str(size) if by_k else f"|COR| > {size}"
-        for variant in config.model.variants:
+        for variant in model.variants:
             if size == "all":
                 # with nothing to correct the two are one
-                if variant != "as-printed" or "thesis" not in config.model.variants:
+                if variant != "as-printed" or "thesis" not in model.variants:
                     result.append(Arm(i, label, "complete", variant))
                 continue
-            own = [method for method in config.model.methods if method in OWN_METHODS]
+            own = [method for method in model.methods if method in OWN_METHODS]
             result.extend(Arm(i, label, method, variant) for method in own)
         if size != "all":
-            peers = [method for method in config.model.methods if method not in OWN_METHODS]
+            peers = [method for method in model.methods if method not in OWN_METHODS]
             result.extend(Arm(i, label, method, "none") for method in peers)
     return result
 
@@ -183,7 +166,7 @@ class Design:
         }
 
     def _draw_one(self, data: SimulatedData | MixtureData, replicate: int) -> Drawn:
-        model = self.config.model
+        model = selecting_model(self.config)
         rng = generator(self.config.seed, "data", data.model_dump(), replicate)
         prior = InverseGamma(*model.alpha_prior)
         common: dict[str, Any] = {

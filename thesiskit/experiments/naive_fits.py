@@ -1,7 +1,6 @@
 """The fit stage of the naive Bayes model, and its predictions."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +28,8 @@ def settings(model: Any, quadrature: str) -> naive_bayes.Settings:
 class NaiveFits:
     """Fits every arm of every split of a block."""
 
-    def __init__(self, experiment, number: int):
-        self.experiment, self.number = experiment, number
-
-    def files(self, arms: list[tuple[int, Arm]]) -> list[Path]:  # noqa: ARG002
-        """Return the files that the fit stage writes beside its block: none."""
-        return []
+    def __init__(self, work, number: int):
+        self.experiment, self.number = work.experiment, number
 
     def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
         """Return the arrays of the fit stage."""

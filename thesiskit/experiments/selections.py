@@ -1,10 +1,55 @@
-"""Selections as arrays, for result files."""
+"""The select stage: selections in every split, and as arrays for result files."""
 
+import time
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
-from thesiskit.models.selection import Selection
+from thesiskit.config import Config
+from thesiskit.experiments.design import Split, sizes
+from thesiskit.experiments.seeds import generator
+from thesiskit.models.selection import Selection, correlations, select_features
+
+
+def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str, np.ndarray]:
+    """Return the arrays of the select stage; the first block has correlations to draw, too."""
+    record: list[Selection] = []
+    seconds: list[float] = []
+    arrays: dict[str, np.ndarray] = {}
+    for split in splits:
+        for i, size in enumerate(sizes(config)):
+            rng = generator(config.seed, "ties", split.replicate, split.group, split.fold, i)
+            started = time.perf_counter()
+            record.append(_select_one(config, split, size, rng))
+            seconds.append(time.perf_counter() - started)
+        if first and not arrays and config.scheme == "test-set":
+            arrays = _both_correlations(split)
+    return arrays | pack_selections(record, np.array(seconds))
+
+
+def _select_one(config: Config, split: Split, size, rng) -> Selection:
+    by_k = bool(config.selection and config.selection.features)
+    p = len(split.features)
+    return select_features(
+        split.features,
+        split.response,
+        (p if size == "all" else int(size)) if by_k else None,
+        rng,
+        threshold=None if by_k else str(size),
+        cases=split.train,
+    )
+
+
+def _both_correlations(split: Split) -> dict[str, np.ndarray]:
+    """|COR| of every feature in training and test cases, for the scatter plot."""
+    if len(split.features) > 200_000 or len(np.unique(split.response[split.test])) < 2:
+        return {}
+    table = split.features.unpack(np.arange(len(split.features)))
+    return {
+        f"{name}_correlation": np.abs(correlations(table, split.response[rows], rows))
+        for name, rows in (("train", split.train), ("test", split.test))
+    }
 
 
 def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""One line about what a stage has done, for the end of a command."""
+"""One line about what a stage of chapter 2 has done, for the end of a command."""
 
 import numpy as np
 
@@ -6,25 +6,20 @@ from thesiskit.report import metrics
 from thesiskit.report.record import gammas
 
 
-def summary(experiment, stage: str) -> str:
-    """Say what the stage's files show and where they are."""
-    folder = experiment.results.folder / stage
-    if experiment.config.data is None:
-        return f"the lattice of counts -> {folder}"
+def summary(work, stage: str) -> str:
+    """Say what the stage's files show."""
+    experiment = work.experiment
     arrays = experiment.results.load(stage, 0)
-    text = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage](
-        experiment, arrays
-    )
+    tell = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage]
     more = len(experiment.blocks) - 1
     whole = stage == "simulate" or "rhat" in arrays
-    of = " in the first block" if more and not whole else ""
-    return f"{text}{of} -> {folder}"
+    return tell(work, arrays) + (" in the first block" if more and not whole else "")
 
 
-def _simulate(experiment, arrays) -> str:
+def _simulate(work, arrays) -> str:
     fold = arrays["fold"][0]
     tests = len(np.unique(fold[fold >= 0]))
-    groups = experiment.config.evaluation.groups
+    groups = work.config.evaluation.groups
     cases = (
         f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
         if (fold < 0).any()
@@ -32,13 +27,13 @@ def _simulate(experiment, arrays) -> str:
     )
     p = arrays["group"].shape[1]
     features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
-    replicates = experiment.config.replicates
+    replicates = work.config.replicates
     return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
 
 
-def _select(experiment, arrays) -> str:
-    sizes = experiment.config.selection.features or [
-        f"|COR| > {one}" for one in experiment.config.selection.thresholds
+def _select(work, arrays) -> str:
+    sizes = work.config.selection.features or [
+        f"|COR| > {one}" for one in work.config.selection.thresholds
     ]
     gamma = gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
     p = arrays["n_features"].reshape(-1, len(sizes))[0]
@@ -49,22 +44,23 @@ def _select(experiment, arrays) -> str:
     return f"kept {', '.join(parts)} of {p[0]:,} features"
 
 
-def _fit(experiment, arrays) -> str:
+def _fit(work, arrays) -> str:
     if "rhat" in arrays:
-        return _sampled(experiment)
+        return _sampled(work)
     posterior = np.exp(arrays["log_posterior"])
     mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
-    names = experiment.arm_names
+    names = work.arm_names
     parts = [f"{names[i]} {value:.2f}" for i, value in zip(arrays["arm"], mean, strict=True)]
     return f"mean log alpha {_few(parts)}"
 
 
-def _sampled(experiment) -> str:
+def _sampled(work) -> str:
+    experiment = work.experiment
     blocks = [experiment.results.load("fit", number) for number in range(len(experiment.blocks))]
     rhat, ess, reliable = (
         np.concatenate([block[name] for block in blocks]) for name in ("rhat", "ess", "reliable")
     )
-    names = [experiment.arm_names[i] for i in blocks[0]["arm"]]
+    names = [work.arm_names[i] for i in blocks[0]["arm"]]
     parts, doubtful = [], []
     for j, name in enumerate(names):
         if np.isnan(rhat[:, j]).all():  # nothing was sampled
@@ -82,8 +78,8 @@ def _sampled(experiment) -> str:
     return text
 
 
-def _predict(experiment, arrays) -> str:
-    names = experiment.arm_names
+def _predict(work, arrays) -> str:
+    names = work.arm_names
     parts = [
         f"{names[i]} {metrics.error_rate(p, arrays['response']):.3f} "
         f"({metrics.expected_error(p):.3f})"

@@ -1,29 +1,20 @@
-"""Markov chains of the mixture model: starts, runs in threads, and draws.
-
-A chain goes on in blocks of iterations.  Between blocks its whole state is a dict of arrays, the
-generator's included, so that a run that was stopped goes on with the draws it would have had.
-"""
+"""Markov chains of the mixture model: starts, states and draws."""
 
 import json
-import os
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from threading import local
 
 import numpy as np
 
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit.models.mixture import Tables, Target, recent
+from thesiskit.models.running import after_fork, run
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
 STARTS = ("random", "responses", "one component", "half the responses")
-FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
-BLOCK_SECONDS = 1.0
-SAVE_SECONDS = 5.0  # between saves of an unfinished run
+SUMS = ("table", "exchanged")  # counts: over blocks of iterations they add up
 
 
 @dataclass(frozen=True)
@@ -58,50 +49,13 @@ def sample(
     saved: dict[str, np.ndarray] | None = None,
     save: Callable[[dict[str, np.ndarray]], None] | None = None,
 ) -> Draws:
-    """Run one chain for each generator, in threads, from dispersed labels.
-
-    `save` is called now and then with all that a later call needs as `saved` to go on from there;
-    the draws are the same whether and wherever that happens.
-    """
+    """Run one chain for each generator, from dispersed labels; saved and save as in `run`."""
     settings = target.settings
     chains = [
         Chain(target, rng, STARTS[c % len(STARTS)] if len(generators) > 1 else STARTS[0])
         for c, rng in enumerate(generators)
     ]
-    parts: list[list[dict[str, np.ndarray]]] = [[] for _ in chains]
-    done = 0
-    if saved:
-        done = int(saved["done"])
-        for c, chain in enumerate(chains):
-            chain.restore({name: saved[f"state-{c}-{name}"] for name in chain.state()})
-            mark = f"draws-{c}-"
-            parts[c] = [{n.removeprefix(mark): v for n, v in saved.items() if n.startswith(mark)}]
-    last_saved = time.monotonic()
-    block = FIRST_BLOCK
-    while done < settings.iterations:
-        block = min(block, settings.iterations - done)
-        started = time.monotonic()
-        for part, made in zip(
-            parts, _threads().map(partial(Chain.advance, iterations=block), chains), strict=True
-        ):
-            part.append(made)
-        done += block
-        now = time.monotonic()
-        block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
-        if save and now - last_saved > SAVE_SECONDS and done < settings.iterations:
-            state = {
-                f"state-{c}-{name}": value
-                for c, chain in enumerate(chains)
-                for name, value in chain.state().items()
-            }
-            drawn = {
-                f"draws-{c}-{name}": value
-                for c, part in enumerate(parts)
-                for name, value in _joined(part).items()
-            }
-            save({"done": np.array(done), **state, **drawn})
-            last_saved = time.monotonic()
-    joined = [_joined(part) for part in parts]
+    joined = run(chains, settings.iterations, saved=saved, save=save, sums=SUMS)
     kept = {
         name: np.stack([one[name][settings.burn_in :] for one in joined])
         for name in joined[0]
@@ -122,35 +76,6 @@ def sample(
     )
 
 
-SUMS = ("table", "exchanged")
-
-
-def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the draws of consecutive blocks as one."""
-    return {
-        name: np.sum([part[name] for part in parts], axis=0)
-        if name in SUMS
-        else np.concatenate([part[name] for part in parts])
-        for name in parts[0]
-    }
-
-
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
-    """The threads of all chains: their tables last from fit to fit."""
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
-
-
-def _after_fork() -> None:
-    """In a forked process the threads are gone: begin anew."""
-    _threads.cache_clear()
-    SHARED.tables.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 class Shared(local):
     """Tables of each thread, kept from fit to fit."""
 
@@ -163,6 +88,7 @@ class Shared(local):
 
 
 SHARED = Shared()
+after_fork(lambda: SHARED.tables.clear())
 
 
 class Chain:

@@ -1,18 +1,16 @@
 """Whether the chains of the mixture model agree, and their draws as ArviZ data."""
 
-import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats
 from scipy import special
 
+from thesiskit.models.agreement import compare_chains, reliable
 from thesiskit.models.chains import Draws
 from thesiskit.models.draws import Named, as_tree
 from thesiskit.models.mixture import Target
 
-RELIABLE_RHAT = 1.05
-RELIABLE_ESS = 100.0
 QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 
 
@@ -33,7 +31,7 @@ class Diagnostics:
     @property
     def reliable(self) -> bool:
         """Whether chains agree well enough to believe the answer."""
-        return bool((self.rhat <= RELIABLE_RHAT).all() and (self.ess >= RELIABLE_ESS).all())
+        return reliable(self.rhat, self.ess)
 
 
 def diagnose(target: Target, draws: Draws) -> Diagnostics:
@@ -53,7 +51,7 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
         ],
         axis=2,
     )
-    rhat, ess = _compare(quantities)
+    rhat, ess = compare_chains(quantities)
     place = draws.point[:, :, 0]
     last = target.settings.alpha_points - 1
     return Diagnostics(
@@ -64,43 +62,56 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
 def as_arviz(target: Target, draws: Draws, found: Diagnostics):
     """Return draws and diagnostics of one fit as ArviZ data."""
     settings = target.settings
-    posterior: Named = {
-        "log_alpha": ((), np.log(settings.alpha)[draws.point[:, :, 0]]),
-        "log_alpha_0": ((), np.log(settings.response_alpha)[draws.point[:, :, 1]]),
-        "labels": (("case",), draws.labels),
+    arrays = {
+        "labels": draws.labels,
+        "point": draws.point,
+        "log_posterior": draws.log_posterior,
+        "quantities": found.quantities,
+        "rhat": found.rhat,
+        "ess": found.ess,
     }
-    if draws.theta is not None:
-        posterior["theta"] = (("feature",), draws.theta)
-    return as_tree(
-        {
-            "posterior": posterior,
-            "sample_stats": {
-                "lp": ((), draws.log_posterior),
-                "agreement": ((), found.quantities[:, :, 2]),
-                "predictive_probability": ((), found.quantities[:, :, 3]),
-            },
-        },
-        {
-            "rhat": (("quantity",), found.rhat),
-            "ess": (("quantity",), found.ess),
-            "quantity": (("quantity",), np.array(QUANTITIES)),
-        },
+    return draws_tree(
+        arrays | ({} if draws.theta is None else {"theta": draws.theta}),
+        (settings.alpha, settings.response_alpha),
         {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
     )
 
 
-def _compare(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return R-hat and effective sample size of (C, D, Q) draws; one chain is cut in halves."""
-    still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
-    total = values.shape[0] * values.shape[1]
-    if len(values) == 1:
-        values = values[:, values.shape[1] % 2 :].reshape(2, -1, values.shape[2])
-    rhat, ess = np.full(len(still), np.inf), np.zeros(len(still))
-    if values.shape[1] >= 4:
-        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
-            ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
-    apart = ~np.isfinite(rhat)  # chains that stand still, each elsewhere
-    rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
-    return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
+def draws_tree(
+    arrays: dict[str, np.ndarray],
+    grids: tuple[np.ndarray, np.ndarray],
+    attributes: dict[str, Any],
+    *,
+    split: tuple[str, ...] = (),
+    more: dict[str, Named] | None = None,
+):
+    """Return ArviZ data of one fit, or of several side by side.
+
+    arrays: labels, point, log_posterior, quantities and perhaps theta, by chain, draw and the
+    dimensions `split`; rhat and ess by `split` and quantity.  grids: of alpha and alpha_0.
+    more: variables to add to a group.
+    """
+    point, q = arrays["point"], arrays["quantities"]
+    groups: dict[str, Named] = {
+        "posterior": {
+            "log_alpha": (split, np.log(grids[0])[point[..., 0]]),
+            "log_alpha_0": (split, np.log(grids[1])[point[..., 1]]),
+            "labels": ((*split, "case"), arrays["labels"]),
+        },
+        "sample_stats": {
+            "lp": (split, arrays["log_posterior"]),
+            "agreement": (split, q[..., 2]),
+            "predictive_probability": (split, q[..., 3]),
+        },
+        "diagnostics": {
+            "rhat": ((*split, "quantity"), arrays["rhat"]),
+            "ess": ((*split, "quantity"), arrays["ess"]),
+            "quantity": (("quantity",), np.array(QUANTITIES)),
+        },
+    }
+    if "theta" in arrays:
+        groups["posterior"]["theta"] = ((*split, "feature"), arrays["theta"])
+    for name, variables in (more or {}).items():
+        groups[name] |= variables
+    about = groups.pop("diagnostics")
+    return as_tree(groups, about, attributes)

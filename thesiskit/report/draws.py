@@ -22,8 +22,13 @@ def write_draws(path: Path, tree) -> None:
         tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
 
 
-def read_draws(path: Path, key: str | None = None) -> dict[str, np.ndarray]:
-    """Return all arrays of a file by name; with a key, only of the file that has it."""
+def read_draws(
+    path: Path, key: str | None = None, *, command: str = "run"
+) -> dict[str, np.ndarray]:
+    """Return all arrays of a file by name; with a key, only of the file that has it.
+
+    command: what writes such a file, for the error where it is not as it should be.
+    """
     import xarray
 
     try:
@@ -38,5 +43,5 @@ def read_draws(path: Path, key: str | None = None) -> dict[str, np.ndarray]:
     except (OSError, ValueError, KeyError):
         raise ResultsError(
             f"{path}: missing, damaged or of other settings; "
-            "run `thesiskit fit-mixture CONFIG --force`"
+            f"run `thesiskit {command} CONFIG --force`"
         ) from None

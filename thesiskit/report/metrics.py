@@ -89,3 +89,18 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     if np.allclose(a, b):
         return 1.0
     return float(stats.ttest_rel(a, b).pvalue)
+
+
+def class_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Fraction of cases whose most probable class, of p (N, K), is not y (N,)."""
+    return float(np.mean(p.argmax(axis=1) != y))
+
+
+def log_losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Minus log probability of the actual class, (N,), of p (N, K) kept 2.2e-16 from 0."""
+    return -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
+
+
+def class_amlp(p: np.ndarray, y: np.ndarray) -> float:
+    """Average minus log probability of the actual class, of p (N, K)."""
+    return float(np.mean(log_losses(p, y)))

@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import figures, tables
+from thesiskit.report.finished import Finished
 from thesiskit.report.parts import PARTS
-from thesiskit.report.record import Record
-from thesiskit.report.sampling import unreliable
 from thesiskit.report.store import Results, replacing, write_text
 
 
-def write_report(record: Record, *, watch: Callable) -> list[str]:
+def write_report(record: Finished, *, watch: Callable) -> list[str]:
     """Make every part that the config asks for, and the page; return the files written."""
     results, parts = record.results, []
     files = ["report.html"]
@@ -28,9 +27,9 @@ def write_report(record: Record, *, watch: Callable) -> list[str]:
             files += write(results, part)
             parts.append(part)
     _remove_others(results, {part.name for part in parts})
-    if record.config.get("data"):
-        frame = pd.DataFrame(tables.timings(record))
-        write_text(results.folder / "timings.csv", frame.to_csv(index=False))
+    timings = record.timings()
+    if timings is not None:
+        write_text(results.folder / "timings.csv", pd.DataFrame(timings).to_csv(index=False))
         files.append("timings.csv")
     write_text(results.folder / "report.html", render(record, parts))
     return files
@@ -56,7 +55,7 @@ def write_index(root: Path) -> Path:
     return index
 
 
-def render(record: Record, parts: list[tables.Table | figures.Figure]) -> str:
+def render(record: Finished, parts: list[tables.Table | figures.Figure]) -> str:
     """Return the page as HTML that needs no other file."""
     items = []
     for part in parts:
@@ -83,7 +82,7 @@ def render(record: Record, parts: list[tables.Table | figures.Figure]) -> str:
         .render(
             config=record.config,
             items=items,
-            warnings=unreliable(record),
+            warnings=record.warnings,
             provenance=record.results.provenance(),
         )
     )

@@ -5,11 +5,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import divisions, figures, reliability, sampling, tables
-from thesiskit.report.record import Record
+from thesiskit.report import (
+    divisions,
+    figures,
+    ranks,
+    reliability,
+    sampling,
+    sequences,
+    statements,
+    tables,
+)
+from thesiskit.report.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
 DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"
+SELECTION = "a selection of features"
 RULES = "two rules in model.quadrature"
 METHODS = "corrected and uncorrected in model.methods"
 SOME = "a selection other than all"
@@ -19,52 +29,73 @@ NAIVE = "model.kind: naive-bayes"
 MIXTURE = "model.kind: mixture"
 ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
+LOGISTIC = "model.kind: logistic"
+SLICE = "model.engine: slice"
+PRIORS = "both priors in model.priors"
+DRAWN = "data.source: logistic"
+SCALES = "both scales in model.sigma_scale"
+
+
+def _of_model(config: dict[str, Any], key: str) -> list[str]:
+    """Return a list of the model's, empty where this model has none."""
+    return config["model"].get(key, [])
+
+
+def _sizes(config: dict[str, Any]) -> list[Any]:
+    """Return the selections, empty where nothing is selected."""
+    selection = config["selection"] or {}
+    return selection.get("features") or selection.get("thresholds") or []
+
+
 # what a part needs of a config, in words, and whether a config has it
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,
     LATTICE: lambda config: config["lattice"] is not None,
     TEST_SET: lambda config: config["scheme"] == "test-set",
-    RULES: lambda config: len(config["model"]["quadrature"]) > 1,
-    METHODS: lambda config: set(config["model"]["methods"]) >= BOTH,
-    SOME: lambda config: config["selection"]["features"] != ["all"],
-    ONE: lambda config: (
-        len(config["selection"]["features"] or config["selection"]["thresholds"]) == 1
-        and config["selection"]["features"] != ["all"]
-    ),
+    SELECTION: lambda config: config["selection"] is not None,
+    RULES: lambda config: len(_of_model(config, "quadrature")) > 1,
+    METHODS: lambda config: set(_of_model(config, "methods")) >= BOTH,
+    SOME: lambda config: _sizes(config) not in ([], ["all"]),
+    ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
     DIVISIONS: lambda config: config["replicates"] > 1,
     NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
     MIXTURE: lambda config: config["model"]["kind"] == "mixture",
     ENUMERATION: lambda config: (
-        len(set(config["model"]["samplers"])) > 1 and "enumeration" in config["model"]["samplers"]
+        len(_of_model(config, "samplers")) > 1 and EXACT in _of_model(config, "samplers")
     ),
     GROUPS: lambda config: config["evaluation"]["groups"] > 1,
+    LOGISTIC: lambda config: config["model"]["kind"] == "logistic",
+    SLICE: lambda config: "slice" in _of_model(config, "engine"),
+    PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
+    DRAWN: lambda config: (config["data"] or {}).get("source") == "logistic",
+    SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
 
 
 class Part(NamedTuple):
     """How a part is made, and what it needs."""
 
-    make: Callable[[Record], list[Any]]
-    needs: tuple[str, ...] = (DATA,)
+    make: Callable[[Any], list[Any]]  # of the record of its kind of experiment
+    needs: tuple[str, ...] = (DATA, SELECTION)
 
 
-_GROUPS = (DATA, NAIVE, METHODS, ONE)
+_GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "selection-table": Part(tables.selection_table),
     "calibration-table": Part(tables.calibration_table),
     "score-table": Part(tables.score_table),
-    "quadrature-table": Part(tables.quadrature_table, (DATA, NAIVE, RULES)),
+    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES)),
     "timing-table": Part(tables.timing_table),
-    "diagnostics-table": Part(sampling.diagnostics_table, (DATA, MIXTURE)),
-    "exact-table": Part(sampling.exact_table, (DATA, MIXTURE, ENUMERATION)),
-    "group-scores": Part(divisions.group_scores, (DATA, GROUPS)),
+    "diagnostics-table": Part(sampling.diagnostics_table, (DATA, SELECTION, MIXTURE)),
+    "exact-table": Part(sampling.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
+    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS)),
     "reliability-table": Part(reliability.reliability_table),
-    "correlation-scatter": Part(figures.correlation_scatter, (DATA, TEST_SET)),
-    "error-rates": Part(figures.error_rates, (DATA, METHODS)),
+    "correlation-scatter": Part(figures.correlation_scatter, (DATA, SELECTION, TEST_SET)),
+    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS)),
     "performance": Part(figures.performance),
-    "log-alpha": Part(figures.log_alpha, (DATA, NAIVE, SOME)),
+    "log-alpha": Part(figures.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "reliability-figure": Part(reliability.reliability_figure),
-    "trace-figure": Part(sampling.trace_figure, (DATA, MIXTURE)),
+    "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
@@ -74,6 +105,19 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
+    "parameter-table": Part(sequences.parameter_table, (LOGISTIC,)),
+    "parameter-figure": Part(sequences.parameter_figure, (LOGISTIC,)),
+    "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE)),
+    "order-figure": Part(sequences.performance_figure, (LOGISTIC,)),
+    "order-table": Part(sequences.score_table, (LOGISTIC,)),
+    "peer-table": Part(sequences.peer_table, (LOGISTIC,)),
+    "chain-table": Part(sequences.sampler_table, (LOGISTIC, SLICE)),
+    "autocorrelation-figure": Part(sequences.autocorrelation_figure, (LOGISTIC, SLICE)),
+    "scale-figure": Part(sequences.scale_figure, (LOGISTIC, SLICE, SCALES)),
+    "median-scatter": Part(sequences.median_scatter, (LOGISTIC, SLICE, PRIORS)),
+    "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, DRAWN)),
+    "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, DRAWN)),
+    "coefficient-traces": Part(sequences.coefficient_traces, (LOGISTIC, SLICE)),
 }
 
 

@@ -1,20 +1,18 @@
-"""A finished experiment, read back from its results folder for tables and figures."""
+"""A finished experiment of chapter 2, for tables and figures."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
-from thesiskit.errors import ConfigError
-from thesiskit.report.store import Results
+from thesiskit.report.finished import THESIS, Finished
 
-THESIS = Path(__file__).parent / "thesis"
+EXACT = "enumeration"  # the variant without draws
+AT_END = 0.1  # of the draws: more of them say that the grid of alpha should be wider
 
 
 @dataclass(frozen=True)
@@ -42,20 +40,8 @@ def method_words(method: str) -> str:
     }.get(method, method)
 
 
-class Record:
-    """Arrays of all blocks of an experiment, loaded when asked for."""
-
-    def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
-        self.results = results
-        self.n_blocks = n_blocks
-        self.config = config
-
-    def _join(self, stage: str, axes: dict[str, int]) -> dict[str, np.ndarray]:
-        blocks = [self.results.load(stage, number) for number in range(self.n_blocks)]
-        joined = dict(blocks[0])
-        for name, axis in axes.items():
-            joined[name] = np.concatenate([block[name] for block in blocks], axis=axis)
-        return joined
+class Record(Finished):
+    """Arrays of all blocks of an experiment of chapter 2, loaded when asked for."""
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
@@ -154,29 +140,74 @@ class Record:
             yield label, self.selection[name][i :: len(self.labels)]
 
     @cached_property
-    def thesis(self) -> dict[str, Any]:
-        """The numbers the thesis prints for this experiment, empty where there are none."""
-        key = self.config["report"].get("thesis")
-        return thesis_numbers()[key] if key else {}
-
-    @cached_property
     def thesis_calibration(self) -> pd.DataFrame | None:
         """The thesis's calibration table, None where there is none."""
         name = self.thesis.get("calibration_table")
         return pd.read_csv(THESIS / name, dtype={"features_selected": str}) if name else None
 
+    @cached_property
+    def fitted_arms(self) -> list[Arm]:
+        """The arms that were fitted, in the order of the columns of the fit stage."""
+        return [self.arms[int(row)] for row in self.fits["arm"]]
 
-def thesis_numbers() -> dict[str, Any]:
-    """Return the numbers that the thesis prints, by experiment."""
-    return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
+    @property
+    def sampled_arms(self) -> list[tuple[int, Arm]]:
+        """The arms that have draws, with their columns in the arrays of the fit stage."""
+        if not self.mixture:
+            return []
+        return [(j, arm) for j, arm in enumerate(self.fitted_arms) if arm.variant != EXACT]
 
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about samplers whose chains do not support their predictions."""
+        fits = self.fits
+        doubtful: dict[str, list[str]] = {}
+        at_end: dict[str, list[str]] = {}
+        for j, arm in self.sampled_arms:
+            name = f"{arm.label} {arm.words}"
+            bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
+            if bad:
+                where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
+                rhat, ess = np.nanmax(fits["rhat"][:, j]), np.nanmin(fits["ess"][:, j])
+                doubtful.setdefault(arm.variant, []).append(
+                    f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
+                )
+            end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
+            points = self.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
+            by_prior = 1 / points["alpha_points"]  # what each end has of the prior
+            if end > max(AT_END, 2 * by_prior):
+                at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
+        return [
+            f"{variant} sampler: the chains do not support the predictions with "
+            f"{'; '.join(names)}. More iterations are needed."
+            for variant, names in doubtful.items()
+        ] + [
+            f"{variant} sampler: alpha is often at an end of its grid with {'; '.join(names)}. The "
+            "grid should be widened: more alpha_points, or another alpha_prior."
+            for variant, names in at_end.items()
+        ]
 
-def check_thesis(config: dict[str, Any]) -> None:
-    """Raise ConfigError if the config compares with an experiment the thesis does not have."""
-    key = config["report"].get("thesis")
-    known = thesis_numbers()
-    if key and key not in known:
-        raise ConfigError(f"the thesis has no {key!r}; use one of {', '.join(known)}")
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv: seconds by arm and stage."""
+        select = dict(self.by_size("seconds"))
+        fit_column = {int(row): j for j, row in enumerate(self.fits["arm"])}
+        rows = []
+        for arm in self.arms:
+            own = arm.row in fit_column
+            fit = self.fits["seconds"][:, fit_column[arm.row]].sum() if own else np.nan
+            predict = self.predictions["seconds"][:, arm.row].sum()
+            rows.append(
+                {
+                    "features": arm.label,
+                    "method": arm.words,
+                    self.variant_name: arm.variant,
+                    "select": select[arm.label].sum() if own else np.nan,
+                    "fit": fit,
+                    "predict": predict if own else np.nan,
+                    "fit and predict": fit + predict if own else predict,
+                }
+            )
+        return rows
 
 
 def gammas(squares: np.ndarray) -> np.ndarray:

@@ -6,60 +6,17 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.figures import GREY, INK, Figure, canvas, kept_words, save_space
-from thesiskit.report.record import Arm, Record
+from thesiskit.report.record import EXACT, Arm, Record
 from thesiskit.report.tables import Table
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
-EXACT = "enumeration"
-AT_END = 0.1  # of the draws: more of them say that the grid should be wider
-
-
-def sampled_arms(record: Record) -> list[tuple[int, Arm]]:
-    """The arms that have draws, with their columns in the arrays of the fit stage."""
-    arms = {arm.row: arm for arm in record.arms}
-    return [
-        (j, arms[int(row)])
-        for j, row in enumerate(record.fits["arm"])
-        if arms[int(row)].variant != EXACT
-    ]
-
-
-def unreliable(record: Record) -> list[str]:
-    """Sentences about samplers whose chains do not support their predictions."""
-    if not record.mixture:
-        return []
-    fits = record.fits
-    doubtful: dict[str, list[str]] = {}
-    at_end: dict[str, list[str]] = {}
-    for j, arm in sampled_arms(record):
-        name = f"{arm.label} {arm.words}"
-        bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
-        if bad:
-            where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
-            rhat, ess = np.nanmax(fits["rhat"][:, j]), np.nanmin(fits["ess"][:, j])
-            doubtful.setdefault(arm.variant, []).append(
-                f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
-            )
-        end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
-        points = record.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
-        if end > max(AT_END, 2 / points["alpha_points"]):  # of the prior each has 1 in that many
-            at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
-    return [
-        f"{variant} sampler: the chains do not support the predictions with "
-        f"{'; '.join(names)}. More iterations are needed."
-        for variant, names in doubtful.items()
-    ] + [
-        f"{variant} sampler: alpha is often at an end of its grid with {'; '.join(names)}. The "
-        "grid should be widened: more alpha_points, or another alpha_prior."
-        for variant, names in at_end.items()
-    ]
 
 
 def diagnostics_table(record: Record) -> list[Table]:
     """R-hat, effective draws, exchanges and table use of every sampled arm."""
     fits = record.fits
     rows = []
-    for j, arm in sampled_arms(record):
+    for j, arm in record.sampled_arms:
         rhat, ess = fits["rhat"][:, j], fits["ess"][:, j]
         exchanged = fits["exchanged"][:, j]
         hits, misses = np.nansum(fits["table"][:, j], axis=0)
@@ -113,7 +70,7 @@ def _share(reliable: np.ndarray) -> str:
 
 def trace_figure(record: Record) -> list[Figure]:
     """Agreement of labels with responses, and log alpha, along the chains of the first fit."""
-    columns = {arm: j for j, arm in sampled_arms(record)}
+    columns = {arm: j for j, arm in record.sampled_arms}
     variants = [name for name in record.variants if name != EXACT]
     return [
         Figure(
@@ -169,20 +126,15 @@ def exact_table(record: Record) -> list[Table]:
     """Samplers against the exact posterior."""
     fits = record.fits
     rows = []
-    exact = {
-        arm.method: j
-        for j, row in enumerate(fits["arm"])
-        for arm in record.arms
-        if arm.row == int(row) and arm.variant == EXACT
-    }
-    arms = {arm.row: arm for arm in record.arms}
+    fitted = record.fitted_arms
+    exact = {arm.method: j for j, arm in enumerate(fitted) if arm.variant == EXACT}
     first = record.predictions["replicate"] == record.predictions["replicate"][0]
     first &= record.predictions["group"] == record.predictions["group"][0]
     first &= record.predictions["fold"] == record.predictions["fold"][0]
     predicted = {arm.row: np.unique(record.probability(arm)[first]) for arm in record.arms}
-    for j, arm in sampled_arms(record):
+    for j, arm in record.sampled_arms:
         true = exact[arm.method]
-        truth = arms[int(fits["arm"][true])]
+        truth = fitted[true]
         row: dict[str, Any] = {"method": arm.words, "sampler": arm.variant}
         for q, name in enumerate(("mean log alpha", "mean agreement")):
             mean, error = fits["means"][0, j, q], fits["errors"][0, j, q]

@@ -197,7 +197,7 @@ def _log_factor(record: Record, arm: Arm) -> float:
 
 def timing_table(record: Record) -> list[Table]:
     """Seconds spent on each arm, the thesis's beside ours."""
-    frame = pd.DataFrame(timings(record))
+    frame = pd.DataFrame(record.timings())
     thesis = record.thesis.get("seconds", {})
     if thesis:
         known = {(str(k), m): s for m, column in thesis.items() for k, s in column.items()}
@@ -220,26 +220,3 @@ def timing_table(record: Record) -> list[Table]:
             "total is known, selection included." + record.thesis.get("seconds_note", ""),
         )
     ]
-
-
-def timings(record: Record) -> list[dict]:
-    """Rows of timings.csv: seconds by arm and stage."""
-    select = dict(record.by_size("seconds"))
-    fit_column = {int(row): j for j, row in enumerate(record.fits["arm"])}
-    rows = []
-    for arm in record.arms:
-        own = arm.row in fit_column
-        fit = record.fits["seconds"][:, fit_column[arm.row]].sum() if own else np.nan
-        predict = record.predictions["seconds"][:, arm.row].sum()
-        rows.append(
-            {
-                "features": arm.label,
-                "method": arm.words,
-                record.variant_name: arm.variant,
-                "select": select[arm.label].sum() if own else np.nan,
-                "fit": fit,
-                "predict": predict if own else np.nan,
-                "fit and predict": fit + predict if own else predict,
-            }
-        )
-    return rows

@@ -1,10 +1,4 @@
-"""The models as scikit-learn estimators.
-
-from sklearn.pipeline import make_pipeline
-from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or MixtureClassifier
-model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
-model.fit(X, y).predict_proba(X_new)
-"""
+"""Classifiers that select features first, and what makes features binary."""
 
 import warnings
 from numbers import Integral

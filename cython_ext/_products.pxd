@@ -1,0 +1,285 @@
+# Sums of logarithms as logarithms of running products, eight at a time.
+#
+# A product of factors that are bounded below is kept from underflow by taking its exponent off
+# before it can.  Compiled for AVX2 too where it can be chosen when the program starts; without
+# fused products, so that the sums are the same.
+
+cdef extern from *:
+    """
+    #include <math.h>
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
+
+    #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+    #define TK_CLONES __attribute__((target_clones("avx2", "default")))
+    #else
+    #define TK_CLONES
+    #endif
+    #define TK_LN2 0.693147180559945309417
+
+    /* x = m 2^e with m in [1, 2), for x > 0 and not denormal: returns e as a double */
+    static inline double tk_split(double *x)
+    {
+        uint64_t bits, e;
+        double exponent;
+        memcpy(&bits, x, 8);
+        e = (bits >> 52) | 0x4330000000000000ull;  /* the double 2^52 + biased exponent */
+        bits = (bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull;
+        memcpy(x, &bits, 8);
+        memcpy(&exponent, &e, 8);
+        return exponent - (4503599627370496.0 + 1023.0);
+    }
+
+    /* log x for x > 0 and not denormal, as fdlibm does it, but without branches: 1 ulp */
+    static inline double tk_log(double x)
+    {
+        uint64_t bits, e;
+        double k, f, s, z, w, r, half;
+        memcpy(&bits, &x, 8);
+        bits += 0x3ff0000000000000ull - 0x3fe6a09e00000000ull;
+        e = (bits >> 52) | 0x4330000000000000ull;
+        memcpy(&k, &e, 8);
+        k -= 4503599627370496.0 + 1023.0;
+        bits = (bits & 0x000fffffffffffffull) + 0x3fe6a09e00000000ull;
+        memcpy(&f, &bits, 8);
+        f -= 1.0;
+        half = 0.5 * f * f;
+        s = f / (2.0 + f);
+        z = s * s;
+        w = z * z;
+        r = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01
+                 + w * 1.531383769920937332e-01))
+          + z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01
+                 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
+        return s * (half + r) + k * 1.90821492927058770002e-10 - half + f
+               + k * 6.93147180369123816490e-01;
+    }
+
+    /* exp(x) for x <= 0, 0 below -700: 1 ulp or two */
+    static inline double tk_exp(double x)
+    {
+        double k, r, result, scale;
+        uint64_t bits;
+        double y = x < -700 ? -700.0 : x;
+        k = y * 1.44269504088896340736 + 6755399441055744.0;  /* rounds to a whole number */
+        memcpy(&bits, &k, 8);
+        k -= 6755399441055744.0;
+        r = (y - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+        result = 1 + r * (1 + r * (0.5 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * (1. / 720
+               + r * (1. / 5040 + r * (1. / 40320 + r * (1. / 362880 + r * (1. / 3628800
+               + r * (1. / 39916800 + r * (1. / 479001600 + r * (1. / 6227020800.0)))))))))))));
+        bits = (bits + 1023) << 52;
+        memcpy(&scale, &bits, 8);
+        result *= scale;
+        return x < -700 ? 0.0 : result;
+    }
+
+    static inline double tk_finish(double *lane, double exponent)
+    {
+        double all = 1;
+        for (int j = 0; j < 8; ++j)
+            all *= lane[j];
+        return log(all) + exponent * TK_LN2;
+    }
+
+    /* sum of log(q[i] + p[i] t), t = exp(-magnitude) <= 1, p + q = 1: factors in [t, 1] */
+    TK_CLONES
+    static double tk_log_mixtures(const double *p, const double *q, double t, double magnitude,
+                                  ptrdiff_t size)
+    {
+        double lane[8] = {1, 1, 1, 1, 1, 1, 1, 1}, part[8], exponent = 0, rest = 1;
+        double steps = magnitude > 1.2 ? 600 / magnitude : 500;  /* factors above exp(-600) */
+        ptrdiff_t i = 0, stop, batch = 8 * (steps < 1 ? 1 : (ptrdiff_t)steps);
+        if (size >= 8) {
+            while (i + 8 <= size) {
+                stop = i + batch < size ? i + batch : size;
+                for (; i + 8 <= stop; i += 8)
+                    for (int j = 0; j < 8; ++j)
+                        lane[j] *= q[i + j] + p[i + j] * t;
+                for (int j = 0; j < 8; ++j) {
+                    part[j] = tk_split(&lane[j]);
+                }
+                for (int j = 0; j < 8; ++j)
+                    exponent += part[j];
+            }
+            rest = 1;
+            for (int j = 0; j < 8; ++j)
+                rest *= lane[j];
+        }
+        for (; i < size; ++i) {
+            rest *= q[i] + p[i] * t;
+            if (rest < 1e-30)
+                exponent += tk_split(&rest);
+        }
+        return log(rest) + exponent * TK_LN2;
+    }
+
+    /* sum of n[i] log(q[i] + p[i] t) */
+    TK_CLONES
+    static double tk_log_weighted(const double *p, const double *q, const double *n, double t,
+                                  ptrdiff_t size)
+    {
+        double lane[8] = {0}, rest = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j)
+                lane[j] += n[i + j] * tk_log(q[i + j] + p[i + j] * t);
+        for (; i < size; ++i)
+            rest += n[i] * tk_log(q[i] + p[i] * t);
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + rest;
+    }
+
+    /* sum of log(w) - log(w^2 + s2[i]) for w = rest[i] + count[i] sigma; squares within 1e+-150 */
+    TK_CLONES
+    static double tk_log_widths(const double *rest, const double *count, const double *s2,
+                                double sigma, ptrdiff_t size)
+    {
+        double up[8] = {1, 1, 1, 1, 1, 1, 1, 1}, down[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+        double part[8] = {0}, total = 0, w;
+        ptrdiff_t i = 0;
+        for (; i + 16 <= size; i += 16) {
+            for (int j = 0; j < 8; ++j) {
+                double w1 = rest[i + j] + count[i + j] * sigma;
+                double w2 = rest[i + 8 + j] + count[i + 8 + j] * sigma;
+                up[j] *= w1 * w2;
+                down[j] *= (w1 * w1 + s2[i + j]) * (w2 * w2 + s2[i + 8 + j]);
+                part[j] += tk_split(&up[j]) - tk_split(&down[j]);
+            }
+        }
+        for (int j = 0; j < 8; ++j)
+            total += part[j];
+        total *= TK_LN2;
+        if (i > 0)
+            total += tk_finish(up, 0) - tk_finish(down, 0);
+        if (i < size) {
+            double above = 1, below = 1, exponent = 0;
+            for (; i < size; ++i) {
+                w = rest[i] + count[i] * sigma;
+                above *= w;
+                below *= w * w + s2[i];
+                exponent += tk_split(&above) - tk_split(&below);
+            }
+            total += log(above / below) + exponent * TK_LN2;
+        }
+        return total;
+    }
+
+    /* sum of log(w2 + s2[i]) */
+    TK_CLONES
+    static double tk_log_shifted(const double *s2, double w2, ptrdiff_t size)
+    {
+        double down[8] = {1, 1, 1, 1, 1, 1, 1, 1}, part[8] = {0}, total = 0;
+        ptrdiff_t i = 0;
+        for (; i + 16 <= size; i += 16)
+            for (int j = 0; j < 8; ++j) {
+                down[j] *= (w2 + s2[i + j]) * (w2 + s2[i + 8 + j]);
+                part[j] += tk_split(&down[j]);
+            }
+        for (int j = 0; j < 8; ++j)
+            total += part[j];
+        total = tk_finish(down, total);
+        for (; i < size; ++i)
+            total += log(w2 + s2[i]);
+        return total;
+    }
+
+    /* sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i])) */
+    TK_CLONES
+    static double tk_log_binary(const double *eta, const double *cases, const double *n,
+                                ptrdiff_t size)
+    {
+        double lane[8] = {0}, total = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j) {
+                double x = eta[i + j], top = x > 0 ? x : 0;
+                lane[j] += cases[i + j] * x
+                           - n[i + j] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
+            }
+        for (; i < size; ++i) {
+            double x = eta[i], top = x > 0 ? x : 0;
+            total += cases[i] * x - n[i] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
+        }
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + total;
+    }
+
+    /* sum over i of sum over k of cases[k][i] eta[k][i] - n[i] log(sum over k of exp(eta[k][i])) */
+    TK_CLONES
+    static double tk_log_classes(const double *eta, const double *cases, const double *n,
+                                 ptrdiff_t sets, ptrdiff_t size, ptrdiff_t stride, double *scratch)
+    {
+        double *top = scratch, *sum = scratch + size, total = 0;
+        ptrdiff_t i, k;
+        for (i = 0; i < size; ++i) {
+            top[i] = eta[i];
+            sum[i] = 0;
+        }
+        for (k = 1; k < sets; ++k)
+            for (i = 0; i < size; ++i)
+                top[i] = eta[k * stride + i] > top[i] ? eta[k * stride + i] : top[i];
+        for (k = 0; k < sets; ++k)
+            for (i = 0; i < size; ++i)
+                sum[i] += tk_exp(eta[k * stride + i] - top[i]);
+        for (i = 0; i < size; ++i)
+            sum[i] = n[i] * (top[i] + tk_log(sum[i]));
+        for (k = 0; k < sets; ++k)
+            for (i = 0; i < size; ++i)
+                total += cases[k * stride + i] * eta[k * stride + i];
+        for (i = 0; i < size; ++i)
+            total -= sum[i];
+        return total;
+    }
+
+    /* sum of n[i] log(v[i]) + s[i] / v[i], v = rest[i] + count[i] x */
+    TK_CLONES
+    static double tk_log_variances(const double *rest, const double *count, const double *n,
+                                   const double *s, double x, ptrdiff_t size)
+    {
+        double lane[8] = {0}, total = 0, v;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j) {
+                double v = rest[i + j] + count[i + j] * x;
+                lane[j] += n[i + j] * tk_log(v) + s[i + j] / v;
+            }
+        for (; i < size; ++i) {
+            v = rest[i] + count[i] * x;
+            total += n[i] * tk_log(v) + s[i] / v;
+        }
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + total;
+    }
+    """
+    # sum of log(q[i] + p[i] t), t = exp(-magnitude)
+    double log_mixtures "tk_log_mixtures"(
+        const double *p, const double *q, double t, double magnitude, Py_ssize_t size,
+    ) noexcept nogil
+    # sum of n[i] log(q[i] + p[i] t)
+    double log_weighted "tk_log_weighted"(
+        const double *p, const double *q, const double *n, double t, Py_ssize_t size,
+    ) noexcept nogil
+    # sum of log(w) - log(w^2 + s2[i]), w = rest[i] + count[i] sigma
+    double log_widths "tk_log_widths"(
+        const double *rest, const double *count, const double *s2, double sigma, Py_ssize_t size,
+    ) noexcept nogil
+    # sum of log(w2 + s2[i])
+    double log_shifted "tk_log_shifted"(
+        const double *s2, double w2, Py_ssize_t size,
+    ) noexcept nogil
+    # sum of n[i] log(v[i]) + s[i] / v[i], v = rest[i] + count[i] x
+    double log_variances "tk_log_variances"(
+        const double *rest, const double *count, const double *n, const double *s, double x,
+        Py_ssize_t size,
+    ) noexcept nogil
+    # sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i]))
+    double log_binary "tk_log_binary"(
+        const double *eta, const double *cases, const double *n, Py_ssize_t size,
+    ) noexcept nogil
+    # sum over i and k of cases[k][i] eta[k][i], less n[i] log(sum over k of exp(eta[k][i]))
+    double log_classes "tk_log_classes"(
+        const double *eta, const double *cases, const double *n, Py_ssize_t sets, Py_ssize_t size,
+        Py_ssize_t stride, double *scratch,
+    ) noexcept nogil

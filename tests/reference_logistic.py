@@ -1,0 +1,282 @@
+"""Slow, obvious twins of patterns and of the logistic model: dictionaries and dense matrices.
+
+Nothing here imports a kernel or the code it checks.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from scipy import special, stats
+
+# ---- patterns ----
+
+
+def suffix(history, order: int) -> tuple:
+    """The last `order` states: the pattern of that order that a history expresses."""
+    history = tuple(int(v) for v in history)
+    return history[len(history) - order :]
+
+
+def expressions(histories, order: int) -> dict[tuple, tuple]:
+    """Every pattern that a training case expresses, and the cases that do, ascending."""
+    found: dict[tuple, list] = {}
+    for case, history in enumerate(histories):
+        for o in range(order + 1):
+            found.setdefault(suffix(history, o), []).append(case)
+    return {pattern: tuple(cases) for pattern, cases in found.items()}
+
+
+def superpatterns(histories, order: int) -> dict[tuple, list]:
+    """Every distinct expression, and the patterns that have it."""
+    groups: dict[tuple, list] = {}
+    for pattern, cases in expressions(histories, order).items():
+        groups.setdefault(cases, []).append(pattern)
+    return groups
+
+
+def by_order(patterns, order: int) -> tuple:
+    """How many of the patterns are of each order."""
+    return tuple(sum(len(pattern) == o for pattern in patterns) for o in range(order + 1))
+
+
+def patterns_of(history, order: int) -> list[tuple]:
+    """All patterns that a history expresses."""
+    return [suffix(history, o) for o in range(order + 1)]
+
+
+# ---- the model ----
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """eqn-softmax, eqn-dist-sg and eqn-cc-prior with a dense design (N, G) of zeros and ones.
+
+    counts (G, O + 1) are patterns by order, response (N,); coefficients (S, G), S = 1 for K = 2.
+    """
+
+    design: np.ndarray
+    counts: np.ndarray
+    response: np.ndarray
+    n_classes: int
+    cauchy: bool
+    shape: float
+    mode: float
+
+    @property
+    def order(self) -> int:
+        return self.counts.shape[1] - 1
+
+    def eta(self, coefficient) -> np.ndarray:
+        """Linear functions of all K classes, (K, N): with two, the first one's are 0."""
+        eta = coefficient @ self.design.T
+        return np.vstack([np.zeros(len(self.design)), eta]) if self.n_classes == 2 else eta
+
+    def log_likelihood(self, coefficient) -> float:
+        log_p = special.log_softmax(self.eta(coefficient), axis=0)
+        return float(log_p[self.response, np.arange(len(self.response))].sum())
+
+    def scale(self, log_sigma) -> np.ndarray:
+        """Width of each group's coefficients; for Gaussian priors its standard deviation."""
+        power = np.exp(log_sigma) if self.cauchy else np.exp(log_sigma) ** 2
+        total = np.array([sum(n * power[o] for o, n in enumerate(row)) for row in self.counts])
+        return total if self.cauchy else np.sqrt(total)
+
+    def log_coefficients(self, coefficient, log_sigma) -> float:
+        density = stats.cauchy if self.cauchy else stats.norm
+        return float(density.logpdf(coefficient, scale=self.scale(log_sigma)).sum())
+
+    def rate(self, o: int) -> float:
+        return (self.shape + 1) * self.mode / o
+
+    def log_sigma_prior(self, o: int, log_sigma: float) -> float:
+        """Density of sigma_o itself, not of its logarithm."""
+        a, b = self.shape, self.rate(o)
+        return a * np.log(b) - special.gammaln(a) - (a + 1) * log_sigma - b * np.exp(-log_sigma)
+
+    def log_prior(self, coefficient, log_sigma, sampled=True) -> float:
+        orders = range(1, self.order + 1) if sampled else ()
+        return self.log_coefficients(coefficient, log_sigma) + sum(
+            self.log_sigma_prior(o, log_sigma[o]) for o in orders
+        )
+
+
+def dense(histories, order: int, *, compressed: bool):
+    """Design (N, G) and counts (G, O + 1), in no particular order of groups."""
+    if compressed:
+        items = [
+            (cases, by_order(p, order)) for cases, p in superpatterns(histories, order).items()
+        ]
+    else:
+        items = [(c, by_order([p], order)) for p, c in expressions(histories, order).items()]
+    design = np.zeros((len(histories), len(items)))
+    for g, (cases, _) in enumerate(items):
+        design[list(cases), g] = 1
+    return design, np.array([counts for _, counts in items])
+
+
+# ---- a textbook's sampler, which spends random numbers as the kernel does ----
+
+
+def slice_update(log_density, x0, width, most_steps, rng) -> tuple[float, int]:
+    """Neal (2003), figures 3 and 5; returns the new point and how many others were looked at."""
+    level = log_density(x0) + np.log(1 - rng.random())
+    left = x0 - width * rng.random()
+    right = left + width
+    steps_left = int(np.floor(most_steps * rng.random()))
+    steps_right = most_steps - 1 - steps_left
+    looked = 0
+    for sign in (-1, 1):
+        for _ in range(steps_left if sign < 0 else steps_right):
+            looked += 1
+            if log_density(left if sign < 0 else right) < level:
+                break
+            if sign < 0:
+                left -= width
+            else:
+                right += width
+    while True:
+        x = left + rng.random() * (right - left)
+        looked += 1
+        if log_density(x) >= level:
+            return x, looked
+        if x < x0:
+            left = x
+        else:
+            right = x
+
+
+def sweep_coefficients(model, coefficient, log_sigma, step, most_steps, rng) -> int:
+    looked = 0
+    for g, k in product(range(coefficient.shape[1]), range(len(coefficient))):
+
+        def log_density(x, g=g, k=k):
+            moved = coefficient.copy()
+            moved[k, g] = x
+            return model.log_likelihood(moved) + model.log_coefficients(moved, log_sigma)
+
+        coefficient[k, g], more = slice_update(
+            log_density, coefficient[k, g], step, most_steps, rng
+        )
+        looked += more
+    return looked
+
+
+def sweep_widths(model, coefficient, log_sigma, scale, step, most_steps, rng) -> int:
+    looked = 0
+    for o in range(1, model.order + 1):
+
+        def log_density(x, o=o):
+            if scale == "natural" and x <= 0:
+                return -np.inf
+            moved = log_sigma.copy()
+            moved[o] = x if scale == "log" else np.log(x)
+            if abs(moved[o]) > 80:
+                return -np.inf
+            jacobian = x if scale == "log" else 0
+            return (
+                model.log_coefficients(coefficient, moved)
+                + model.log_sigma_prior(o, moved[o])
+                + jacobian
+            )
+
+        start = log_sigma[o] if scale == "log" else np.exp(log_sigma[o])
+        x, more = slice_update(log_density, start, step, most_steps, rng)
+        log_sigma[o] = x if scale == "log" else np.log(x)
+        looked += more + 1
+    return looked
+
+
+def sweep_scales(model, coefficient, log_sigma, most_steps, rng) -> int:
+    """Log sigma_o given the ratios of coefficients to their widths."""
+    looked = 0
+    for o in range(1, model.order + 1):
+
+        def moved_to(x, o=o):
+            moved = log_sigma.copy()
+            moved[o] = x
+            return coefficient * (model.scale(moved) / model.scale(log_sigma)), moved
+
+        def log_density(x, o=o):
+            if abs(x) > 80:
+                return -np.inf
+            return model.log_likelihood(moved_to(x)[0]) + model.log_sigma_prior(o, x) + x
+
+        x, more = slice_update(log_density, log_sigma[o], 1.0, most_steps, rng)
+        coefficient[:], log_sigma[:] = moved_to(x)
+        looked += more + 1
+    return looked
+
+
+def standard_normal(rng) -> float:
+    """The polar method, one number of each pair."""
+    while True:
+        x, y = 2 * rng.random() - 1, 2 * rng.random() - 1
+        r = x * x + y * y
+        if 0 < r <= 1:
+            return x * np.sqrt(-2 * np.log(r) / r)
+
+
+def sweep_translations(model, coefficient, log_sigma, divided, most_steps, rng) -> int:
+    """Move coefficients along directions that leave every linear function, or the softmax, alone.
+
+    divided: pairs (g, groups that the cases of g are divided among).
+    """
+    directions = []
+    for g, parts in divided:
+        for k in range(len(coefficient)):
+            direction = np.zeros_like(coefficient)
+            direction[k, g] = 1
+            direction[k, list(parts)] = -1
+            assert (direction @ model.design.T == 0).all()
+            directions.append(direction)
+    for g in range(coefficient.shape[1] if len(coefficient) > 1 else 0):
+        direction = np.zeros_like(coefficient)
+        direction[:, g] = 1
+        directions.append(direction)
+    looked = 0
+    scale = np.broadcast_to(model.scale(log_sigma), coefficient.shape)
+    for direction in directions:
+        moves = direction != 0
+        if model.cauchy:
+            here = coefficient.copy()
+
+            def log_density(d, direction=direction, here=here):
+                return model.log_coefficients(here + d * direction, log_sigma)
+
+            d, more = slice_update(log_density, 0.0, 4 * scale[moves].min(), most_steps, rng)
+            looked += more
+        else:
+            precision = (1 / scale[moves] ** 2).sum()
+            mean = -(coefficient * direction / scale**2).sum() / precision
+            d = mean + standard_normal(rng) / np.sqrt(precision)
+        coefficient += d * direction
+    return looked
+
+
+# ---- exact draws from the joint distribution ----
+
+
+def joint_draws(model: Posterior, sigma_0: float, size: int, rng, log_sigma=None):
+    """Draw (log sigma, coefficients, responses) `size` times; log_sigma (O + 1,) may be given."""
+    if log_sigma is None:
+        log_sigma = np.full((size, model.order + 1), np.log(sigma_0))
+        for o in range(1, model.order + 1):
+            gamma = stats.gamma.isf(rng.random(size), model.shape)
+            log_sigma[:, o] = np.log(model.rate(o)) - np.log(gamma)
+    else:
+        log_sigma = np.tile(log_sigma, (size, 1))
+    power = np.exp((1 if model.cauchy else 2) * log_sigma) @ model.counts.T
+    width = power if model.cauchy else np.sqrt(power)
+    sets = 1 if model.n_classes == 2 else model.n_classes
+    draw = rng.standard_cauchy if model.cauchy else rng.standard_normal
+    coefficient = draw((size, sets, len(model.counts))) * width[:, None, :]
+    eta = coefficient @ model.design.T
+    if sets == 1:
+        eta = np.concatenate([np.zeros_like(eta), eta], axis=1)
+    response = np.argmax(eta + rng.gumbel(size=eta.shape), axis=1)
+    return log_sigma, coefficient, response
+
+
+def with_response(model: Posterior, response) -> Posterior:
+    return replace(model, response=np.asarray(response))

@@ -1,0 +1,29 @@
+"""Types that the blocks of all configs are made of."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+PositiveNumber = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Points = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
+Pair = tuple[PositiveNumber, PositiveNumber]
+Counts = tuple[Count, Count]
+Text = Annotated[str, Field(strict=True, min_length=1)]
+
+
+def distinct(values: list) -> list:
+    """Return the values, or say which is given twice."""
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise ValueError(f"{value} is given twice")
+    return values
+
+
+class Block(BaseModel):
+    """A mapping of a config; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

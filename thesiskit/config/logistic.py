@@ -1,0 +1,132 @@
+"""Configs of chapter 3: sequences, and logistic models with interactions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, field_validator, model_validator
+
+from thesiskit.config.blocks import (
+    Block,
+    Count,
+    Positive,
+    PositiveNumber,
+    Probability,
+    Text,
+    distinct,
+)
+
+Order = Count | Literal["all"]
+
+
+class HiddenMarkovData(Block):
+    """Sequences drawn from a hidden Markov model."""
+
+    source: Literal["hidden-markov"]
+    transition: list[list[Probability]]  # from each hidden state to each
+    emission: list[list[Probability]]  # of each observable state in each hidden state
+    history: Positive  # states before the one that is predicted
+    train: Positive
+    test: Positive
+
+
+class PriorData(Block):
+    """Sequences drawn from the model itself, with the first of its orders and priors."""
+
+    source: Literal["logistic"]
+    states: Annotated[int, Field(strict=True, ge=2)]
+    classes: Annotated[int, Field(strict=True, ge=2)]
+    history: Positive
+    train: Positive
+    test: Positive
+
+
+class TextData(Block):
+    """Overlapping windows of a text, coded by kinds of characters."""
+
+    source: Literal["text"]
+    path: Text | None = None  # from the config's folder; without it the text that is shipped
+    states: dict[Text, Text | None] | None = None  # symbol: characters, null for all others
+    limit: Positive | None = None  # states used, from the start
+    history: Positive
+    train: Positive  # the first windows; the others are tested
+    test: Positive | None = None  # at most so many
+
+
+class SequenceFileData(Block):
+    """The user's own sequences."""
+
+    source: Literal["sequences"]
+    path: Text  # from the config's folder
+    test_path: Text | None = None
+    train: Positive | None = None  # without test_path: the first cases; the others are tested
+    history: Positive | None = None  # the most recent states; all unless given
+    pad: Text | None = None  # fills short histories on the left
+    header: StrictBool = False
+
+    @model_validator(mode="after")
+    def _a_test_set(self):
+        if (self.test_path is None) == (self.train is None):
+            raise ValueError("give either data.test_path or data.train, the cases to train with")
+        return self
+
+
+PEERS = Literal["vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting"]
+
+
+class LogisticModel(Block):
+    """Priors, sampler and variants of a logistic model; each list is combined with the others."""
+
+    kind: Literal["logistic"]
+    orders: Annotated[list[Order], Field(min_length=1)]
+    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = ["cauchy"]
+    compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
+    engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
+    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = ["log"]
+    peers: list[PEERS] = []
+    chains: Positive = 1
+    iterations: Positive = 2000
+    burn_in: Count = 750
+    thin: Positive = 5
+    sigma_updates: Positive = 10
+    joint_updates: Count = 1
+    sigma_0: PositiveNumber | None = None
+    sigma_shape: PositiveNumber = 0.25
+    sigma_mode: PositiveNumber = 0.1
+    step: PositiveNumber | None = None
+    sigma_step: PositiveNumber = 1.0
+    most_steps: Positive = 50
+    split_draws: Positive | Literal["exact"] = 1
+    original: StrictBool = False  # keep draws of every original coefficient
+
+    @field_validator("orders", "priors", "compress", "engine", "sigma_scale", mode="before")
+    @classmethod
+    def _list(cls, value: Any):
+        return value if isinstance(value, list) else [value]
+
+    @field_validator("orders", "priors", "compress", "engine", "sigma_scale", "peers")
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value)
+
+    @model_validator(mode="after")
+    def _together(self):
+        if self.burn_in + self.thin > self.iterations:
+            raise ValueError(
+                f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
+                f"with thin {self.thin}; use more iterations"
+            )
+        if "gp" in self.engine and self.priors != ["gaussian"] and self.engine == ["gp"]:
+            raise ValueError(
+                "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
+            )
+        return self
+
+
+def check_orders(model: LogisticModel, history: int) -> str | None:
+    """Say which order is above the length of the histories, None if none is."""
+    for order in model.orders:
+        if order != "all" and order > history:
+            return (
+                f"order {order} is above the length of the histories, {history}; "
+                f"use at most {history}, or longer histories"
+            )
+    return None

@@ -1,0 +1,246 @@
+"""Configs of chapter 2: data with a binary response, selections, naive Bayes and mixtures."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
+
+from thesiskit.config.blocks import (
+    Block,
+    Count,
+    Counts,
+    Pair,
+    Points,
+    Positive,
+    Probability,
+    Text,
+    distinct,
+)
+
+OWN_METHODS = ("corrected", "uncorrected")
+NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
+PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", *NAIVE_METHODS)
+
+
+class SimulatedData(Block):
+    """Data drawn from the naive Bayes model."""
+
+    source: Literal["naive-bayes"]
+    features: Positive
+    alpha: Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
+    train: Counts  # cases in class 0, in class 1
+    test: Counts | Positive  # the same, or a number whose classes are drawn given the training ones
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        if info.field_name == "train" and min(value) == 0:
+            raise ValueError("both classes need at least one case")
+        if isinstance(value, tuple) and sum(value) == 0:
+            raise ValueError("at least one case is needed")
+        return value
+
+    @field_validator("alpha")
+    @classmethod
+    def _a_number(cls, value):
+        if isinstance(value, float) and math.isnan(value):
+            raise ValueError("must be a positive number, .inf or prior")
+        return value
+
+
+class MixtureData(Block):
+    """Data drawn from the mixture model."""
+
+    source: Literal["mixture"]
+    features: Positive
+    alpha: Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
+    # P(y = 1) in each component, or drawn with alpha_0 from its prior
+    response: tuple[Probability, Probability] | Literal["prior"]
+    train: Counts | Positive  # cases in each component, or a number whose labels are drawn
+    test: Counts | Positive
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        least = 2 if info.field_name == "train" else 1
+        if (sum(value) if isinstance(value, tuple) else value) < least:
+            raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
+        return value
+
+    @field_validator("alpha")
+    @classmethod
+    def _a_number(cls, value):
+        return SimulatedData._a_number(value)
+
+
+class ColonData(Block):
+    """Colon-cancer gene expression, Alon et al. (1999)."""
+
+    source: Literal["colon"]
+    intensities: Literal["log-standardised", "raw"] = "log-standardised"
+    binarise: Literal["all-medians", "training-medians"] = "all-medians"
+
+
+class BreastCancerData(Block):
+    """The breast-cancer table that scikit-learn ships."""
+
+    source: Literal["breast-cancer"]
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+
+
+class FileData(Block):
+    """The user's own table."""
+
+    source: Literal["file"]
+    path: Text  # from the config's folder
+    response: Text | None = None  # a column, an NPZ key, or an NPY file
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    ignore: list[Text] = []
+    test_path: Text | None = None
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+
+
+DRAWN = (SimulatedData, MixtureData)
+
+
+class Evaluation(Block):
+    """How cases and features are divided."""
+
+    scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
+    folds: Annotated[int, Field(strict=True, ge=2)] = 10
+    test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
+    groups: Positive = 1  # random groups of features, each analysed by itself
+
+
+class SelectionBlock(Block):
+    """How many features to keep."""
+
+    features: list[Positive | Literal["all"]] | None = None
+    thresholds: list[Annotated[float, Field(strict=True, ge=0, lt=1)]] | None = None
+
+    @field_validator("features", "thresholds")
+    @classmethod
+    def _each_once(cls, value):
+        return value if value is None else distinct(value)
+
+    @model_validator(mode="after")
+    def _one_of_two(self):
+        if bool(self.features) == bool(self.thresholds):
+            raise ValueError("give either `features: [10, 100]` or `thresholds: [0.2]`")
+        return self
+
+
+class ModelBlock(Block):
+    """What both models have: priors, and methods to compare."""
+
+    class_prior: Pair = (1.0, 1.0)  # f_0, f_1
+    alpha_prior: Pair = (0.5, 5.0)  # shape, rate
+
+    @field_validator("methods", "quadrature", "samplers", check_fields=False)
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value) if isinstance(value, list) else value
+
+    @field_validator("methods", check_fields=False)
+    @classmethod
+    def _one_of_ours(cls, value):
+        if not set(value) & set(OWN_METHODS):
+            raise ValueError("add corrected or uncorrected; peers stand beside them")
+        return value
+
+
+class NaiveModel(ModelBlock):
+    """Priors and rules of the naive Bayes model, and what to compare it with."""
+
+    kind: Literal["naive-bayes"] = "naive-bayes"
+    methods: Annotated[
+        list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
+        Field(min_length=1),
+    ] = ["corrected", "uncorrected"]
+    alpha_points: Positive = 30
+    alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
+    quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
+
+    @field_validator("quadrature", mode="before")
+    @classmethod
+    def _list(cls, value):
+        return [value] if isinstance(value, str) else value
+
+    @property
+    def variants(self) -> list[str]:
+        """What every method is done by: rules for theta."""
+        return list(self.quadrature)
+
+
+class CollapsedBlock(Block):
+    """How the collapsed sampler runs."""
+
+    chains: Positive = 4
+    iterations: Positive = 400
+    burn_in: Count = 100
+    replicas: Positive | None = None  # 4, or 1 beyond 250 training cases
+    alpha_points: Points = 200
+
+
+class ThesisBlock(Block):
+    """How the thesis's sampler runs."""
+
+    chains: Positive = 1
+    iterations: Positive = 50
+    burn_in: Count = 10
+    alpha_points: Points = 10
+    quadrature: Literal["exact", "simpson-11"] = "simpson-11"
+
+
+class MixtureModel(ModelBlock):
+    """Priors of the mixture model, its samplers, and what to compare it with."""
+
+    kind: Literal["mixture"]
+    methods: Annotated[
+        list[
+            Literal[
+                "corrected",
+                "uncorrected",
+                "naive-corrected",
+                "naive-uncorrected",
+                "bernoulli-nb",
+                "bernoulli-nb-calibrated",
+            ]
+        ],
+        Field(min_length=1),
+    ] = ["corrected", "uncorrected"]
+    response_alpha_prior: Pair = (0.5, 5.0)
+    samplers: Annotated[
+        list[Literal["collapsed", "thesis", "as-printed", "enumeration"]], Field(min_length=1)
+    ] = ["collapsed"]
+    collapsed: CollapsedBlock = CollapsedBlock()
+    thesis: ThesisBlock = ThesisBlock()
+
+    @field_validator("collapsed", "thesis")
+    @classmethod
+    def _something_kept(cls, value):
+        if value.burn_in >= value.iterations:
+            raise ValueError(
+                f"burn_in ({value.burn_in}) must be less than iterations ({value.iterations})"
+            )
+        return value
+
+    @property
+    def variants(self) -> list[str]:
+        """What every method is done by: samplers."""
+        return list(self.samplers)
+
+
+class Lattice(Block):
+    """The display of Cor(I0, I1)."""
+
+    class_counts: Counts
+    gamma: Annotated[float, Field(strict=True, ge=0, lt=1)]

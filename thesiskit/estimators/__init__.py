@@ -1,0 +1,25 @@
+"""The models as scikit-learn estimators.
+
+from sklearn.pipeline import make_pipeline
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or MixtureClassifier
+model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
+model.fit(X, y).predict_proba(X_new)
+
+SequenceClassifier predicts what follows histories of discrete states.
+"""
+
+from thesiskit.estimators.selecting import (
+    MedianBinarizer,
+    MixtureClassifier,
+    NaiveBayesClassifier,
+    SelectingClassifier,
+)
+from thesiskit.estimators.sequences import SequenceClassifier
+
+__all__ = [
+    "MedianBinarizer",
+    "MixtureClassifier",
+    "NaiveBayesClassifier",
+    "SelectingClassifier",
+    "SequenceClassifier",
+]

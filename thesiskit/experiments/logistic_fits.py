@@ -1,0 +1,227 @@
+"""Fits of a logistic experiment: chains to netCDF and back, and predictions.
+
+One file for each arm holds draws, traces and the state of the chains.  Chains of a file that was
+made with the same settings but fewer iterations go on from there.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit.errors import ResultsError, UserError
+from thesiskit.experiments.logistic_design import Arm, Cases, LogisticDesign
+from thesiskit.experiments.seeds import generator
+from thesiskit.experiments.unfinished import Unfinished
+from thesiskit.models import gaussian_process, logistic, sequence_peers
+from thesiskit.models.patterns import SequenceGroups, compress_sequences
+from thesiskit.models.prediction import original_coefficients, predict
+from thesiskit.report.draws import read_draws, write_draws
+
+NAMED = 20_000  # groups that get their names in a file
+SETTINGS = (
+    "chains", "iterations", "burn_in", "thin", "sigma_updates", "joint_updates", "sigma_0",
+    "sigma_shape", "sigma_mode", "step", "sigma_step", "most_steps",
+)  # fmt: skip
+
+
+class LogisticFits:
+    """Fits and predicts the arms of one replicate."""
+
+    def __init__(self, work, number: int):
+        self.design: LogisticDesign = work.design
+        self.experiment, self.number = work.experiment, number
+        (self.replicate,) = self.experiment.blocks[number]
+        self.cases: Cases = self.design.cases(self.replicate)
+        self.n_classes = len(self.cases.classes)
+
+    def path(self, arm: Arm) -> Path:
+        """Return the file of an arm's draws."""
+        return self.experiment.results.folder / "fit" / f"{self.number:04d}-{arm.name}.nc"
+
+    def groups(self, arm: Arm) -> SequenceGroups:
+        """Return the groups of an arm."""
+        return compress_sequences(self.cases.train, arm.order, compress=arm.compress)
+
+    def settings(self, arm: Arm) -> logistic.Settings:
+        """Return the settings of an arm."""
+        own = {name: getattr(self.design.model, name) for name in SETTINGS}
+        return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, **own)
+
+    def generator(self, purpose: str, arm: Arm, chain: int = 0) -> np.random.Generator:
+        """Return the generator of a chain, or of an arm's predictions."""
+        return generator(
+            self.experiment.config.seed, purpose, self.replicate, arm.name, chain
+        )  # fmt: skip
+
+    # ---- fit ----
+
+    def fit(self, place: int, arm: Arm, unfinished: Unfinished) -> dict[str, np.ndarray]:
+        """Write the draws of an arm, and return what tables need of it."""
+        settings = self.settings(arm)
+        generators = [self.generator("chain", arm, c) for c in range(settings.chains)]
+        checkpoint = unfinished.checkpoint(place)
+        saved, seconds = checkpoint.saved, checkpoint.seconds
+        if saved is None:
+            saved, seconds = self._stored(arm)
+        started = time.perf_counter()
+        groups = None
+        if arm.engine == "gp":
+            draws: Any = gaussian_process.sample(
+                self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
+                generators, saved=saved, save=checkpoint.save,
+            )  # fmt: skip
+        else:
+            groups = self.groups(arm)
+            model = logistic.Model(groups, self.cases.train_response, self.n_classes, settings)
+            draws = logistic.sample(model, generators, saved=saved, save=checkpoint.save)
+        seconds += time.perf_counter() - started
+        rhat, ess = draws.compared()
+        found = {
+            "seconds": np.array(seconds),
+            "rhat": rhat,
+            "ess": ess,
+            "reliable": np.array(logistic.reliable(rhat, ess)),
+            "evaluations": draws.evaluations,
+            "log_likelihood": np.array(draws.log_likelihood.mean()),
+        }
+        self._write(arm, groups, draws, found)
+        return found
+
+    def _write(self, arm: Arm, groups, draws, found: dict[str, np.ndarray]) -> None:
+        more: dict[str, Any] = {
+            name: ((f"{name}_part",) if values.ndim else (), values)
+            for name, values in found.items()
+        }
+        more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
+        if groups is not None:
+            more |= {
+                "first": (("group",), groups.first),
+                "last": (("group",), groups.last),
+                "cases": (("group",), np.diff(groups.indptr)),
+            }
+            if groups.n_groups <= NAMED:
+                names = [groups.pattern(g, self.cases.states) for g in range(groups.n_groups)]
+                more["pattern"] = (("group",), np.array(names))
+            if self.design.model.original and arm.compress:
+                beta = original_coefficients(
+                    draws.flat[0], draws.flat[1], groups, cauchy=arm.prior == "cauchy",
+                    rng=self.generator("original", arm),
+                )  # fmt: skip
+                dims = ("chain", "draw", "set", "pattern")
+                shape = (*draws.coefficient.shape[:2], *beta.shape[1:])
+                more["original"] = (dims, beta.reshape(shape).astype(np.float32))
+        attributes = {
+            "arm": arm.name,
+            "classes": ", ".join(self.cases.classes),
+            "key": self.experiment.key("fit", self.number),
+        }
+        write_draws(self.path(arm), draws.as_arviz(more, attributes))
+
+    def identity(self, arm: Arm) -> dict[str, Any]:
+        """Return what chains must share to go on from one another."""
+        model = {
+            name: getattr(self.design.model, name) for name in SETTINGS if name != "iterations"
+        }
+        data = self.experiment.config.data.model_dump(mode="json")
+        return model | {
+            "arm": arm.name,
+            "data": data,
+            "seed": self.experiment.config.seed,
+            "sequences": self.design.data_digest,
+            "replicate": self.replicate,
+        }
+
+    def _stored(self, arm: Arm) -> tuple[dict[str, np.ndarray] | None, float]:
+        """Return the stored chains of an arm, if they can go on, and their seconds."""
+        try:
+            found = read_draws(self.path(arm))
+            known = json.loads(str(found["identity"])) == self.identity(arm)
+            if known and int(found["done"]) <= self.design.model.iterations:
+                return logistic.saved_from(found), float(found["seconds"])
+        except (ResultsError, KeyError, ValueError):
+            pass
+        return None, 0.0
+
+    def check_extension(self, arm: Arm) -> None:
+        """Raise UserError where the stored chains of an arm cannot go on."""
+        path = self.path(arm)
+        if not path.exists():
+            raise UserError(f"{path} is not there; leave out --extend to begin")
+        stored = read_draws(path, command="fit-logistic")
+        found, wanted = json.loads(str(stored["identity"])), self.identity(arm)
+        for name in sorted(found | wanted):
+            if found.get(name) != wanted.get(name):
+                raise UserError(
+                    f"{path}: its chains were made with {name} {found.get(name)!r}, the config "
+                    f"says {wanted.get(name)!r}; only model.iterations may grow"
+                )
+        if "done" not in stored:
+            raise UserError(f"{path}: chains of a Gaussian process cannot go on")
+        if int(stored["done"]) > self.design.model.iterations:
+            raise UserError(
+                f"{path}: its chains have done {int(stored['done']):,} iterations; "
+                f"model.iterations asks for {self.design.model.iterations:,}"
+            )
+
+    # ---- predict ----
+
+    def predict(self, arm: Arm) -> np.ndarray:
+        """Return the predictive probabilities of the test cases, (T, K)."""
+        if arm.prior == "none":
+            return sequence_peers.fit_predict(
+                arm.engine, arm.order, np.asarray(self.cases.train), self.cases.train_response,
+                np.asarray(self.cases.test), len(self.cases.states), self.n_classes,
+                int(self.generator("peer", arm).integers(2**31)),
+            )  # fmt: skip
+        found = read_draws(
+            self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
+        )
+        rng = self.generator("predict", arm)
+        split_draws = self.design.model.split_draws
+        if arm.engine == "gp":
+            process = gaussian_process.Process(
+                self.cases.train, self.cases.train_response, self.n_classes, arm.order,
+                self.settings(arm),
+            )  # fmt: skip
+            fitted = gaussian_process.Draws(
+                found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
+            )
+            return gaussian_process.predict(
+                fitted, self.cases.test, rng, 1 if split_draws == "exact" else split_draws
+            )
+        draws, kept = found["coefficient"].shape[:2]
+        return predict(
+            found["coefficient"].reshape(draws * kept, *found["coefficient"].shape[2:]),
+            found["log_sigma"].reshape(draws * kept, -1),
+            self.groups(arm).shared(self.cases.test),
+            self.n_classes,
+            cauchy=arm.prior == "cauchy",
+            rng=rng,
+            split_draws=split_draws,
+        )
+
+    def ranks(self, arm: Arm) -> np.ndarray:
+        """Return where the truth stands among the draws: log sigma_1, P(last class) of a case.
+
+        (2,) counts of draws below the true value, of data drawn from the model.
+        """
+        found = read_draws(
+            self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
+        )
+        rng = self.generator("ranks", arm)
+        log_sigma = found["log_sigma"].reshape(-1, arm.order + 1)
+        coefficient = found["coefficient"].reshape(len(log_sigma), *found["coefficient"].shape[2:])
+        shared = self.groups(arm).shared(self.cases.test[:1])
+        p = [
+            predict(
+                coefficient[d : d + 1], log_sigma[d : d + 1], shared, self.n_classes,
+                cauchy=arm.prior == "cauchy", rng=rng,
+            )[0, -1]
+            for d in range(len(log_sigma))
+        ]  # fmt: skip
+        true = self.cases.truth["probability"][len(self.cases.train), -1]
+        below = [log_sigma[:, 1] < self.cases.truth["log_sigma"][1], np.array(p) < true]
+        return np.array([one.sum() for one in below])

@@ -1,0 +1,240 @@
+"""The experiments of chapter 3: simulate, compress, fit, predict."""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from thesiskit.experiments.logistic_design import Arm, LogisticDesign
+from thesiskit.experiments.unfinished import Unfinished
+from thesiskit.experiments.work import Work
+from thesiskit.models import sequence_peers
+from thesiskit.models.patterns import SequenceGroups, compress_sequences
+from thesiskit.report import metrics
+from thesiskit.report.sequence_record import SequenceRecord
+from thesiskit.report.store import UNFINISHED
+
+
+class LogisticWork(Work):
+    """Patterns are grouped, coefficients of groups sampled, and test cases predicted."""
+
+    stages = ("simulate", "compress", "fit", "predict")
+
+    def __init__(self, experiment):
+        super().__init__(experiment)
+        self.design = LogisticDesign(self.config, experiment.folder)
+
+    def command(self, stage: str) -> str:
+        """The command of a stage."""
+        return "fit-logistic" if stage == "fit" else stage
+
+    @property
+    def data_digest(self) -> str:
+        """What identifies sequences that are not drawn."""
+        return self.design.data_digest
+
+    def check(self) -> None:
+        """Raise UserError for what only the data, or missing packages, show to be wrong."""
+        self.design.check()
+
+    def settings_of(self, stage: str) -> Any:
+        """Return the part of the config that matters to a stage."""
+        model = self.design.model
+        if stage == "simulate":
+            return [self.config.seed, self.config.data.model_dump(), self.data_digest]
+        if stage == "compress":
+            return model.model_dump(include={"orders", "compress"})
+        if stage == "fit":
+            return model.model_dump(exclude={"peers", "split_draws"})
+        return [model.split_draws, self.design.peers]
+
+    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays of a block."""
+        if stage == "simulate":
+            (replicate,) = self.experiment.blocks[number]
+            return self.design.draw(replicate)
+        before = self.stages[self.stages.index(stage) - 1]
+        self.experiment.load(before, number)  # or say what to run
+        return getattr(self, f"_{stage}")(number)
+
+    def _watched(self, items: Iterable, total: int, label: str) -> Iterable:
+        return self.experiment.inner_watch(items, total, label)
+
+    # ---- compress ----
+
+    def _compress(self, number: int) -> dict[str, np.ndarray]:
+        train = self.design.cases(self.experiment.blocks[number][0]).train
+        rows = []
+        for order in self._watched(self.design.orders, len(self.design.orders), "compress"):
+            started = time.perf_counter()
+            groups = compress_sequences(train, order)
+            rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
+                         time.perf_counter() - started])  # fmt: skip
+        largest = compress_sequences(train, max(self.design.orders))
+        growth = largest.growth()
+        grown = np.flatnonzero(np.diff(growth, prepend=0))
+        counts = np.array(rows)
+        return {
+            "order": np.array(self.design.orders),
+            "groups": counts[:, 0].astype(np.int64),
+            "patterns": counts[:, 1].astype(np.int64),
+            "rows": counts[:, 2].astype(np.int64),
+            "seconds": counts[:, 3],
+            "growth": growth,
+            "stopped": np.array(grown[-1] if len(grown) else 0),
+        }
+
+    def listing(self, order: int | None, most: int, pattern: str | None) -> list[str]:
+        """Return lines about the groups that most cases express, and about that of a pattern."""
+        if not most and pattern is None:
+            return []
+        cases = self.design.cases(0)
+        order = max(self.design.orders) if order is None else order
+        groups = compress_sequences(cases.train, order)
+        sizes = np.diff(groups.indptr)
+        chosen = list(np.argsort(-sizes, kind="stable")[:most])
+        if pattern is not None:
+            chosen.append(groups.find(pattern, cases.states))
+        return [_line(groups, int(g), cases.states) for g in chosen]
+
+    # ---- fit ----
+
+    @property
+    def _own(self) -> list[tuple[int, Arm]]:
+        return [(i, arm) for i, arm in enumerate(self.design.arms) if arm.prior != "none"]
+
+    def _fits(self, number: int):
+        from thesiskit.experiments.logistic_fits import LogisticFits
+
+        return LogisticFits(self, number)
+
+    def _fit(self, number: int) -> dict[str, np.ndarray]:
+        experiment, fits = self.experiment, self._fits(number)
+        unfinished = Unfinished(experiment.results, number, experiment.key("fit", number))
+        for place, arm in self._watched(self._own, len(self._own), "fits"):
+            if place not in unfinished.fits:
+                unfinished.finish(place, fits.fit(place, arm, unfinished))
+        found = [unfinished.fits[place] for place, _ in self._own]
+        width = max(len(one["rhat"]) for one in found)
+        arrays = {name: np.array([one[name] for one in found])
+                  for name in ("seconds", "reliable", "evaluations", "log_likelihood")}  # fmt: skip
+        for name in ("rhat", "ess"):
+            arrays[name] = np.array(
+                [np.pad(one[name], (0, width - len(one[name])), constant_values=np.nan)
+                 for one in found]
+            )  # fmt: skip
+        return arrays | {"arm": np.array([place for place, _ in self._own])}
+
+    def check_extension(self) -> None:
+        """Raise UserError where stored chains cannot go on."""
+        for number in range(len(self.experiment.blocks)):
+            fits = self._fits(number)
+            for _, arm in self._own:
+                fits.check_extension(arm)
+
+    def whole(self, stage: str, number: int) -> bool:
+        """Whether the draws that the fit stage writes beside its block are there."""
+        folder = self.experiment.results.folder / "fit"
+        return stage != "fit" or all(
+            (folder / f"{number:04d}-{arm.name}.nc").exists() for _, arm in self._own
+        )
+
+    def forget(self, stage: str, number: int) -> None:
+        """Remove the fits of a block that is not done."""
+        if stage == "fit":
+            self.experiment.results.remove(UNFINISHED, number)
+
+    # ---- predict ----
+
+    def _predict(self, number: int) -> dict[str, np.ndarray]:
+        fits = self._fits(number)
+        sequence_peers.load(self.design.peers)
+        probability, seconds = [], []
+        arms = self.design.arms
+        for arm in self._watched(arms, len(arms), "predictions"):
+            started = time.perf_counter()
+            probability.append(fits.predict(arm))
+            seconds.append(time.perf_counter() - started)
+        truth = {}
+        if fits.cases.truth:
+            ranks = [fits.ranks(arm) for arm in arms if arm.engine == "slice"]
+            draws = [fits.settings(arm).kept * fits.settings(arm).chains for arm in arms[:1]]
+            truth = {"ranks": np.array([ranks]), "rank_draws": np.array(draws)}
+        return truth | {
+            "probability": np.array(probability),
+            "response": fits.cases.test_response,
+            "train_response": fits.cases.train_response,
+            "seconds": np.array(seconds),
+            "order": np.array([arm.order for arm in arms]),
+            "prior": np.array([arm.prior for arm in arms]),
+            "compress": np.array([arm.compress for arm in arms]),
+            "engine": np.array([arm.engine for arm in arms]),
+            "scale": np.array([arm.scale for arm in arms]),
+            "name": np.array([arm.name for arm in arms]),
+            "classes": np.array(fits.cases.classes),
+        }
+
+    # ---- telling ----
+
+    def record(self) -> SequenceRecord:
+        """Return the finished experiment, for the report."""
+        return SequenceRecord(self.experiment.results, len(self.experiment.blocks), self.described)
+
+    def summary(self, stage: str) -> str:
+        """Say in a line what the files of a stage show."""
+        arrays = self.experiment.results.load(stage, 0)
+        more = " in the first replicate" if len(self.experiment.blocks) > 1 else ""
+        tell = {"simulate": self._told, "compress": _compressed, "fit": self._sampled,
+                "predict": self._predicted}[stage]  # fmt: skip
+        return tell(arrays) + more
+
+    def _told(self, arrays) -> str:
+        train, cases = int(arrays["train_cases"]), len(arrays["response"])
+        return (
+            f"{train:,} training and {cases - train:,} test cases, histories of "
+            f"{self.design.length} states, {len(arrays['classes'])} classes"
+        )
+
+    def _sampled(self, arrays) -> str:
+        names = [arm.name for _, arm in self._own]
+        rhat, ess = arrays["rhat"][:, 0], arrays["ess"][:, 0]
+        bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
+        text = (
+            f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
+            f"effective draws from {np.nanmin(ess):.0f}"
+        )
+        if bad:
+            text += (
+                f"; WARNING: the chains do not support the predictions of {_few(bad)}: "
+                "more iterations are needed"
+            )
+        return text
+
+    def _predicted(self, arrays) -> str:
+        scores = [
+            (metrics.class_amlp(p, arrays["response"]), str(name))
+            for p, name in zip(arrays["probability"], arrays["name"], strict=True)
+        ]
+        best = sorted(scores)[:3]
+        return "lowest AMLP " + ", ".join(f"{name} {score:.4f}" for score, name in best)
+
+
+def _compressed(arrays) -> str:
+    last = int(np.argmax(arrays["order"]))
+    groups, patterns = int(arrays["groups"][last]), int(arrays["patterns"][last])
+    return (
+        f"order {arrays['order'][last]}: {groups:,} groups of {patterns:,} patterns "
+        f"(ratio {groups / patterns:.3f}); no new groups beyond order {int(arrays['stopped'])}"
+    )
+
+
+def _line(groups: SequenceGroups, g: int, states: list[str]) -> str:
+    first, last = groups.first[g], groups.last[g]
+    orders = f"order {first}" if first == last else f"orders {first} to {last}"
+    cases = groups.indptr[g + 1] - groups.indptr[g]
+    return f"{groups.describe(g, states) or '(any)'}: {orders}, {cases:,} training cases"
+
+
+def _few(parts: list[str], most: int = 4) -> str:
+    return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")

@@ -1,0 +1,34 @@
+"""Whether Markov chains agree: R-hat and effective sample size of any quantities."""
+
+import warnings
+
+import numpy as np
+from arviz_stats.base import array_stats
+
+RELIABLE_RHAT = 1.05
+RELIABLE_ESS = 100.0
+
+
+def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return R-hat and effective sample size, (Q,) each, of (C, D, Q) draws.
+
+    One chain is cut in halves; a quantity that no chain ever changes counts as known.
+    """
+    still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
+    total = values.shape[0] * values.shape[1]
+    if len(values) == 1:
+        values = values[:, values.shape[1] % 2 :].reshape(2, -1, values.shape[2])
+    rhat, ess = np.full(len(still), np.inf), np.zeros(len(still))
+    if values.shape[1] >= 4:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+            ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    apart = ~np.isfinite(rhat)  # chains that stand still, each elsewhere
+    rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
+    return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
+
+
+def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
+    """Whether chains agree well enough, in every quantity, to believe the answer."""
+    return bool((rhat <= RELIABLE_RHAT).all() and (ess >= RELIABLE_ESS).all())

@@ -1,0 +1,103 @@
+"""Running several Markov chains in threads, in blocks of iterations.
+
+Between blocks the whole state of a chain is a dict of arrays, the generator's included, so that a
+run that was stopped goes on with the draws it would have had.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
+BLOCK_SECONDS = 1.0
+SAVE_SECONDS = 5.0  # between saves of an unfinished run
+Arrays = dict[str, np.ndarray]
+
+
+class Chain(Protocol):
+    """What runs: it keeps its own state and generator."""
+
+    def advance(self, iterations: int) -> Arrays:
+        """Go on, and return the draws of every iteration."""
+
+    def state(self) -> Arrays:
+        """Return all that the next iteration depends on."""
+
+    def restore(self, state: Arrays) -> None:
+        """Go back to a state."""
+
+
+def run(
+    chains: Sequence[Chain],
+    iterations: int,
+    *,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
+    sums: tuple[str, ...] = (),
+) -> list[Arrays]:
+    """Run the chains, and return the draws of each: blocks end to end, those of `sums` added.
+
+    `save` is called now and then with all that a later call needs as `saved` to go on from there;
+    the draws are the same whether and wherever that happens.
+    """
+    parts: list[list[Arrays]] = [[] for _ in chains]
+    done = 0
+    if saved:
+        done = int(saved["done"])
+        for c, chain in enumerate(chains):
+            chain.restore(_within(saved, f"state-{c}-"))
+            parts[c] = [_within(saved, f"draws-{c}-")]
+    last_saved = time.monotonic()
+    block = FIRST_BLOCK
+    while done < iterations:
+        block = min(block, iterations - done)
+        started = time.monotonic()
+        made = threads().map(lambda chain, block=block: chain.advance(block), chains)
+        for part, one in zip(parts, made, strict=True):
+            part.append(one)
+        done += block
+        now = time.monotonic()
+        block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
+        if save and now - last_saved > SAVE_SECONDS and done < iterations:
+            state = {"done": np.array(done)}
+            for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
+                state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
+                drawn = _joined(part, sums)
+                state |= {f"draws-{c}-{name}": value for name, value in drawn.items()}
+            save(state)
+            last_saved = time.monotonic()
+    return [_joined(part, sums) for part in parts]
+
+
+def _within(arrays: Arrays, mark: str) -> Arrays:
+    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def _joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
+    """Return the draws of consecutive blocks as one."""
+    return {
+        name: np.sum([part[name] for part in parts], axis=0)
+        if name in sums
+        else np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+
+
+@lru_cache(maxsize=1)
+def threads() -> ThreadPoolExecutor:
+    """The threads of all chains: what a module keeps for each lasts from fit to fit."""
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+
+
+def after_fork(forget: Callable[[], object]) -> None:
+    """Call `forget` in every forked process, where the threads of its parent are gone."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
+
+
+after_fork(threads.cache_clear)

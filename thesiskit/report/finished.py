@@ -1,0 +1,58 @@
+"""A finished experiment, whatever its kind, read back from its results folder."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from thesiskit.errors import ConfigError
+from thesiskit.report.store import Results
+
+THESIS = Path(__file__).parent / "thesis"
+
+
+class Finished:
+    """The results of an experiment, its config, and what the page asks of it."""
+
+    def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
+        self.results = results
+        self.n_blocks = n_blocks
+        self.config = config
+
+    def _join(self, stage: str, axes: dict[str, int]) -> dict[str, np.ndarray]:
+        """Return a stage's arrays: those of `axes` of all blocks, joined, others of the first."""
+        blocks = [self.results.load(stage, number) for number in range(self.n_blocks)]
+        joined = dict(blocks[0])
+        for name, axis in axes.items():
+            joined[name] = np.concatenate([block[name] for block in blocks], axis=axis)
+        return joined
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about what cannot be relied on."""
+        return []
+
+    def timings(self) -> list[dict[str, Any]] | None:
+        """Rows of timings.csv, None where there is nothing to time."""
+        return None
+
+    @cached_property
+    def thesis(self) -> dict[str, Any]:
+        """The numbers the thesis prints for this experiment, empty where there are none."""
+        key = self.config["report"].get("thesis")
+        return thesis_numbers()[key] if key else {}
+
+
+def thesis_numbers() -> dict[str, Any]:
+    """Return the numbers that the thesis prints, by experiment."""
+    return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
+
+
+def check_thesis(config: dict[str, Any]) -> None:
+    """Raise ConfigError if the config compares with an experiment the thesis does not have."""
+    key = config["report"].get("thesis")
+    known = thesis_numbers()
+    if key and key not in known:
+        raise ConfigError(f"the thesis has no {key!r}; use one of {', '.join(known)}")

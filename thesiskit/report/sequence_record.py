@@ -1,0 +1,191 @@
+"""A finished experiment with sequences, read back for tables and figures."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from thesiskit.report import metrics
+from thesiskit.report.draws import read_draws
+from thesiskit.report.finished import Finished
+
+PEER_WORDS = {
+    "vlmc": "vlmc (variable-length Markov chain)",
+    "ppm": "arithmetic-compressor's PPM, rate tuned",
+    "context-tree": "BayesML's context tree",
+    "n-gram": "interpolated n-gram, order chosen",
+    "logistic-regression": "logistic regression, one-hot",
+    "gradient-boosting": "gradient boosting, one-hot",
+}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model; its row of the arrays."""
+
+    row: int
+    order: int
+    prior: str
+    compress: bool
+    engine: str
+    scale: str
+    name: str
+
+    @property
+    def peer(self) -> bool:
+        """Whether it is somebody else's."""
+        return self.prior == "none"
+
+    @property
+    def words(self) -> str:
+        """How a table calls it."""
+        if self.peer:
+            return PEER_WORDS[self.engine]
+        if self.engine == "gp":
+            return "Gaussian process"
+        text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
+        return text + (", sigma's own scale" if self.scale == "natural" else "")
+
+
+class SequenceRecord(Finished):
+    """Arrays of all blocks; draws are read when asked for."""
+
+    @cached_property
+    def predictions(self) -> dict[str, np.ndarray]:
+        """Probabilities (arms, N, K), and what they are for."""
+        return self._join("predict", {"probability": 1, "response": 0})
+
+    @cached_property
+    def seconds(self) -> dict[str, np.ndarray]:
+        """Seconds by arm and stage, means over replicates."""
+        blocks = range(self.n_blocks)
+        fit = [self.results.load("fit", number) for number in blocks]
+        predict = [self.results.load("predict", number)["seconds"] for number in blocks]
+        train = np.full(len(predict[0]), np.nan)
+        train[fit[0]["arm"]] = np.mean([one["seconds"] for one in fit], axis=0)
+        return {"train": train, "predict": np.mean(predict, axis=0)}
+
+    @cached_property
+    def compression(self) -> dict[str, np.ndarray]:
+        """Groups and patterns by order, of the first replicate."""
+        return self.results.load("compress", 0)
+
+    @cached_property
+    def fits(self) -> dict[str, np.ndarray]:
+        """What the fit stage says of the chains, of the first replicate."""
+        return self.results.load("fit", 0)
+
+    @cached_property
+    def arms(self) -> list[Arm]:
+        """All models, in the order of the arrays."""
+        found = self.predictions
+        names = ("order", "prior", "compress", "engine", "scale", "name")
+        return [
+            Arm(row, *(values[row].item() for values in (found[name] for name in names)))
+            for row in range(len(found["order"]))
+        ]
+
+    @property
+    def own(self) -> list[Arm]:
+        """Our models."""
+        return [arm for arm in self.arms if not arm.peer]
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """Orders, ascending."""
+        return sorted({arm.order for arm in self.arms})
+
+    def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
+        """Return arms by their words, each sorted by order."""
+        found: dict[str, list[Arm]] = {}
+        for arm in sorted(arms, key=lambda arm: arm.order):
+            found.setdefault(arm.words, []).append(arm)
+        return found
+
+    def find(self, order: int, prior: str, *, compress: bool = True, scale: str | None = None):
+        """Return one of our models, None where it was not fitted."""
+        scale = scale or self.config["model"]["sigma_scale"][0]
+        for arm in self.own:
+            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == (
+                order, prior, compress, scale, "slice",
+            ):  # fmt: skip
+                return arm
+        return None
+
+    def parameters(self, arm: Arm) -> int:
+        """Coefficients for each class."""
+        place = list(self.compression["order"]).index(arm.order)
+        return int(self.compression["groups" if arm.compress else "patterns"][place])
+
+    @property
+    def response(self) -> np.ndarray:
+        """Classes of the test cases, (N,)."""
+        return self.predictions["response"]
+
+    @property
+    def classes(self) -> list[str]:
+        """Symbols of the classes."""
+        return [str(one) for one in self.predictions["classes"]]
+
+    def probability(self, arm: Arm) -> np.ndarray:
+        """Predictive probabilities, (N, K)."""
+        return self.predictions["probability"][arm.row]
+
+    def error(self, arm: Arm) -> float:
+        """Error rate."""
+        return metrics.class_error(self.probability(arm), self.response)
+
+    def losses(self, arm: Arm) -> np.ndarray:
+        """Minus log probability of each test case, (N,)."""
+        return metrics.log_losses(self.probability(arm), self.response)
+
+    def amlp(self, arm: Arm) -> float:
+        """Average minus log probability."""
+        return float(self.losses(arm).mean())
+
+    def draws(self, arm: Arm) -> dict[str, np.ndarray]:
+        """Return the draws of an arm, of the first replicate."""
+        return read_draws(self.results.folder / "fit" / f"0000-{arm.name}.nc", command="run")
+
+    @property
+    def drawn_order(self) -> int:
+        """The order whose coefficients are shown."""
+        return self.config["report"].get("order") or max(self.orders)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about chains that do not support their predictions, and absent peers."""
+        fits = self.fits
+        bad = [
+            f"{arm.name} (R-hat {fits['rhat'][j, 0]:.2f}, effective draws {fits['ess'][j, 0]:.0f})"
+            for j, arm in enumerate(self.own)
+            if not fits["reliable"][j]
+        ]
+        wanted = self.config["model"]["peers"]
+        absent = [peer for peer in wanted if peer not in {arm.engine for arm in self.arms}]
+        sentences = []
+        if bad:
+            sentences.append(
+                "The chains do not support the predictions of " + "; ".join(bad)
+                + ", by the log likelihood. More iterations are needed."
+            )  # fmt: skip
+        if absent:
+            sentences.append(
+                f"Left out, as packages are missing: {', '.join(absent)}; "
+                'pip install "thesiskit[peers]" adds them.'
+            )
+        return sentences
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv."""
+        return [
+            {
+                "order": arm.order,
+                "model": arm.words,
+                "parameters": np.nan if arm.peer else self.parameters(arm),
+                "train": self.seconds["train"][arm.row],
+                "predict": self.seconds["predict"][arm.row],
+            }
+            for arm in self.arms
+        ]

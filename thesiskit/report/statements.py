@@ -1,0 +1,170 @@
+"""What the thesis says of its experiments with sequences, beside what is found here."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report.sequence_record import Arm, SequenceRecord
+from thesiskit.report.sequences import TRACED_ORDERS, autocorrelation
+from thesiskit.report.tables import Table
+
+
+def statement_table(record: SequenceRecord) -> list[Table]:
+    """Each statement, the numbers, and whether they bear it out."""
+    rows: list[dict[str, Any]] = []
+    for make in (_compression, _same_predictions, _faster_decay, _cauchy_better, _high_orders):
+        rows += make(record)
+    return [
+        Table(
+            "statements",
+            "What the thesis says, and what is found",
+            pd.DataFrame(rows),
+            "Differences of AMLP are means over the test cases of paired differences, with their "
+            "standard errors over the cases; that the chains are finite adds a little. Borne out: "
+            "a difference of two standard errors or more in the direction stated, or, of "
+            "statements that there is none, less than three or 0.005.",
+        )
+    ]
+
+
+def _row(statement: str, found: str, holds: bool) -> dict[str, Any]:
+    return {"the thesis": statement, "here": found, "borne out": "yes" if holds else "no"}
+
+
+def _difference(record: SequenceRecord, a: Arm, b: Arm) -> tuple[float, float]:
+    """AMLP of a less that of b, and its standard error."""
+    d = record.losses(a) - record.losses(b)
+    return float(d.mean()), float(d.std(ddof=1) / np.sqrt(len(d)))
+
+
+def _words(difference: tuple[float, float]) -> str:
+    return f"{difference[0]:+.4f} ± {difference[1]:.4f}"
+
+
+def _priors(record: SequenceRecord) -> list[str]:
+    return [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
+
+
+def _compression(record: SequenceRecord) -> list[dict[str, Any]]:
+    found = record.compression
+    last = int(np.argmax(found["order"]))
+    ratio = found["groups"][last] / found["patterns"][last]
+    theirs = record.thesis.get("compressed_over_original_at_order_20")
+    statement = f"compression leaves few parameters at order {found['order'][last]}"
+    if theirs is not None and found["order"][last] == 20:
+        statement += f" (ratio {theirs})"
+    growth = found["growth"]
+    added = int(growth[-1] - growth[-2])
+    # at the last order, every distinct history adds one pattern
+    new = int(found["rows"][last])
+    return [
+        _row(statement, f"ratio {ratio:.3f}", bool(ratio < 0.35)),
+        _row(
+            "beyond some order the number of groups stops growing, that of patterns does not",
+            f"order {len(growth) - 1} adds {added:,} groups to {growth[-2]:,}, {new:,} patterns",
+            bool(added < new / 4),
+        ),
+    ]
+
+
+def _same_predictions(record: SequenceRecord) -> list[dict[str, Any]]:
+    rows = []
+    for prior in _priors(record):
+        worst = None
+        for order in record.orders:
+            a, b = record.find(order, prior), record.find(order, prior, compress=False)
+            if a and b:
+                difference = _difference(record, a, b)
+                if worst is None or abs(difference[0]) > abs(worst[1][0]):
+                    worst = (order, difference)
+        if worst:
+            small = abs(worst[1][0]) < max(0.005, 3 * worst[1][1])
+            rows.append(
+                _row(
+                    f"compressed and original parameters predict alike ({prior.capitalize()})",
+                    f"largest difference of AMLP {_words(worst[1])}, at order {worst[0]}",
+                    small,
+                )
+            )
+    return rows
+
+
+def _faster_decay(record: SequenceRecord) -> list[dict[str, Any]]:
+    """Integrated autocorrelation times up to lag 50 of the sigmas that the thesis shows."""
+    largest = max(record.orders)
+    wanted = [o for o in TRACED_ORDERS if o <= largest] or [largest]
+    rows = []
+    burn_in = record.config["model"]["burn_in"]
+    for prior in _priors(record):
+        pair = [record.find(largest, prior, compress=compress) for compress in (True, False)]
+        if None in pair:
+            continue
+        times = []
+        for arm in pair:
+            trace = record.draws(arm)["log_sigma_trace"][:, burn_in:]
+            lags = min(50, trace.shape[1] - 1)
+            times.append(
+                np.mean([1 + 2 * autocorrelation(trace[:, :, o], lags)[1:].sum() for o in wanted])
+            )
+        rows.append(
+            _row(
+                f"autocorrelations of sigma fall faster when compressed ({prior.capitalize()})",
+                f"sum up to lag 50: {times[0]:.1f} compressed, {times[1]:.1f} original",
+                bool(times[0] < times[1]),
+            )
+        )
+    return rows
+
+
+def _cauchy_better(record: SequenceRecord) -> list[dict[str, Any]]:
+    if "Cauchy better" not in str(record.thesis.get("performance", "")):
+        return []
+    differences = {}
+    for order in record.orders:
+        a, b = record.find(order, "cauchy"), record.find(order, "gaussian")
+        if a and b:
+            differences[order] = _difference(record, a, b)
+    if not differences:
+        return []
+    shown = [o for o in (5, 10, 20) if o in differences] or list(differences)[-3:]
+    better = sum(d < 0 for d, _ in differences.values())
+    return [
+        _row(
+            "Cauchy priors predict better than Gaussian ones",
+            "AMLP, Cauchy less Gaussian: "
+            + ", ".join(f"{_words(differences[o])} at order {o}" for o in shown)
+            + f"; better at {better} of {len(differences)} orders",
+            any(d < -2 * e for d, e in differences.values()) and better > len(differences) / 2,
+        )
+    ]  # fmt: skip
+
+
+def _high_orders(record: SequenceRecord) -> list[dict[str, Any]]:
+    """Orders up to 5 help, and more do no harm; of text, order 10 helps."""
+    rows = []
+    helped = 10 if "O=10" in str(record.thesis.get("performance", "")) else 5
+    before = 5 if helped == 10 else 1
+    for prior in _priors(record):
+        first, middle = record.find(before, prior), record.find(helped, prior)
+        last = record.find(max(record.orders), prior)
+        if first and middle and first is not middle:
+            d = _difference(record, middle, first)
+            rows.append(
+                _row(
+                    f"order {helped} predicts better than {before} ({prior.capitalize()})",
+                    f"difference of AMLP {_words(d)}",
+                    d[0] < -2 * d[1],
+                )
+            )
+        if middle and last and last is not middle:
+            d = _difference(record, last, middle)
+            rows.append(
+                _row(
+                    f"orders beyond {helped} do no harm ({prior.capitalize()})",
+                    f"AMLP at order {last.order} less that at {helped}: {_words(d)}; error rate "
+                    f"{record.error(last):.3f} against {record.error(middle):.3f}",
+                    d[0] < max(0.02, 3 * d[1]),
+                )
+            )
+    return rows
