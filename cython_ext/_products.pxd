@@ -224,10 +224,10 @@ cdef extern from *:
             for (i = 0; i < size; ++i)
                 sum[i] += tk_exp(eta[k * stride + i] - top[i]);
         for (i = 0; i < size; ++i)
-            sum[i] = n[i] * (top[i] + tk_log(sum[i]));
+            sum[i] = n[i] * tk_log(sum[i]);
         for (k = 0; k < sets; ++k)
             for (i = 0; i < size; ++i)
-                total += cases[k * stride + i] * eta[k * stride + i];
+                total += cases[k * stride + i] * (eta[k * stride + i] - top[i]);
         for (i = 0; i < size; ++i)
             total -= sum[i];
         return total;

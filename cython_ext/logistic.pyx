@@ -137,8 +137,9 @@ cdef class Logistic:
     begin, end (G,) and members (.) give the rows of each group; kind (G,) and kinds (C, O + 1)
     its patterns by order; weight (R,) and response (K, R) the cases of a row, in all and by class.
     The rows of group whole[i] are those of the groups part[part_begin[i] : part_begin[i + 1]],
-    each in one of them.  Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the kinds that
-    have patterns of order o are order_kind[order_begin[o] : order_begin[o + 1]].  free (O + 1,)
+    each in one of them.  Groups sorted by kind are by_kind (G,), those of kind c from
+    kind_begin[c]; the kinds that have patterns of order o are
+    order_kind[order_begin[o] : order_begin[o + 1]].  free (O + 1,)
     says which widths are updated; shape, rate (O + 1,) are of their Inverse-Gamma priors.
     coefficient (S, G), S = 1 for two classes and K for more, and log_sigma (O + 1,) are the
     state; eta, p, q (S, R) follow from it; the rest is scratch.
@@ -325,7 +326,7 @@ cdef class Logistic:
     cdef void bound(self, Coefficient *c, Py_ssize_t g, Py_ssize_t k) noexcept nogil:
         # a larger s_gk can at most make the cases of class k certain, a smaller one the others
         cdef Py_ssize_t i, r, y = k
-        cdef int64_t j
+        cdef int64_t _j
         if self.eta.shape[0] == 1:
             y = 1
         c.up = c.down = 0
@@ -333,9 +334,9 @@ cdef class Logistic:
             c.up = c.down = 1
             for i in range(c.size):
                 r = self.row(g, i)
-                for j in range(<int64_t> self.response[y, r]):
+                for _j in range(<int64_t> self.response[y, r]):
                     c.up *= c.p[i]
-                for j in range(<int64_t> (self.weight[r] - self.response[y, r])):
+                for _j in range(<int64_t> (self.weight[r] - self.response[y, r])):
                     c.down *= c.q[i]
         if not self.cauchy:
             c.log_up, c.log_down = log(c.up), log(c.down)
@@ -343,7 +344,7 @@ cdef class Logistic:
     cdef void move_rows(self, Py_ssize_t g, Py_ssize_t k, double d) noexcept nogil:
         # p_k' = p_k exp(d) / (q_k + p_k exp(d)), the others' p' = p / (q_k + p_k exp(d))
         cdef Py_ssize_t S = self.eta.shape[0], i, j, m, r
-        cdef double t, up, other, f, p, q
+        cdef double t, up, other, f, p, q, low
         if fabs(d) > FAR:
             for i in range(self.end[g] - self.begin[g]):
                 r = self.row(g, i)
@@ -357,9 +358,13 @@ cdef class Logistic:
             r = self.row(g, i)
             self.eta[k, r] += d
             p, q = self.p[k, r], self.q[k, r]
+            low = min(p, q)
             f = 1 / (q * other + p * up)
             p, q = p * up * f, q * other * f
-            if min(p, q) < TINY or (S > 1 and self.q[k, r] < TINY):
+            low = min(low, min(p, q))
+            for j in range(S):
+                low = min(low, self.p[j, r])
+            if low < TINY:  # digits are lost, or were: begin anew from eta
                 self.set_row(r)
                 continue
             if S > 1:
@@ -703,26 +708,27 @@ cdef class Logistic:
             self.refresh_widths()
 
     def run(self, Py_ssize_t done, Py_ssize_t iterations, Py_ssize_t burn_in, Py_ssize_t thin,
-            Py_ssize_t width_updates, Py_ssize_t joint_updates, double[:, :, ::1] coefficients, double[:, ::1] log_sigmas,
-            double[:, ::1] info, capsule):
+            Py_ssize_t width_updates, Py_ssize_t joint_updates,
+            double[:, :, ::1] coefficients, double[:, ::1] log_sigmas, double[:, ::1] info,
+            capsule):
         """Go on from iteration `done`, and return how many draws were kept.
 
         coefficients (D, S, G) takes every thin-th iteration after burn_in; log_sigmas (I, O + 1)
         and info (I, 4) all: log likelihood, log prior, evaluations for coefficients and widths.
         """
         cdef bitgen_t *bitgen = generator(capsule)
-        cdef Py_ssize_t i, j, kept = 0
+        cdef Py_ssize_t i, j, _j, kept = 0
         cdef int64_t before, before_widths
         with nogil:
             for i in range(iterations):
                 before, before_widths = self.coefficient_evaluations, self.width_evaluations
                 self.sweep_all_coefficients(bitgen)
-                for j in range(joint_updates):
+                for _j in range(joint_updates):
                     self.sweep_all_translations(bitgen)
                     self.sweep_all_scales(bitgen)
                 self.refresh_rows()
                 self.refresh_squares()
-                for j in range(width_updates):
+                for _j in range(width_updates):
                     self.sweep_all_widths(bitgen)
                 self.refresh_widths()
                 log_sigmas[i, :] = self.log_sigma

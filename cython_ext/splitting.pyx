@@ -53,7 +53,7 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
     eta (2 K,) is scratch.
     """
     cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
-    cdef Py_ssize_t d, t, k, j, e, S = coefficients.shape[1], K = n_classes
+    cdef Py_ssize_t d, t, k, j, _e, S = coefficients.shape[1], K = n_classes
     cdef double x, w, top, total
     cdef const double *s
     with nogil:
@@ -65,7 +65,7 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
                     for j in range(whole_begin[t], whole_begin[t + 1]):
                         x += s[whole[j]]
                     eta[K + k] = x
-                for e in range(split_draws):
+                for _e in range(split_draws):
                     for k in range(S):
                         s = &coefficients[d, k, 0]
                         x = eta[K + k]

@@ -14,6 +14,7 @@ the Priors and Computation Methods".  The model knows groups, their patterns by 
 many cases of each class a row has; not where the groups came from.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -190,6 +191,15 @@ class Model:
             assert self.settings.sigma_0 is not None
             log_sigma[0] = np.log(self.settings.sigma_0)
         return np.zeros((self.sets, self.groups.n_groups)), log_sigma
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies groups and responses."""
+        content = hashlib.sha256()
+        groups = self.groups
+        for one in (groups.begin, groups.end, groups.members, groups.kind, self.cases):
+            content.update(np.ascontiguousarray(one).tobytes())
+        return content.hexdigest()[:16]
 
     def log_prior_constant(self) -> float:
         """What the kernel's log prior leaves out: - log Gamma(shape) of every sampled sigma."""
@@ -435,7 +445,7 @@ class Chain:
                 "groups": groups.n_groups,
                 "cases": groups.n_cases,
                 "classes": model.n_classes,
-                "responses": model.cases.sum(axis=0).tolist(),
+                "data": model.digest,
             }
         )
 

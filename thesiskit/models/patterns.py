@@ -353,7 +353,7 @@ def check_histories(X, name: str, *, unseen: bool = False) -> np.ndarray:
     window = X.shape[1] > 0 and X.strides[0] == X.strides[1] and min(X.shape) > 1
     if window:  # look at the sequence below, not at each of its windows
         base = as_strided(X, (X.shape[0] + X.shape[1] - 1,), X.strides[1:], writeable=False)
-        codes = _as_codes(base[None, :], name, unseen)[0]
+        codes = _as_codes(base[None, :], f"{name}, as one sequence", unseen)[0]
         return np.lib.stride_tricks.sliding_window_view(codes, X.shape[1])
     return _as_codes(X, name, unseen)
 
