@@ -1,6 +1,6 @@
-"""Speed and memory of both models: a table, and figures of how the cost grows.
+"""Speed and memory of all models: a table, and figures of how the cost grows.
 
-    python tests/bench.py --results results/bench
+    python tests/bench.py --results results/bench [--only logistic]
 
 Each time is the best of several runs on one core.  Ratios are taken within one run.
 """
@@ -18,6 +18,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import bench_logistic
 import numpy as np
 import pandas as pd
 
@@ -346,36 +347,38 @@ def draw(frame):
     return figure
 
 
+PARTS = {
+    "naive": (naive_rows, screening_rows, mapped_rows, colon_rows, help_rows),
+    "mixture": (mixture_rows, mode_rows),
+    "logistic": (bench_logistic.rows,),
+}
+GROWTH = {
+    "naive": ("growth", growth, draw),
+    "mixture": ("mixture-growth", mixture_growth, draw_mixture_growth),
+    "logistic": ("logistic-growth", bench_logistic.growth, bench_logistic.draw_growth),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path("results/bench"))
-    folder = parser.parse_args().results
+    parser.add_argument("--only", choices=PARTS, action="append", help="of these models; all")
+    arguments = parser.parse_args()
+    folder, wanted = arguments.results, arguments.only or list(PARTS)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core
     rows = []
-    parts = (
-        naive_rows,
-        screening_rows,
-        mapped_rows,
-        colon_rows,
-        help_rows,
-        mixture_rows,
-        mode_rows,
-    )
-    for part in parts:
+    for part in (part for name in wanted for part in PARTS[name]):
         for work, measured, target in part():
             rows.append({"work": work, "measured": measured, "target": target})
             verdict = "" if target is None else "met" if measured <= target else "MISSED"
             print(f"{work:75s} {measured:9.4f}  {'' if target is None else target:>6}  {verdict}")
     write_text(folder / "bench.csv", pd.DataFrame(rows).to_csv(index=False))
-    frame = growth()
-    write_text(folder / "growth.csv", frame.to_csv(index=False))
-    mixtures = mixture_growth()
-    write_text(folder / "mixture-growth.csv", mixtures.to_csv(index=False))
-    figures = {"growth": draw(frame), "mixture-growth": draw_mixture_growth(mixtures)}
-    for name, figure in figures.items():
+    for name, measure, figure in (GROWTH[one] for one in wanted):
+        frame = measure()
+        write_text(folder / f"{name}.csv", frame.to_csv(index=False))
         for kind in ("png", "pdf"):
-            figure.savefig(folder / f"{name}.{kind}", dpi=150)
-    print(f"written to {folder}: bench.csv, growth and mixture-growth as .csv, .png and .pdf")
+            figure(frame).savefig(folder / f"{name}.{kind}", dpi=150)
+    print(f"written to {folder}: bench.csv, and how costs grow as .csv, .png and .pdf")
 
 
 if __name__ == "__main__":
