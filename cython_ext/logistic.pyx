@@ -234,7 +234,7 @@ cdef class Logistic:
 
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
-        cdef Py_ssize_t S = self.eta.shape[0], j, k
+        cdef Py_ssize_t S = self.eta.shape[0], k
         cdef double top, total, x, result = 0
         if S == 1:
             x = self.eta[0, r]
@@ -253,12 +253,19 @@ cdef class Logistic:
             self.p[k, r] /= total
             if self.response[k, r] > 0:
                 result += self.response[k, r] * (self.eta[k, r] - top - log(total))
-        for k in range(S):
-            self.q[k, r] = 0
-            for j in range(S):
-                if j != k:
-                    self.q[k, r] += self.p[j, r]
+        self.sum_others(r)
         return result
+
+    cdef inline void sum_others(self, Py_ssize_t r) noexcept nogil:
+        # q_k, the sum of all p but p_k: of those before and those after, without cancellation
+        cdef Py_ssize_t S = self.eta.shape[0], k
+        cdef double before = 0, after = 0
+        for k in range(S):
+            self.q[k, r] = before
+            before += self.p[k, r]
+        for k in range(S - 1, -1, -1):
+            self.q[k, r] += after
+            after += self.p[k, r]
 
     cdef double margin(self, Py_ssize_t k, Py_ssize_t r) noexcept nogil:
         # eta_k less the logarithm of the sum of the other classes' exponentials
@@ -343,7 +350,7 @@ cdef class Logistic:
 
     cdef void move_rows(self, Py_ssize_t g, Py_ssize_t k, double d) noexcept nogil:
         # p_k' = p_k exp(d) / (q_k + p_k exp(d)), the others' p' = p / (q_k + p_k exp(d))
-        cdef Py_ssize_t S = self.eta.shape[0], i, j, m, r
+        cdef Py_ssize_t S = self.eta.shape[0], i, j, r
         cdef double t, up, other, f, p, q, low
         if fabs(d) > FAR:
             for i in range(self.end[g] - self.begin[g]):
@@ -371,15 +378,10 @@ cdef class Logistic:
                 for j in range(S):
                     self.p[j, r] *= other * f
                 self.p[k, r] = p
-                for j in range(S):
-                    if j != k:
-                        self.q[j, r] = 0
-                        for m in range(S):
-                            if m != j:
-                                self.q[j, r] += self.p[m, r]
+                self.sum_others(r)
             else:
-                self.p[k, r] = p
-            self.q[k, r] = q
+                self.p[0, r] = p
+                self.q[0, r] = q
 
     # ---- translations: what the likelihood does not see ----
 

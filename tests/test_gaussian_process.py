@@ -441,7 +441,7 @@ def test_mistakes(changes, words):
     draws = gp.sample(**arguments)
     with pytest.raises(UserError, match="have 3 states, these 2"):
         gp.predict(draws, np.zeros((2, 2), dtype=int), generators(1)[0])
-    with pytest.raises(UserError, match="split_draws must be at least 1"):
+    with pytest.raises(UserError, match="split_draws must be a whole number from 1"):
         gp.predict(draws, np.zeros((2, 3), dtype=int), generators(1)[0], 0)
 
 

@@ -558,6 +558,7 @@ def test_a_run_goes_on_from_any_saved_state(sampler, monkeypatch, tmp_path):
     assert shapes["labels"] == (3, 30, 15)
     assert shapes["exchanged"] == (3, len(target.powers) - 1)
     monkeypatch.setattr(running, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(running, "SAVE_SHARE", -1)
     monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks shrink to one iteration
     saved = []
     monkeypatch.setattr(running, "FIRST_BLOCK", 7)

@@ -72,6 +72,7 @@ def test_each_model_has_its_own_command(small, tmp_path):
 def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeypatch, stop):
     assert invoke("run", small, "--results", tmp_path / "whole").exit_code == 0
     monkeypatch.setattr(running, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(running, "SAVE_SHARE", -1)
     monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks of one iteration
     calls = [0]
     advance = chains.Chain.advance
@@ -131,6 +132,7 @@ def test_a_killed_fit_goes_on_with_the_same_draws(small, tmp_path):
 
 def test_a_checkpoint_of_other_settings_is_not_used(small, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(running, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains.Chain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path / "a").exit_code == 130
     monkeypatch.undo()
@@ -271,6 +273,7 @@ def test_run_makes_draws_again_that_are_gone_and_removes_those_of_other_arms(sma
 
 def test_force_begins_anew(small, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(running, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains.Chain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path).exit_code == 130
     monkeypatch.undo()

@@ -84,8 +84,8 @@ def main() -> None:
     """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
 
     An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
-    predict and report; each reads what the stage before it wrote under results/EXPERIMENT/, and
-    `run` does them all.
+    predict and report; of sequences, simulate, compress, fit-logistic, predict and report. Each
+    reads what those before it wrote under results/EXPERIMENT/, and `run` does them all.
     """
 
 
@@ -200,6 +200,9 @@ _stage_command(
 def compress(config, results, settings, seed, smoke, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
+    A group is written as its longest pattern, with a bar before the shortest: V_|CC stands for
+    CC, _CC and V_CC.
+
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
     experiment = _open(config, results, settings, seed, smoke)
@@ -224,6 +227,8 @@ def fit_logistic(config, results, settings, seed, smoke, force, extend) -> None:
     """
     experiment = _open(config, results, settings, seed, smoke)
     experiment.check_command("fit", "fit-logistic")
+    if extend and force:
+        raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
     if extend:
         experiment.work.check_extension()
     _run_stage(experiment, "fit", force)

@@ -76,7 +76,7 @@ class ReportBlock(Block):
 
     parts: Annotated[list[Text], Field(min_length=1)]
     thesis: Text | None = None  # a key of thesiskit/report/thesis/numbers.yaml
-    order: Positive | None = None  # whose coefficients are shown; the largest unless given
+    order: Count | None = None  # whose coefficients are shown; the largest unless given
     traced: list[Text] = []  # coefficients, such as CC:V
 
 
@@ -177,11 +177,8 @@ def _check_logistic(config: Config) -> None:
         raise ValueError("selection: a logistic model selects no features; leave it out")
     if config.block != 1:
         raise ValueError("block: each replicate of sequences has a file of its own; leave it out")
-    orders = config.model.orders
-    if config.report.order is not None and config.report.order not in orders:
-        raise ValueError(f"report.order: {config.report.order} is not one of model.orders")
     if config.scheme != "test-set":
-        raise ValueError("sequences come with a test set; leave out evaluation.scheme")
+        raise ValueError("evaluation.scheme: sequences come with a test set; leave it out")
     problem = config.data.history and check_orders(config.model, config.data.history)
     if problem:
         raise ValueError(f"model.orders: {problem}")

@@ -15,6 +15,7 @@ from thesiskit.config.blocks import (
 )
 
 Order = Count | Literal["all"]
+Width = Annotated[float, Field(strict=True, ge=1e-20, le=1e20)]
 
 
 class HiddenMarkovData(Block):
@@ -88,9 +89,9 @@ class LogisticModel(Block):
     thin: Positive = 5
     sigma_updates: Positive = 10
     joint_updates: Count = 1
-    sigma_0: PositiveNumber | None = None
-    sigma_shape: PositiveNumber = 0.25
-    sigma_mode: PositiveNumber = 0.1
+    sigma_0: Width | None = None
+    sigma_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
+    sigma_mode: Width = 0.1
     step: PositiveNumber | None = None
     sigma_step: PositiveNumber = 1.0
     most_steps: Positive = 50
@@ -114,7 +115,8 @@ class LogisticModel(Block):
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
-        if "gp" in self.engine and self.priors != ["gaussian"] and self.engine == ["gp"]:
+        alone = self.engine == ["gp"] and self.priors != ["gaussian"]
+        if alone or ("gp" in self.engine and "gaussian" not in self.priors):
             raise ValueError(
                 "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
             )

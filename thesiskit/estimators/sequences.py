@@ -143,16 +143,20 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def predict_proba(self, X, *, split_draws=1):
+    def predict_proba(self, X, *, split_draws=None):
         """Return the probabilities of the classes, (m, K).
 
-        split_draws : how often each draw is split between what a history shares with the
-            training cases and what it does not; "exact" needs no draws where the expectation is
-            known (two classes).  The same histories always get the same answer.
+        split_draws : how often each draw of the parameters is split between what a history shares
+            with the training cases and what it does not; "exact" needs no such draws, where the
+            expectation is known: for two classes, whose default it is.  The default for more is
+            10; then the answer for a history that holds new patterns depends a little on which
+            histories are asked about together.
         """
         check_is_fitted(self)
         histories = check_histories(self._checked(X), "histories", unseen=True)
         # a copy: asking twice must answer twice alike
+        if split_draws is None:
+            split_draws = "exact" if len(self.classes_) == 2 else 10
         rng = np.random.default_rng(0)
         rng.bit_generator.state = self._predicting.bit_generator.state
         if self.engine == "gp":

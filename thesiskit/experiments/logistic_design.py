@@ -110,6 +110,14 @@ class LogisticDesign:
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
+        if self.model.split_draws == "exact" and len(self.cases(0).classes) != 2:
+            raise self.config.wrong(
+                "model.split_draws",
+                f"exact needs two classes, these data have {len(self.cases(0).classes)}",
+            )
+        shown = self.config.report.order
+        if shown is not None and shown not in self.orders:
+            raise self.config.wrong("report.order", f"{shown} is not one of model.orders")
         for one in self.stored[:1]:
             problem = check_orders(self.model, one.histories.shape[1])
             if problem:
@@ -126,6 +134,18 @@ class LogisticDesign:
                 "data.train", f"there are {cases} cases; at most {cases - 1} can be trained with"
             )
         return train
+
+    @property
+    def drawn_with(self) -> dict[str, object]:
+        """What data drawn from the model itself depend on besides their own settings."""
+        if not isinstance(self.config.data, PriorData):
+            return {}
+        model = self.model
+        return {
+            "order": model.orders[0],
+            "prior": model.priors[0],
+            "sigma": [model.sigma_0, model.sigma_shape, model.sigma_mode],
+        }
 
     def draw(self, replicate: int) -> dict[str, np.ndarray]:
         """Return the arrays that a simulate stage keeps: drawn sequences, and responses."""
@@ -150,13 +170,17 @@ class LogisticDesign:
         data = self.config.data
         if isinstance(data, HiddenMarkovData):
             rng = generator(self.config.seed, "data", data.model_dump(), replicate)
-            drawn = sequences.draw_hidden_markov(
-                rng,
-                transition=np.array(data.transition),
-                emission=np.array(data.emission),
-                length=data.history,
-                cases=data.train + data.test,
-            )
+            try:
+                drawn = sequences.draw_hidden_markov(
+                    rng,
+                    transition=data.transition,  # type: ignore[arg-type]
+                    emission=data.emission,  # type: ignore[arg-type]
+                    length=data.history,
+                    cases=data.train + data.test,
+                )
+            except DataError as error:
+                name = "emission" if str(error).startswith("emission") else "transition"
+                raise self.config.wrong(f"data.{name}", str(error)) from None
             return _checked(_split(drawn, data.train, None))
         if isinstance(data, PriorData):
             return self._from_the_model(data, replicate)
@@ -166,7 +190,7 @@ class LogisticDesign:
             return _checked(
                 Cases(
                     first.histories, first.response, test.histories, test.response,
-                    first.states, first.classes,
+                    test.states, first.classes,
                 )
             )  # fmt: skip
         train = self._train_cases(len(first.response))
@@ -219,14 +243,10 @@ class LogisticDesign:
             for engine, prior, compress, scale, order in product(
                 model.engine, model.priors, model.compress, model.sigma_scale, self.orders
             )
-            # a process has Gaussian priors, nothing to compress, and one way with sigma
             if engine == "slice"
-            or (
-                prior == "gaussian"
-                and compress == model.compress[0]
-                and scale == model.sigma_scale[0]
-            )
         ]
+        if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
+            own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
         return own + [
             Arm(order, "none", False, peer, "none") for peer in self.peers for order in self.orders
         ]
@@ -250,6 +270,6 @@ def _checked(cases: Cases) -> Cases:
     if len(known) < 2:
         raise DataError(
             f"all {len(cases.train_response):,} training cases are followed by "
-            f"{cases.classes[known[0]]!r}; there is nothing to predict"
+            f"{cases.classes[known[0]]!r}; there is nothing to predict, choose other cases"
         )
     return cases

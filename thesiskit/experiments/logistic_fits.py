@@ -4,8 +4,10 @@ One file for each arm holds draws, traces and the state of the chains.  Chains o
 made with the same settings but fewer iterations go on from there.
 """
 
+import hashlib
 import json
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from thesiskit.errors import ResultsError, UserError
 from thesiskit.experiments.logistic_design import Arm, Cases, LogisticDesign
+from thesiskit.experiments.provenance import code_digest
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import gaussian_process, logistic, sequence_peers
@@ -36,6 +39,15 @@ class LogisticFits:
         (self.replicate,) = self.experiment.blocks[number]
         self.cases: Cases = self.design.cases(self.replicate)
         self.n_classes = len(self.cases.classes)
+
+    @cached_property
+    def _digest(self) -> str:
+        """What identifies the training cases."""
+        content = hashlib.sha256(self.design.data_digest.encode())
+        if not self.design.stored:
+            content.update(np.ascontiguousarray(self.cases.train).tobytes())
+        content.update(np.ascontiguousarray(self.cases.train_response).tobytes())
+        return content.hexdigest()[:16]
 
     def path(self, arm: Arm) -> Path:
         """Return the file of an arm's draws."""
@@ -105,6 +117,7 @@ class LogisticFits:
             if groups.n_groups <= NAMED:
                 names = [groups.pattern(g, self.cases.states) for g in range(groups.n_groups)]
                 more["pattern"] = (("group",), np.array(names))
+                more["states"] = (("state",), np.array(self.cases.states))
             if self.design.model.original and arm.compress:
                 beta = original_coefficients(
                     draws.flat[0], draws.flat[1], groups, cauchy=arm.prior == "cauchy",
@@ -126,22 +139,33 @@ class LogisticFits:
             name: getattr(self.design.model, name) for name in SETTINGS if name != "iterations"
         }
         data = self.experiment.config.data.model_dump(mode="json")
-        return model | {
-            "arm": arm.name,
-            "data": data,
-            "seed": self.experiment.config.seed,
-            "sequences": self.design.data_digest,
-            "replicate": self.replicate,
-        }
+        return (
+            model
+            | {f"data.{name}": value for name, value in data.items()}
+            | {
+                "arm": arm.name,
+                "code": code_digest(),
+                "seed": self.experiment.config.seed,
+                "sequences": self._digest,
+                "replicate": self.replicate,
+            }
+        )
 
     def _stored(self, arm: Arm) -> tuple[dict[str, np.ndarray] | None, float]:
         """Return the stored chains of an arm, if they can go on, and their seconds."""
         try:
             found = read_draws(self.path(arm))
             known = json.loads(str(found["identity"])) == self.identity(arm)
+            if known and arm.engine == "gp":
+                return None, 0.0
             if known and int(found["done"]) <= self.design.model.iterations:
                 return logistic.saved_from(found), float(found["seconds"])
-        except (ResultsError, KeyError, ValueError):
+            if known:
+                raise UserError(
+                    f"{self.path(arm)}: its chains have done {int(found['done']):,} iterations; "
+                    f"ask for as many with model.iterations, or make shorter ones with --force"
+                )
+        except (ResultsError, KeyError):
             pass
         return None, 0.0
 
@@ -149,14 +173,15 @@ class LogisticFits:
         """Raise UserError where the stored chains of an arm cannot go on."""
         path = self.path(arm)
         if not path.exists():
-            raise UserError(f"{path} is not there; leave out --extend to begin")
+            raise UserError(f"{path} is not there; leave out --extend to make it")
         stored = read_draws(path, command="fit-logistic")
         found, wanted = json.loads(str(stored["identity"])), self.identity(arm)
         for name in sorted(found | wanted):
             if found.get(name) != wanted.get(name):
                 raise UserError(
                     f"{path}: its chains were made with {name} {found.get(name)!r}, the config "
-                    f"says {wanted.get(name)!r}; only model.iterations may grow"
+                    f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
+                    "these chains are made again)"
                 )
         if "done" not in stored:
             raise UserError(f"{path}: chains of a Gaussian process cannot go on")

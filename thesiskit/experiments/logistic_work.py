@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from thesiskit.errors import UserError
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
@@ -37,12 +39,33 @@ class LogisticWork(Work):
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
         self.design.check()
+        self._check_traced()
+
+    def _check_traced(self) -> None:
+        """Raise ConfigError for coefficients that there cannot be."""
+        wanted = self.config.report.traced
+        if not wanted:
+            return
+        cases = self.design.cases(0)
+        order = self.config.report.order or max(self.design.orders)
+        groups = compress_sequences(cases.train, order)
+        for name in wanted:
+            history, colon, response = name.rpartition(":")
+            try:
+                if not colon:
+                    raise UserError("write a history, a colon and a response, such as CC:V")
+                if response not in cases.classes:
+                    raise UserError(f"there is no class {response!r}")
+                groups.find(history, cases.states)
+            except UserError as error:
+                raise self.config.wrong("report.traced", f"{name}: {error}") from None
 
     def settings_of(self, stage: str) -> Any:
         """Return the part of the config that matters to a stage."""
         model = self.design.model
         if stage == "simulate":
-            return [self.config.seed, self.config.data.model_dump(), self.data_digest]
+            data = [self.config.data.model_dump(), self.data_digest, self.design.drawn_with]
+            return [self.config.seed, *data]
         if stage == "compress":
             return model.model_dump(include={"orders", "compress"})
         if stage == "fit":
@@ -131,19 +154,23 @@ class LogisticWork(Work):
         for number in range(len(self.experiment.blocks)):
             fits = self._fits(number)
             for _, arm in self._own:
-                fits.check_extension(arm)
+                if arm.engine == "slice":  # a Gaussian process always begins anew
+                    fits.check_extension(arm)
 
     def whole(self, stage: str, number: int) -> bool:
         """Whether the draws that the fit stage writes beside its block are there."""
-        folder = self.experiment.results.folder / "fit"
-        return stage != "fit" or all(
-            (folder / f"{number:04d}-{arm.name}.nc").exists() for _, arm in self._own
-        )
+        return stage != "fit" or all(path.exists() for path in self._draws(number))
 
-    def forget(self, stage: str, number: int) -> None:
-        """Remove the fits of a block that is not done."""
+    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:
+        """Remove the fits of a block that is not done; if forced, stored chains too."""
         if stage == "fit":
             self.experiment.results.remove(UNFINISHED, number)
+            for path in self._draws(number) if forced else ():
+                path.unlink(missing_ok=True)
+
+    def _draws(self, number: int) -> list[Path]:
+        folder = self.experiment.results.folder / "fit"
+        return [folder / f"{number:04d}-{arm.name}.nc" for _, arm in self._own]
 
     # ---- predict ----
 
@@ -158,9 +185,19 @@ class LogisticWork(Work):
             seconds.append(time.perf_counter() - started)
         truth = {}
         if fits.cases.truth:
-            ranks = [fits.ranks(arm) for arm in arms if arm.engine == "slice"]
-            draws = [fits.settings(arm).kept * fits.settings(arm).chains for arm in arms[:1]]
-            truth = {"ranks": np.array([ranks]), "rank_draws": np.array(draws)}
+            model = self.design.model
+            ranked = [
+                i
+                for i, arm in enumerate(arms)
+                if (arm.order, arm.prior, arm.engine)
+                == (self.design.orders[0], model.priors[0], "slice")
+            ]
+            settings = fits.settings(arms[ranked[0]])
+            truth = {
+                "ranked": np.array(ranked),
+                "ranks": np.array([[fits.ranks(arms[i]) for i in ranked]]),
+                "rank_draws": np.array(settings.kept * settings.chains),
+            }
         return truth | {
             "probability": np.array(probability),
             "response": fits.cases.test_response,
@@ -193,7 +230,8 @@ class LogisticWork(Work):
         train, cases = int(arrays["train_cases"]), len(arrays["response"])
         return (
             f"{train:,} training and {cases - train:,} test cases, histories of "
-            f"{self.design.length} states, {len(arrays['classes'])} classes"
+            f"{self.design.length} states ({_few(list(arrays['states']), 9)}), "
+            f"{len(arrays['classes'])} classes"
         )
 
     def _sampled(self, arrays) -> str:
@@ -206,8 +244,8 @@ class LogisticWork(Work):
         )
         if bad:
             text += (
-                f"; WARNING: the chains do not support the predictions of {_few(bad)}: "
-                "more iterations are needed"
+                f"; WARNING: the chains do not support the predictions of {_few(bad)}; "
+                f"try --set model.iterations={4 * self.design.model.iterations}"
             )
         return text
 
@@ -222,10 +260,12 @@ class LogisticWork(Work):
 
 def _compressed(arrays) -> str:
     last = int(np.argmax(arrays["order"]))
+    stopped = int(arrays["stopped"])
     groups, patterns = int(arrays["groups"][last]), int(arrays["patterns"][last])
     return (
         f"order {arrays['order'][last]}: {groups:,} groups of {patterns:,} patterns "
-        f"(ratio {groups / patterns:.3f}); no new groups beyond order {int(arrays['stopped'])}"
+        f"(ratio {groups / patterns:.3f})"
+        + (f"; no new groups beyond order {stopped}" if stopped < arrays["order"][last] else "")
     )
 
 
@@ -233,7 +273,8 @@ def _line(groups: SequenceGroups, g: int, states: list[str]) -> str:
     first, last = groups.first[g], groups.last[g]
     orders = f"order {first}" if first == last else f"orders {first} to {last}"
     cases = groups.indptr[g + 1] - groups.indptr[g]
-    return f"{groups.describe(g, states) or '(any)'}: {orders}, {cases:,} training cases"
+    plural = "" if cases == 1 else "s"
+    return f"{groups.describe(g, states) or '(any)'}: {orders}, {cases:,} training case{plural}"
 
 
 def _few(parts: list[str], most: int = 4) -> str:

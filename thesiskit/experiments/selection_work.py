@@ -101,7 +101,7 @@ class SelectionWork(Work):
         sampled = [arm for _, arm in self.own_arms if arm.variant != EXACT]
         return all(self.draws_path(number, arm).exists() for arm in sampled)
 
-    def forget(self, stage: str, number: int) -> None:
+    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:  # noqa: ARG002
         """Remove the fits of a block that is not done."""
         if stage == "fit":
             self.experiment.results.remove(UNFINISHED, number)

@@ -116,7 +116,7 @@ class Experiment:
         ):
             key = self.key(stage, number)
             if force:
-                self.work.forget(stage, number)
+                self.work.forget(stage, number, forced=True)
             elif self.results.key(stage, number) == key and self.work.whole(stage, number):
                 continue
             self.results.save(stage, number, key, self.work.make(stage, number))

@@ -49,8 +49,8 @@ class Work(ABC):
         """Whether all that a stage writes beside its block is there; must be quick."""
         return True
 
-    def forget(self, stage: str, number: int) -> None:  # noqa: B027
-        """Remove what is kept of a block while it is not done."""
+    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:  # noqa: B027
+        """Remove what is kept of a block while it is not done; if forced, all that is kept."""
 
     @abstractmethod
     def summary(self, stage: str) -> str:

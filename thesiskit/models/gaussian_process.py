@@ -30,11 +30,13 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, special
+from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError, ThesiskitError, UserError
 from thesiskit.models.agreement import compare_chains
 from thesiskit.models.draws import Named, as_tree
 from thesiskit.models.logistic import Settings
+from thesiskit.models.priors import whole
 from thesiskit.models.running import Arrays, run
 from thesiskit.models.splitting import expected_logistic_gaussian
 
@@ -352,7 +354,8 @@ def sample(
                 f"the stored chains have done {int(saved['done'])} iterations, more than "
                 f"{settings.iterations}; ask for at least as many"
             )
-    parts = run(chains, settings.iterations, saved=saved, save=save)
+    with threadpool_limits(1):  # small matrices: threads of their own only get in the way
+        parts = run(chains, settings.iterations, saved=saved, save=save)
     state = {"done": np.array(settings.iterations)}
     for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
@@ -371,8 +374,7 @@ def predict(draws: Draws, X, rng: np.random.Generator, split_draws: int = 1) -> 
     X = _as_histories(X, "test histories")
     if X.shape[1] != process.length:
         raise UserError(f"training histories have {process.length} states, these {X.shape[1]}")
-    if split_draws < 1:
-        raise UserError(f"split_draws must be at least 1, got {split_draws}")
+    split_draws = whole("split_draws", split_draws)
     recent, case_of = np.unique(X[:, X.shape[1] - process.order :], axis=0, return_inverse=True)
     length = agreement(recent, process.rows)
     # what matters of a test history: a row that is nearest to it, and the length they share

@@ -38,18 +38,22 @@ SIGMA_0 = {"cauchy": 5.0, "gaussian": 10.0}
 STEP = {"cauchy": 20.0, "gaussian": 10.0}
 WINDOWS, NODES = 4, 28  # of the kernel's interpolation
 START_SIGMA = 0.1
+LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond
 RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Priors and sampler; the defaults are the thesis's but for the scale of sigma.
+    """Priors and sampler; the defaults are the thesis's but for sigma_scale and joint_updates.
 
     sigma_0 is the width of the coefficient of order 0, and `step` the first interval of the slice
     sampler; None for the thesis's (5 and 20 for Cauchy priors, 10 and 10 for Gaussian ones).
     sigma : None to sample sigma_1..sigma_O, or their values: a number for each order 0..O.
     sigma_scale : "log" updates log sigma, whose conditional density is a single hill about one
         wide; "natural" sigma itself, as the thesis.
+    joint_updates : sweeps in an iteration that move coefficients along directions that the
+        likelihood does not see, and each sigma with the coefficients it is the width of; the
+        thesis has none.
     iterations counts all, burn_in the first ones; every thin-th of the others is kept.
     """
 
@@ -79,6 +83,13 @@ class Settings:
                 object.__setattr__(self, name, default[self.prior])
         for name in ("sigma_0", "sigma_shape", "sigma_mode", "step", "sigma_step"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        for name in ("sigma_0", "sigma_mode"):
+            _check_width(name, getattr(self, name))
+        if self.sigma_shape < LEAST_SHAPE:
+            raise UserError(
+                f"sigma_shape must be at least {LEAST_SHAPE}, got {self.sigma_shape:g}: with less, "
+                "sigma is often beyond what numbers hold"
+            )
         for name, least in (
             ("sigma_updates", 1), ("joint_updates", 0), ("most_steps", 1), ("iterations", 1),
             ("burn_in", 0), ("thin", 1), ("chains", 1),
@@ -92,7 +103,7 @@ class Settings:
         if self.sigma is not None:
             values = tuple(np.atleast_1d(self.sigma).tolist())
             for i, value in enumerate(values):
-                positive(f"sigma[{i}]", value)
+                _check_width(f"sigma[{i}]", positive(f"sigma[{i}]", value))
             object.__setattr__(self, "sigma", values)
 
     @property
@@ -106,6 +117,11 @@ class Settings:
         return (self.iterations - self.burn_in) // self.thin
 
 
+def _check_width(name: str, value: float) -> None:
+    if not 1e-20 <= value <= 1e20:
+        raise UserError(f"{name} must be between 1e-20 and 1e20, got {value:g}")
+
+
 class Model:
     """Groups, cases by row and class, and settings.
 
@@ -117,6 +133,8 @@ class Model:
         response = np.asarray(response)
         if len(response) != groups.n_cases:
             raise UserError(f"{groups.n_cases} histories but {len(response)} responses")
+        if response.min() < 0 or response.max() >= n_classes:
+            raise UserError(f"responses must be classes from 0 to {n_classes - 1}")
         if n_classes < 2:
             raise UserError("the responses are all of one class; there is nothing to predict")
         self.groups, self.settings, self.n_classes = groups, settings, n_classes

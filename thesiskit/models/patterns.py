@@ -25,6 +25,11 @@ from numpy.lib.stride_tricks import as_strided
 from thesiskit._kernels import patterns as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 
+NOT_WHOLE = (
+    "{} must be whole numbers from 0; encode other states, for example by scikit-learn's "
+    "OrdinalEncoder"
+)
+NONE, ZERO = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.intp)
 UNSEEN = -1  # the code of a state that no training history has
 
 
@@ -69,9 +74,9 @@ class Groups:
     members: np.ndarray
     kind: np.ndarray
     kinds: np.ndarray
-    whole: np.ndarray = np.empty(0, dtype=np.int32)
-    part_begin: np.ndarray = np.zeros(1, dtype=np.intp)
-    part: np.ndarray = np.empty(0, dtype=np.int32)
+    whole: np.ndarray = NONE
+    part_begin: np.ndarray = ZERO
+    part: np.ndarray = NONE
 
     @property
     def n_cases(self) -> int:
@@ -363,9 +368,9 @@ def _as_codes(X: np.ndarray, name: str, unseen: bool) -> np.ndarray:
         try:
             X = X.astype(float)
         except (TypeError, ValueError):
-            raise DataError(f"{name} must be whole numbers from 0; encode other states") from None
+            raise DataError(NOT_WHOLE.format(name)) from None
     if X.dtype.kind not in "iufb":
-        raise DataError(f"{name} must be whole numbers from 0; encode other states")
+        raise DataError(NOT_WHOLE.format(name))
     if X.dtype.kind == "f":
         _refuse(~np.isfinite(X), X, name, "a state is missing")
         _refuse(np.floor(X) != X, X, name, "a state is not a whole number")

@@ -16,6 +16,7 @@ import numpy as np
 FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0
 SAVE_SECONDS = 5.0  # between saves of an unfinished run
+SAVE_SHARE = 20  # and at least so often the time that a save takes
 Arrays = dict[str, np.ndarray]
 
 
@@ -52,7 +53,7 @@ def run(
         for c, chain in enumerate(chains):
             chain.restore(_within(saved, f"state-{c}-"))
             parts[c] = [_within(saved, f"draws-{c}-")]
-    last_saved = time.monotonic()
+    last_saved, pause = time.monotonic(), SAVE_SECONDS
     block = FIRST_BLOCK
     while done < iterations:
         block = min(block, iterations - done)
@@ -63,7 +64,7 @@ def run(
         done += block
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
-        if save and now - last_saved > SAVE_SECONDS and done < iterations:
+        if save and now - last_saved > pause and done < iterations:
             state = {"done": np.array(done)}
             for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
                 state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
@@ -71,6 +72,7 @@ def run(
                 state |= {f"draws-{c}-{name}": value for name, value in drawn.items()}
             save(state)
             last_saved = time.monotonic()
+            pause = max(SAVE_SECONDS, SAVE_SHARE * (last_saved - now))  # large states take long
     return [_joined(part, sums) for part in parts]
 
 

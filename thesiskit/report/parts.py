@@ -31,6 +31,8 @@ ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
 LOGISTIC = "model.kind: logistic"
 SLICE = "model.engine: slice"
+COMPRESSED = "true in model.compress"
+ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 DRAWN = "data.source: logistic"
 SCALES = "both scales in model.sigma_scale"
@@ -66,6 +68,8 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     GROUPS: lambda config: config["evaluation"]["groups"] > 1,
     LOGISTIC: lambda config: config["model"]["kind"] == "logistic",
     SLICE: lambda config: "slice" in _of_model(config, "engine"),
+    COMPRESSED: lambda config: True in _of_model(config, "compress"),
+    ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     DRAWN: lambda config: (config["data"] or {}).get("source") == "logistic",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
@@ -107,17 +111,17 @@ PARTS: dict[str, Part] = {
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
     "parameter-table": Part(sequences.parameter_table, (LOGISTIC,)),
     "parameter-figure": Part(sequences.parameter_figure, (LOGISTIC,)),
-    "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE)),
+    "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE, ORDERS)),
     "order-figure": Part(sequences.performance_figure, (LOGISTIC,)),
     "order-table": Part(sequences.score_table, (LOGISTIC,)),
     "peer-table": Part(sequences.peer_table, (LOGISTIC,)),
     "chain-table": Part(sequences.sampler_table, (LOGISTIC, SLICE)),
-    "autocorrelation-figure": Part(sequences.autocorrelation_figure, (LOGISTIC, SLICE)),
-    "scale-figure": Part(sequences.scale_figure, (LOGISTIC, SLICE, SCALES)),
-    "median-scatter": Part(sequences.median_scatter, (LOGISTIC, SLICE, PRIORS)),
-    "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, DRAWN)),
-    "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, DRAWN)),
-    "coefficient-traces": Part(sequences.coefficient_traces, (LOGISTIC, SLICE)),
+    "autocorrelation-figure": Part(sequences.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
+    "scale-figure": Part(sequences.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
+    "median-scatter": Part(sequences.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, ORDERS, DRAWN)),
+    "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, ORDERS, DRAWN)),
+    "coefficient-traces": Part(sequences.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 
 

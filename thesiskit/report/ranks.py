@@ -5,7 +5,7 @@ import pandas as pd
 from scipy import stats
 
 from thesiskit.report.figures import GREY, INK, PALE, Figure, canvas, save_space
-from thesiskit.report.sequence_record import SequenceRecord
+from thesiskit.report.sequence_record import Arm, SequenceRecord
 from thesiskit.report.tables import Table
 
 QUANTITIES = ("log sigma_1", "predictive probability")
@@ -16,7 +16,12 @@ LEVEL = 0.99
 def _ranks(record: SequenceRecord) -> tuple[np.ndarray, int]:
     """Return ranks (replicates, arms, 2) and the number of draws."""
     blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
-    return np.concatenate([one["ranks"] for one in blocks]), int(blocks[0]["rank_draws"][0])
+    return np.concatenate([one["ranks"] for one in blocks]), int(blocks[0]["rank_draws"])
+
+
+def _arms(record: SequenceRecord) -> list[Arm]:
+    """The models that are those the data were drawn from."""
+    return [record.arms[row] for row in record.results.load("predict", 0)["ranked"]]
 
 
 def _counts(ranks: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +34,7 @@ def rank_table(record: SequenceRecord) -> list[Table]:
     """Tests that ranks are uniform."""
     ranks, draws = _ranks(record)
     rows = []
-    for a, arm in enumerate(arm for arm in record.own if arm.engine == "slice"):
+    for a, arm in enumerate(_arms(record)):
         for q, name in enumerate(QUANTITIES):
             counts, probability = _counts(ranks[:, a, q], draws)
             expected = len(ranks) * probability
@@ -58,7 +63,7 @@ def rank_table(record: SequenceRecord) -> list[Table]:
 def rank_figure(record: SequenceRecord) -> list[Figure]:
     """Histograms of ranks, and how far their distribution is from the uniform one."""
     ranks, draws = _ranks(record)
-    arms = [arm for arm in record.own if arm.engine == "slice"]
+    arms = _arms(record)
     figure, axes = canvas(len(arms) * 2, 2, height=3.0 * len(arms) + 0.4)
     n = len(ranks)
     for a, arm in enumerate(arms):

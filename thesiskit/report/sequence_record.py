@@ -20,6 +20,9 @@ PEER_WORDS = {
 }
 
 
+WORST = {"rhat": "max", "ess": "min", "reliable": "min", "evaluations": "mean"}  # of replicates
+
+
 @dataclass(frozen=True)
 class Arm:
     """One model; its row of the arrays."""
@@ -54,7 +57,7 @@ class SequenceRecord(Finished):
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """Probabilities (arms, N, K), and what they are for."""
-        return self._join("predict", {"probability": 1, "response": 0})
+        return self._join("predict", {"probability": 1, "response": 0, "train_response": 0})
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
@@ -73,8 +76,10 @@ class SequenceRecord(Finished):
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
-        """What the fit stage says of the chains, of the first replicate."""
-        return self.results.load("fit", 0)
+        """What the fit stage says of the chains, the worst of all replicates."""
+        blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
+        found = {name: np.array([block[name] for block in blocks]) for name in WORST}
+        return {name: getattr(found[name], take)(axis=0) for name, take in WORST.items()}
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -114,7 +119,9 @@ class SequenceRecord(Finished):
         return None
 
     def parameters(self, arm: Arm) -> int:
-        """Coefficients for each class."""
+        """Coefficients for each class; a process has none."""
+        if arm.engine != "slice":
+            return 0
         place = list(self.compression["order"]).index(arm.order)
         return int(self.compression["groups" if arm.compress else "patterns"][place])
 
@@ -146,7 +153,8 @@ class SequenceRecord(Finished):
 
     def draws(self, arm: Arm) -> dict[str, np.ndarray]:
         """Return the draws of an arm, of the first replicate."""
-        return read_draws(self.results.folder / "fit" / f"0000-{arm.name}.nc", command="run")
+        path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
+        return read_draws(path, self.results.key("fit", 0), command="fit-logistic")
 
     @property
     def drawn_order(self) -> int:
@@ -168,7 +176,9 @@ class SequenceRecord(Finished):
         if bad:
             sentences.append(
                 "The chains do not support the predictions of " + "; ".join(bad)
-                + ", by the log likelihood. More iterations are needed."
+                + ", by the log likelihood. More iterations are needed: "
+                f"--set model.iterations={4 * self.config['model']['iterations']} goes on from "
+                "these."
             )  # fmt: skip
         if absent:
             sentences.append(
@@ -183,7 +193,7 @@ class SequenceRecord(Finished):
             {
                 "order": arm.order,
                 "model": arm.words,
-                "parameters": np.nan if arm.peer else self.parameters(arm),
+                "parameters": self.parameters(arm) or np.nan,
                 "train": self.seconds["train"][arm.row],
                 "predict": self.seconds["predict"][arm.row],
             }

@@ -47,10 +47,15 @@ def parameter_table(record: SequenceRecord) -> list[Table]:
             "Parameters",
             frame,
             "Patterns that some training case expresses, and groups of them with one expression; "
-            f"each class has a coefficient for every one. No groups are added beyond order "
-            f"{int(found['stopped'])}.{beside}",
+            f"each class has a coefficient for every one.{_no_more(record)}{beside}",
         )
     ]
+
+
+def _no_more(record: SequenceRecord) -> str:
+    """Say from which order on there are no new groups, where there is such an order."""
+    stopped = int(record.compression["stopped"])
+    return f" No groups are added beyond order {stopped}." if stopped < max(record.orders) else ""
 
 
 def parameter_figure(record: SequenceRecord) -> list[Figure]:
@@ -83,7 +88,7 @@ def parameter_figure(record: SequenceRecord) -> list[Figure]:
             "Parameters and times by order",
             figure,
             "Circles: compressed, crosses: original parameters; dots: Cauchy, dashes: Gaussian "
-            "priors. Patterns keep growing with the order, groups do not.",
+            f"priors.{_no_more(record)}",
         )
     ]
 
@@ -96,22 +101,26 @@ def performance_figure(record: SequenceRecord) -> list[Figure]:
         arms = [arm for arm in record.own if arm.prior == prior]
         for words, line in record.lines(arms).items():
             orders = [arm.order for arm in line]
-            style = _style(line[0]) | {"linestyle": "-", "label": words}
-            axes[row, 0].plot(orders, [record.error(arm) for arm in line], **style)
-            axes[row, 1].plot(orders, [record.amlp(arm) for arm in line], **style)
+            style = _style(line[0]) | {"linestyle": "-", "label": words, "elinewidth": 0.5}
+            wrong = np.array([record.error(arm) for arm in line])
+            losses = np.array([record.losses(arm) for arm in line])
+            root = np.sqrt(losses.shape[1])
+            axes[row, 0].errorbar(orders, wrong, np.sqrt(wrong * (1 - wrong)) / root, **style)
+            axes[row, 1].errorbar(orders, losses.mean(axis=1), losses.std(axis=1) / root, **style)
         axes[row, 0].set_ylabel("error rate")
         axes[row, 1].set_ylabel("average minus log probability")
         axes[row, 1].legend(frameon=False, fontsize=8)
         for axis in axes[row]:
             axis.set_xlabel("order")
     save_space(axes)
+    both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
     return [
         Figure(
             "performance",
             "Performance by order",
             figure,
-            f"Over {len(record.response):,} test cases. Lower is better; with and without "
-            "compression the model is the same.",
+            f"Over {len(record.response):,} test cases, with bars of one standard error. Lower is "
+            "better." + (" With and without compression the model is the same." if both else ""),
         )
     ]
 
@@ -126,7 +135,7 @@ def score_table(record: SequenceRecord) -> list[Table]:
             {
                 "order": arm.order,
                 "model": arm.words,
-                "parameters": record.parameters(arm),
+                "parameters a class": record.parameters(arm) or np.nan,
                 "error": record.error(arm),
                 "AMLP": losses.mean(),
                 "its standard error": losses.std(ddof=1) / np.sqrt(len(losses)),
@@ -183,8 +192,8 @@ def sampler_table(record: SequenceRecord) -> list[Table]:
             pd.DataFrame(rows),
             "Effective draws of all iterations after burn-in. Reliable: R-hat at most 1.1 and 40 "
             "effective draws of the log likelihood; sigmas of orders that matter little may "
-            "wander without harm to predictions. A millisecond of an iteration is that of all "
-            "chains together, over their number.",
+            "wander without harm to predictions. Milliseconds of one chain's iteration; chains run "
+            "side by side.",
             long=len(rows) > 25,
         )
     ]
@@ -196,8 +205,9 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
     variance = (x**2).mean()
     if variance == 0:
         return np.ones(lags + 1)
+    size = x.shape[1]
     return np.array(
-        [(x[:, lag:] * x[:, : x.shape[1] - lag]).mean() / variance for lag in range(lags + 1)]
+        [(x[:, lag:] * x[:, : size - lag]).sum() / x.size / variance for lag in range(lags + 1)]
     )
 
 
@@ -288,14 +298,18 @@ def _places(record: SequenceRecord, draws: dict[str, np.ndarray]) -> dict[str, t
     classes = record.classes if draws["coefficient"].shape[2] > 1 else record.classes[1:]
     found = {}
     patterns = [str(one) for one in draws["pattern"]] if "pattern" in draws else []
+    single = all(len(str(state)) == 1 for state in draws.get("states", []))
     for name in record.config["report"].get("traced", []):
-        history, _, response = name.rpartition(":")
-        for g, longest in enumerate(patterns):
-            size = len(longest.split()) if " " in longest else len(longest)
-            length = len(history.split()) if " " in longest else len(history)
-            inside = draws["first"][g] <= length <= draws["last"][g] and size >= length
-            if inside and longest.endswith(history) and response in classes:
-                found[name] = (classes.index(response), g)
+        text, _, response = name.rpartition(":")
+        text = "" if text == "(any)" else text
+        history = list(text) if single else text.split()
+        for g, pattern in enumerate(patterns):
+            longest = list(pattern) if single else pattern.split()
+            inside = draws["first"][g] <= len(history) <= draws["last"][g]
+            if inside and longest[len(longest) - len(history) :] == history:
+                if response in classes:
+                    found[name] = (classes.index(response), g)
+                break
     medians = np.median(draws["coefficient"], axis=(0, 1))
     k, g = np.unravel_index(medians.argmax(), medians.shape)
     pattern = patterns[g] if patterns else f"group {g}"
