@@ -147,9 +147,9 @@ for g in range(groups.n_groups):
 kinds, rate = groups.kinds[groups.kind].astype(float), one.rate[1:]
 n, y = one.cases.sum(axis=1), one.cases[:, 1]
 def density():
-    x = numpyro.sample("x", dist.Normal(0, 3).expand([groups.order]))  # log sigma - log rate
-    numpyro.factor("prior", jnp.sum(-0.25 * x - jnp.exp(-x) - dist.Normal(0, 3).log_prob(x)))
-    sigma = jnp.concatenate([jnp.array([one.settings.sigma_0]), jnp.exp(x) * rate])
+    x = numpyro.sample("x", dist.ImproperUniform(dist.constraints.real_vector, (), (groups.order,)))
+    numpyro.factor("prior", jnp.sum(-0.25 * x - rate * jnp.exp(-x)))  # of x = log sigma
+    sigma = jnp.concatenate([jnp.array([one.settings.sigma_0]), jnp.exp(x)])
     z = numpyro.sample("z", dist.Normal(0, 1).expand([groups.n_groups]))
     if cauchy:
         s = (kinds @ sigma) * jnp.tan(jnp.pi * (jax.scipy.stats.norm.cdf(z) - 0.5))
@@ -157,10 +157,10 @@ def density():
         s = jnp.sqrt(kinds @ sigma**2) * z
     eta = A @ s
     numpyro.factor("data", jnp.sum(y * eta - n * jax.nn.softplus(eta)))
-mcmc = MCMC(NUTS(density), num_warmup=500, num_samples=1000, progress_bar=False)
-mcmc.run(jax.random.PRNGKey(0))
+kernel = NUTS(density, init_strategy=numpyro.infer.init_to_uniform(radius=1.0))
+mcmc = MCMC(kernel, num_warmup=500, num_samples=1000, progress_bar=False)
+mcmc.run(jax.random.PRNGKey(0))  # compiles
 first = time.perf_counter()
-mcmc = MCMC(mcmc.sampler, num_warmup=500, num_samples=1000, progress_bar=False)
 mcmc.run(jax.random.PRNGKey(1))
 x = np.asarray(mcmc.get_samples(group_by_chain=True)["x"])
 seconds = time.perf_counter() - first
@@ -201,11 +201,15 @@ def growth():
 def draw_growth(frame):
     figure, axes = canvas(1, 4, width=11, height=2.9)
     parts = [(name, part, "value") for name, part in frame.groupby("varied", sort=False)]
-    parts.append(("total size of the expressions, times sets", frame, "size"))
+    parts.append(("size of all expressions, times sets", frame, "size"))
     for (name, part, column), axis in zip(parts, axes.flat, strict=True):
         line = "o" if column == "size" else "-o"
         axis.loglog(part[column], part.milliseconds, line, color=INK, markersize=4)
-        axis.set_xlabel(name)
+        axis.set_xlabel(name, fontsize=9)
+        if name.startswith("classes"):
+            axis.set_xticks(part.value, [str(one) for one in part.value])
+            axis.set_yticks([0.5, 1, 2], ["0.5", "1", "2"])
+            axis.minorticks_off()
     x = np.sort(frame["size"])
     slope = np.median(frame.milliseconds / frame["size"])
     axes[0, 3].loglog(x, slope * x, ":", color=INK, linewidth=0.8)
