@@ -231,7 +231,8 @@ class LogisticFits:
     def ranks(self, arm: Arm) -> np.ndarray:
         """Return where the truth stands among the draws: log sigma_1, P(last class) of a case.
 
-        (2,) counts of draws below the true value, of data drawn from the model.
+        (2,) counts of draws below the true value, of data drawn from the model; ties, as where
+        both are 1, are broken at random.
         """
         found = read_draws(
             self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
@@ -247,6 +248,10 @@ class LogisticFits:
             )[0, -1]
             for d in range(len(log_sigma))
         ]  # fmt: skip
-        true = self.cases.truth["probability"][len(self.cases.train), -1]
-        below = [log_sigma[:, 1] < self.cases.truth["log_sigma"][1], np.array(p) < true]
-        return np.array([one.sum() for one in below])
+        ranks = []
+        for values, true in (
+            (log_sigma[:, 1], self.cases.truth["log_sigma"][1]),
+            (np.array(p), self.cases.truth["probability"][len(self.cases.train), -1]),
+        ):
+            ranks.append((values < true).sum() + rng.integers(0, (values == true).sum() + 1))
+        return np.array(ranks)

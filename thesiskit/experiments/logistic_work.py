@@ -265,7 +265,11 @@ def _compressed(arrays) -> str:
     return (
         f"order {arrays['order'][last]}: {groups:,} groups of {patterns:,} patterns "
         f"(ratio {groups / patterns:.3f})"
-        + (f"; no new groups beyond order {stopped}" if stopped < arrays["order"][last] else "")
+        + (
+            f"; no new groups beyond order {stopped}"
+            if stopped < arrays["order"][last]
+            else "; groups still grow there"
+        )
     )
 
 

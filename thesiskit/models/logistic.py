@@ -49,8 +49,8 @@ class Settings:
     sigma_0 is the width of the coefficient of order 0, and `step` the first interval of the slice
     sampler; None for the thesis's (5 and 20 for Cauchy priors, 10 and 10 for Gaussian ones).
     sigma : None to sample sigma_1..sigma_O, or their values: a number for each order 0..O.
-    sigma_scale : "log" updates log sigma, whose conditional density is a single hill about one
-        wide; "natural" sigma itself, as the thesis.
+    sigma_scale : "log" updates log sigma, whose conditional density is about one wide wherever it
+        lies, so that steps of one suit it; "natural" sigma itself, as the thesis.
     joint_updates : sweeps in an iteration that move coefficients along directions that the
         likelihood does not see, and each sigma with the coefficients it is the width of; the
         thesis has none.

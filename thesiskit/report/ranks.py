@@ -9,7 +9,7 @@ from thesiskit.report.sequence_record import Arm, SequenceRecord
 from thesiskit.report.tables import Table
 
 QUANTITIES = ("log sigma_1", "predictive probability")
-BINS = 17
+MOST_BINS = 20
 LEVEL = 0.99
 
 
@@ -26,7 +26,9 @@ def _arms(record: SequenceRecord) -> list[Arm]:
 
 def _counts(ranks: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ranks by bin, and the probability of each bin."""
-    edges = np.linspace(0, draws + 1, min(BINS, draws + 1) + 1).astype(int)
+    bins = max(n for n in range(1, MOST_BINS + 1) if (draws + 1) % n == 0)
+    bins = bins if bins > 4 else min(MOST_BINS, draws + 1)
+    edges = np.linspace(0, draws + 1, bins + 1).astype(int)
     return np.histogram(ranks, edges)[0], np.diff(edges) / (draws + 1)
 
 

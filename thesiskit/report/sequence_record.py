@@ -20,7 +20,7 @@ PEER_WORDS = {
 }
 
 
-WORST = {"rhat": "max", "ess": "min", "reliable": "min", "evaluations": "mean"}  # of replicates
+WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean"}
 
 
 @dataclass(frozen=True)
@@ -162,13 +162,21 @@ class SequenceRecord(Finished):
         return self.config["report"].get("order") or max(self.orders)
 
     @property
+    def reliable(self) -> np.ndarray:
+        """Whether the chains of each of our models support predictions, in 19 of 20 replicates."""
+        return self.fits["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
+
+    @property
     def warnings(self) -> list[str]:
         """Sentences about chains that do not support their predictions, and absent peers."""
         fits = self.fits
+        many = f" of {self.n_blocks:,} replicates" if self.n_blocks > 1 else ""
         bad = [
-            f"{arm.name} (R-hat {fits['rhat'][j, 0]:.2f}, effective draws {fits['ess'][j, 0]:.0f})"
+            f"{arm.name} ("
+            + (f"{round((1 - fits['reliable'][j]) * self.n_blocks):,}{many}, " if many else "")
+            + f"R-hat {fits['rhat'][j, 0]:.2f}, effective draws {fits['ess'][j, 0]:.0f})"
             for j, arm in enumerate(self.own)
-            if not fits["reliable"][j]
+            if not self.reliable[j]
         ]
         wanted = self.config["model"]["peers"]
         absent = [peer for peer in wanted if peer not in {arm.engine for arm in self.arms}]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.figures import GREY, INK, Figure, canvas, hide_from, save_space
+from thesiskit.report.figures import GREY, INK, Figure, canvas, save_space
 from thesiskit.report.sequence_record import Arm, SequenceRecord
 from thesiskit.report.tables import Table
 
@@ -182,7 +182,7 @@ def sampler_table(record: SequenceRecord) -> list[Table]:
                 "effective draws: log likelihood": np.rint(fits["ess"][j, 0]),
                 "effective draws: worst sigma": np.rint(np.nanmin(fits["ess"][j, sigma])),
                 "effective draws: of order": worst,
-                "reliable": "yes" if fits["reliable"][j] else "NO",
+                "reliable": "yes" if record.reliable[j] else "NO",
             }
         )
     return [
@@ -415,21 +415,23 @@ def scale_figure(record: SequenceRecord) -> list[Figure]:
             if arm is not None:
                 ess = fits["ess"][place[arm], 2 : 2 + largest]
                 label = {"log": "log sigma", "natural": "sigma"}[scale]
+                label += f": {fits['evaluations'][place[arm], 1]:,.0f} evaluations an iteration"
                 axis.plot(range(1, largest + 1), ess, style, color=INK, mfc="white", label=label)
         axis.set_yscale("log")
         axis.set_xlabel("order o of sigma")
         axis.set_title(prior.capitalize(), fontsize=10)
+        axis.set_xticks(range(1, largest + 1) if largest < 8 else range(5, largest + 1, 5))
+        axis.legend(frameon=False, title="updated on the scale of", fontsize=7, title_fontsize=8)
     axes[0, 0].set_ylabel("effective draws")
-    axes[0, 0].legend(frameon=False, title="updated on the scale of", fontsize=8)
-    hide_from(axes, len(priors))
     save_space(axes)
     return [
         Figure(
             "scales",
             f"Sigma on its own scale and on the log scale, order {largest}",
             figure,
-            "Effective draws of all iterations after burn-in. The prior of sigma spreads over many "
-            "powers of ten: steps of 1 are too long where sigma is 0.01, too short where it is "
-            "100, and suit its logarithm.",
+            "Effective draws of all iterations after burn-in. Where the data leave sigma its "
+            "prior's tail, over many powers of ten, at most 50 steps of 1 do not cross it: more "
+            "evaluations, and at the order that the data say least of fewer effective draws. "
+            "Where the data are many, both scales mix alike.",
         )
     ]
