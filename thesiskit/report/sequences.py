@@ -429,9 +429,10 @@ def scale_figure(record: SequenceRecord) -> list[Figure]:
             "scales",
             f"Sigma on its own scale and on the log scale, order {largest}",
             figure,
-            "Effective draws of all iterations after burn-in. Where the data leave sigma its "
-            "prior's tail, over many powers of ten, at most 50 steps of 1 do not cross it: more "
-            "evaluations, and at the order that the data say least of fewer effective draws. "
-            "Where the data are many, both scales mix alike.",
+            "Effective draws of all iterations after burn-in"
+            + (f", the fewest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
+            + ". Where the data leave sigma its prior's tail, over many powers of ten, at most 50 "
+            "steps of 1 do not cross it: more evaluations, and fewer effective draws in the worst "
+            "case. Where the data say much of sigma, both scales mix alike.",
         )
     ]
