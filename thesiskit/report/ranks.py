@@ -57,7 +57,8 @@ def rank_table(record: SequenceRecord) -> list[Table]:
             "Are the ranks uniform?",
             pd.DataFrame(rows),
             f"{len(ranks):,} data sets, each drawn with parameters from the prior; the rank is the "
-            f"number of {draws} draws from the posterior that are below the true value.",
+            f"number of {draws} draws from the posterior that are below the true value; ties, as "
+            "where both are 1, are broken at random.",
         )
     ]
 
