@@ -11,7 +11,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.report.draws import read_draws
-from thesiskit.report.sequences import autocorrelation
+from thesiskit.report.sequence_chains import autocorrelation
 
 CONFIG = """
 experiment: tiny

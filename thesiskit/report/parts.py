@@ -11,6 +11,7 @@ from thesiskit.report import (
     ranks,
     reliability,
     sampling,
+    sequence_chains,
     sequences,
     statements,
     tables,
@@ -115,13 +116,17 @@ PARTS: dict[str, Part] = {
     "order-figure": Part(sequences.performance_figure, (LOGISTIC,)),
     "order-table": Part(sequences.score_table, (LOGISTIC,)),
     "peer-table": Part(sequences.peer_table, (LOGISTIC,)),
-    "chain-table": Part(sequences.sampler_table, (LOGISTIC, SLICE)),
-    "autocorrelation-figure": Part(sequences.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
-    "scale-figure": Part(sequences.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
-    "median-scatter": Part(sequences.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "chain-table": Part(sequence_chains.sampler_table, (LOGISTIC, SLICE)),
+    "autocorrelation-figure": Part(
+        sequence_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
+    ),
+    "scale-figure": Part(
+        sequence_chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)
+    ),
+    "median-scatter": Part(sequence_chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, ORDERS, DRAWN)),
     "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, ORDERS, DRAWN)),
-    "coefficient-traces": Part(sequences.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-traces": Part(sequence_chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 
 

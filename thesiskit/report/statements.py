@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.report.sequence_chains import LAGS, TRACED_ORDERS, autocorrelation
 from thesiskit.report.sequence_record import Arm, SequenceRecord
-from thesiskit.report.sequences import LAGS, TRACED_ORDERS, autocorrelation
 from thesiskit.report.tables import Table
 
 
