@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.patterns import UNSEEN, SequenceGroups, check_order, compress_sequences
+from thesiskit.models.patterns import UNSEEN, SequenceGroups, compress_sequences
 
 
 @st.composite
@@ -224,8 +224,9 @@ def test_any_numbers_in_any_layout(rng, dtype, layout):
 
 
 def test_what_cannot_be_an_order():
-    assert check_order("all", 7) == 7
-    assert check_order(np.int64(3), 7) == 3
+    histories = np.zeros((2, 7), dtype=int)
+    assert compress_sequences(histories, "all").order == 7
+    assert compress_sequences(histories, np.int64(3)).order == 3
     for order, message in [
         (8, "order 8 is above the length of the histories, 7; use at most 7, or longer histories"),
         (-1, "order must not be negative, got -1"),
@@ -235,7 +236,7 @@ def test_what_cannot_be_an_order():
         (None, "order must be a whole number or 'all', got None"),
     ]:
         with pytest.raises(UserError) as caught:
-            compress_sequences(np.zeros((2, 7), dtype=int), order)
+            compress_sequences(histories, order)
         assert str(caught.value) == message
 
 
@@ -278,7 +279,7 @@ def test_what_cannot_be_test_histories():
     with pytest.raises(DataError, match="there are no test histories"):
         groups.shared(np.zeros((0, 2), dtype=int))
     with pytest.raises(DataError, match="test histories: a state is negative in row 0, column 1"):
-        groups.shared([[0, -2]])
+        groups.shared([[0, UNSEEN - 1]])
     assert isinstance(groups, SequenceGroups)
     counts, new = groups.shared_patterns([UNSEEN, 0])
     assert (counts.sum(), new.tolist()) == (2, [0, 0, 1])

@@ -96,17 +96,17 @@ def as_classes(y: np.ndarray, positive: str | float | bool | None, where: Path) 
     if positive is not None:
         if not any(_same(value, positive) for value in found):
             raise DataError(
-                f"{where}: no response is {positive!r} (data.positive); found {_few(found)}"
+                f"{where}: no response is {positive!r} (data.positive); found {few(found)}"
             )
         if len(found) > 2:
             raise DataError(
-                f"{where}: the response has {len(found)} values ({_few(found)}); the model has "
+                f"{where}: the response has {len(found)} values ({few(found)}); the model has "
                 "two classes, so leave other cases out"
             )
         return np.array([_same(value, positive) for value in values], dtype=np.uint8)
     if not all(isinstance(value, Real) and value in (0, 1) for value in found):
         raise DataError(
-            f"{where}: the response must be 0 and 1, found {_few(found)}; "
+            f"{where}: the response must be 0 and 1, found {few(found)}; "
             "say which value is class 1 with data.positive"
         )
     return np.array(values, dtype=float).astype(np.uint8)
@@ -119,7 +119,8 @@ def _same(value: object, positive: object) -> bool:
     return str(value).lower() == str(positive).lower()
 
 
-def _few(values: list) -> str:
+def few(values: list) -> str:
+    """Name the first five."""
     shown = ", ".join(str(value) for value in values[:5])
     return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")
 
@@ -138,7 +139,7 @@ def _read_frame(path: Path, response, ignore):
     if response is None:
         raise DataError(f"{path}: say which column is the response with data.response")
     for name in (response, *ignore):
-        _check_column(name, list(frame.columns), path)
+        check_column(name, list(frame.columns), path)
     if len(frame) == 0:
         raise DataError(f"{path}: a header but no cases")
     y = frame[response].to_numpy(dtype=object)
@@ -147,17 +148,18 @@ def _read_frame(path: Path, response, ignore):
     if words:
         example = features[words[0]].dropna().iloc[:1].tolist()
         raise DataError(
-            f"{path}: {len(words)} column(s) are categorical: {_few(words)} (for example "
+            f"{path}: {len(words)} column(s) are categorical: {few(words)} (for example "
             f"{example[0] if example else 'nothing'!r}); make each category a 0/1 column "
             "(pandas.get_dummies), or data.ignore it"
         )
     return features.to_numpy(dtype=float), y, list(features.columns)
 
 
-def _check_column(name: str, columns: list[str], path: Path) -> None:
+def check_column(name: str, columns: list[str], path: Path) -> None:
+    """Say that there is no such column, and which was perhaps meant."""
     if name not in columns:
         near = difflib.get_close_matches(name, columns, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"columns: {_few(columns)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"columns: {few(columns)}"
         raise DataError(f"{path}: there is no column {name!r}; {hint}")
 
 
@@ -177,7 +179,7 @@ def _read_npz(path: Path, response, ignore):
         raise DataError(f"{path}: damaged, or not an NPZ file: {error}") from None
     for name in ("X", key):
         if name not in loaded:
-            raise DataError(f"{path}: no array {name!r}; it holds {_few(held)}")
+            raise DataError(f"{path}: no array {name!r}; it holds {few(held)}")
     return _columns(loaded["X"], ignore, path), loaded[key], []
 
 
@@ -228,7 +230,7 @@ def _read_bed(path: Path, response, ignore):
             f"{names[feature]}; impute them, or drop those variants (plink --geno 0)"
         )
     for name in ignore:
-        _check_column(name, names, path)
+        check_column(name, names, path)
     keep = [j for j, name in enumerate(names) if name not in ignore]
     unknown = np.flatnonzero(np.isin(phenotype, ("0", "-9", "NA", "nan", "")))
     if len(unknown) and set(phenotype.tolist()) - {"0", "1"}:  # in a 0/1 coding, 0 is a class

@@ -10,14 +10,17 @@ O             length
 """
 
 import csv
+import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
 from thesiskit.errors import DataError
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
@@ -74,7 +77,7 @@ def draw_hidden_markov(
     DataError: which row is not a distribution; several stationary distributions; length or cases
         below 1.
     """
-    _at_least_one(length=length, cases=cases)
+    at_least_one(length=length, cases=cases)
     start = stationary(transition)
     transition = _distributions(transition, "transition")
     emission = _distributions(emission, "emission")
@@ -84,11 +87,11 @@ def draw_hidden_markov(
             "hidden states of transition"
         )
     states = np.empty((cases, length + 1), dtype=np.int32)
-    hidden = _draw(rng, start[None], np.zeros(cases, dtype=np.int64))
+    hidden = draw_rows(rng, start[None], np.zeros(cases, dtype=np.int64))
     for t in range(length + 1):
         if t:
-            hidden = _draw(rng, transition, hidden)
-        states[:, t] = _draw(rng, emission, hidden)
+            hidden = draw_rows(rng, transition, hidden)
+        states[:, t] = draw_rows(rng, emission, hidden)
     symbols = [str(m + 1) for m in range(emission.shape[1])]
     return Sequences(
         states[:, :-1],
@@ -123,33 +126,22 @@ def draw_logistic(
     """
     histories = rng.integers(0, states, (cases, length), dtype=np.int32)
     patterns = [
-        np.unique(histories[:, length - o :], axis=0, return_inverse=True)[1].reshape(-1)
+        [np.unique(histories[:, length - o :], axis=0, return_inverse=True)[1].reshape(-1)]
         for o in range(order + 1)
     ]
-    sets = 1 if classes == 2 else classes
-    for _ in range(10_000):
-        scale = (sigma_shape + 1) * sigma_mode / np.maximum(np.arange(order + 1), 1)
-        sigma = scale / rng.gamma(sigma_shape, size=order + 1)
-        sigma[0] = sigma_0
-        eta = np.zeros((cases, sets))
-        for width, pattern in zip(sigma, patterns, strict=True):
-            shape = (pattern.max() + 1, sets)
-            beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
-            eta += (width * beta)[pattern]
-        if sets == 1:
-            eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
-        probability = np.exp(eta - eta.max(axis=1, keepdims=True))
-        probability /= probability.sum(axis=1, keepdims=True)
-        response = _draw(rng, probability, np.arange(cases)).astype(np.int32)
-        if len(np.unique(response[:train])) > 1:
-            break
-    else:
-        raise DataError("the training cases came out with one class 10,000 times; draw more cases")
+    response, truth = draw_responses(
+        rng,
+        patterns,
+        lambda: draw_sigma(rng, order, sigma_0, sigma_shape, sigma_mode),
+        classes=classes,
+        train=train,
+        cauchy=cauchy,
+    )
     drawn = Sequences(
         histories, response, [str(i + 1) for i in range(states)],
         [str(i + 1) for i in range(classes)],
     )  # fmt: skip
-    return drawn, {"log_sigma": np.log(sigma), "probability": probability}
+    return drawn, truth
 
 
 def stationary(transition: np.ndarray) -> np.ndarray:
@@ -190,13 +182,6 @@ def _distributions(matrix: np.ndarray, name: str) -> np.ndarray:
         if abs(row.sum() - 1) > 1e-6:
             raise DataError(f"{name}: row {number} sums to {row.sum():.6g}; it must sum to 1")
     return matrix / matrix.sum(axis=1, keepdims=True)
-
-
-def _draw(rng, probability: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Draw one index from each of the rows named."""
-    bounds = probability.cumsum(axis=1)
-    bounds /= bounds[:, -1:]  # what comes after the last possible index is exactly 1
-    return (rng.random(len(row))[:, None] >= bounds[row, :-1]).sum(axis=1)
 
 
 # ---- text ----
@@ -276,7 +261,7 @@ def read_text(
     DataError: what is wrong, where, and what to do.
     """
     _table(states)  # its errors are not the file's
-    text = _utf8(Path(path))
+    text = utf8(Path(path))
     try:
         codes, symbols = encode_text(text, states)
     except DataError as error:
@@ -289,7 +274,7 @@ def shipped_text() -> tuple[np.ndarray, list[str], str]:
 
     It is Washington's address of 8 December 1790 in the thesis's three states: 8,247 of them.
     """
-    digits = "".join(_utf8(SHIPPED).split())
+    digits = "".join(utf8(SHIPPED).split())
     if hashlib.sha256(digits.encode()).hexdigest() != SHIPPED_DIGITS:
         raise DataError(f"{SHIPPED}: altered or damaged; install thesiskit again")
     codes = (np.frombuffer(digits.encode(), dtype=np.uint8) - ord("1")).astype(np.int32)
@@ -317,7 +302,7 @@ def windows(
     ------
     DataError: too few states; codes without a symbol.
     """
-    _at_least_one(length=length, limit=1 if limit is None else limit)
+    at_least_one(length=length, limit=1 if limit is None else limit)
     codes = np.asarray(codes)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
         raise DataError(f"codes must be a vector of whole numbers, got {codes.dtype} {codes.shape}")
@@ -382,7 +367,7 @@ def read_sequences(
     """
     path = Path(path)
     if length is not None:
-        _at_least_one(length=length)
+        at_least_one(length=length)
     pad = None if pad is None else str(pad)
     if pad is not None and _missing(pad):
         raise DataError(f"pad: {pad!r} means a missing state; choose another symbol")
@@ -425,7 +410,7 @@ def _read_lines(
     """Return raw codes (n, width + 1), the label of each, and the line of each case."""
     lines = [
         (number, line.strip(" "))
-        for number, line in enumerate(re.split(r"\r\n|\r|\n", _utf8(path)), start=1)
+        for number, line in enumerate(re.split(r"\r\n|\r|\n", utf8(path)), start=1)
         if line.strip() and not line.lstrip().startswith("#")
     ][header:]
     if not lines:
@@ -545,9 +530,15 @@ def _natural(label: str) -> tuple[bool, float, str]:
         return True, 0.0, label
 
 
-def _utf8(path: Path) -> str:
+def utf8(path: Path) -> str:
+    """Return the text of a file, unpacked where it is a `.gz`, or say why not."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged, or not a gzip file: {error}") from None
     except OSError as error:
         raise _unreadable(path, error) from None
     except UnicodeDecodeError as error:
@@ -565,7 +556,8 @@ def _unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"{path}: cannot be read: {error.strerror or error}")
 
 
-def _at_least_one(**numbers: int) -> None:
+def at_least_one(**numbers: int) -> None:
+    """Name a number below 1."""
     for name, number in numbers.items():
         if number < 1:
             raise DataError(f"{name} is {number}; it must be at least 1")

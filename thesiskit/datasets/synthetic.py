@@ -1,5 +1,6 @@
 """Data drawn from the models of the thesis."""
 
+from collections.abc import Callable
 from numbers import Integral
 
 import numpy as np
@@ -87,6 +88,74 @@ def draw_mixture(
         Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
     )
     return Drawn(train_table, test_table, alpha)
+
+
+def draw_sigma(
+    rng: np.random.Generator, order: int, sigma_0: float, shape: float, mode: float
+) -> np.ndarray:
+    """Draw widths (order + 1,): sigma_o is Inverse-Gamma with this shape and mode `mode` / o.
+
+    That of order 0 is sigma_0.
+    """
+    scale = (shape + 1) * mode / np.maximum(np.arange(order + 1), 1)
+    sigma = scale / rng.gamma(shape, size=order + 1)
+    sigma[0] = sigma_0
+    return sigma
+
+
+def draw_responses(
+    rng: np.random.Generator,
+    patterns: list[list[np.ndarray]],
+    sigma: Callable[[], np.ndarray],
+    *,
+    classes: int,
+    train: int,
+    cauchy: bool,
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Draw from the logistic models of chapter 3, equations eqn-softmax to eqn-cc-prior.
+
+    Parameters
+    ----------
+    patterns : for each order, vectors (cases,) with codes, from 0 without gaps, of the patterns
+        that the cases express; each code has a coefficient for each class, or for class 1 alone
+        where there are two.
+    sigma : draws the width of each order.
+
+    Returns
+    -------
+    Responses (cases,) int32, and what they were drawn with: log_sigma (order + 1,), -inf for a
+    width of 0, and probability (cases, classes).  Drawn again, widths, coefficients and responses,
+    until the first `train` are of two classes at least: to condition on that leaves the posterior
+    given these as it is.
+    """
+    cases = len(patterns[0][0])
+    sets = 1 if classes == 2 else classes
+    for _ in range(10_000):
+        widths = sigma()
+        eta = np.zeros((cases, sets))
+        for width, codes in zip(widths, patterns, strict=True):
+            for code in codes:
+                shape = (code.max() + 1, sets)
+                beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
+                eta += (width * beta)[code]
+        if sets == 1:
+            eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
+        probability = np.exp(eta - eta.max(axis=1, keepdims=True))
+        probability /= probability.sum(axis=1, keepdims=True)
+        response = draw_rows(rng, probability, np.arange(cases)).astype(np.int32)
+        if len(np.unique(response[:train])) > 1:
+            break
+    else:
+        raise DataError("the training cases came out with one class 10,000 times; draw more cases")
+    with np.errstate(divide="ignore"):
+        return response, {"log_sigma": np.log(widths), "probability": probability}
+
+
+def draw_rows(rng: np.random.Generator, probability: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Draw one index from each of the rows named."""
+    bounds = probability.cumsum(axis=1)
+    bounds /= bounds[:, -1:]  # what comes after the last possible index is exactly 1
+    return (rng.random(len(row))[:, None] >= bounds[row, :-1]).sum(axis=1)
 
 
 def _component_probabilities(rng, alpha: float, features: int) -> np.ndarray:

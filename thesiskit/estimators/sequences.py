@@ -20,7 +20,7 @@ from thesiskit.models import logistic
 from thesiskit.models.patterns import (
     SequenceGroups,
     check_histories,
-    check_order,
+    check_history,
     compress_sequences,
 )
 from thesiskit.models.prediction import original_coefficients, predict
@@ -103,7 +103,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
         if not isinstance(self.compress, bool | np.bool_):
             raise UserError(f"compress must be True or False, got {self.compress!r}")
-        order = check_order(self.order, histories.shape[1])
+        order = check_history(self.order, histories)
         settings = logistic.Settings(
             prior=self.prior,
             sigma=self.sigma,

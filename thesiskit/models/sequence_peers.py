@@ -18,7 +18,6 @@ import importlib
 import importlib.util
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -38,8 +37,8 @@ _MODULES = {
     "ppm": ("arithmetic_compressor.models",),
     "context-tree": ("bayesml.contexttree",),
     "n-gram": (),
-    "logistic-regression": ("sklearn.linear_model", "sklearn.model_selection", "threadpoolctl"),
-    "gradient-boosting": ("sklearn.ensemble", "threadpoolctl"),
+    "logistic-regression": ("thesiskit.models.scikit_peers",),
+    "gradient-boosting": ("thesiskit.models.scikit_peers",),
 }
 # the weight that the package's PPM model gives to the past at each update; its own is the last
 _PPM_RATES = tuple(1 - 2.0**-j for j in range(1, 11))
@@ -238,53 +237,12 @@ def _scikit_learn(
     n_classes: int,
     seed: int,
 ) -> np.ndarray:
-    """Fit the classes seen; then add to the n cases one more, shared by all classes equally.
+    """scikit-learn's models of one-hot states (logistic-regression) or categorical ones."""
+    from thesiskit.models import scikit_peers
 
-    Without history, or with one class seen, the frequencies of the classes are the fit.
-    """
-    from threadpoolctl import threadpool_limits  # scikit-learn depends on it
-
-    counts = np.bincount(response, minlength=n_classes)
-    seen = np.flatnonzero(counts)
-    n, rarest = len(train), int(counts[seen].min())
-    answer = np.tile(counts / n, (len(test), 1))
-    if train.shape[1] > 0 and len(seen) > 1:
-        if method == "gradient-boosting":
-            # the tenth of the cases that says when to stop must hold every class
-            model = _gradient_boosting(
-                train.shape[1], bool(rarest > 1 and np.ceil(0.1 * n) >= len(seen)), seed
-            )
-        else:
-            model = _logistic_regression(min(5, rarest), seed)
-            train, test = _one_hot(train, n_states), _one_hot(test, n_states)
-        # one thread: on a busy machine OpenMP's waiting threads cost tenfold on data this small
-        with threadpool_limits(1):
-            answer[:, seen] = model.fit(train, response).predict_proba(test)
-    answer = (n * answer + 1 / n_classes) / (n + 1)
-    return answer / answer.sum(axis=1, keepdims=True)
-
-
-def _one_hot(histories: np.ndarray, n_states: int) -> np.ndarray:
-    return (histories[:, :, None] == np.arange(n_states)).reshape(len(histories), -1).astype(float)
-
-
-def _logistic_regression(folds: int, seed: int) -> Any:
-    """Multinomial, L2; C is the best of ten in 1e-4..1e4 by log loss on shuffled folds, or 1."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
-    model = LogisticRegression(max_iter=1000)
-    if folds < 2:
-        return model
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    grid = {"C": np.logspace(-4, 4, 10)}
-    return GridSearchCV(model, grid, scoring="neg_log_loss", cv=splitter)
-
-
-def _gradient_boosting(order: int, stop: bool, seed: int) -> Any:
-    """HistGradientBoostingClassifier on categorical states, stopped early by its defaults."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        categorical_features=list(range(order)), early_stopping=stop, random_state=seed
-    )
+    if method == "gradient-boosting":
+        model = scikit_peers.gradient_boosting(train.shape[1], response, seed)
+    else:
+        model = scikit_peers.logistic_regression(response, seed)
+        train, test = (scikit_peers.one_hot(one, n_states).toarray() for one in (train, test))
+    return scikit_peers.predict_classes(model, train, response, test, n_classes)

@@ -16,88 +16,19 @@ sorted histories.  Only combinatorics lives here: no responses, no priors.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from thesiskit._kernels import patterns as kernel  # type: ignore[attr-defined]
+from thesiskit._kernels import sequence_patterns as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.patterns.groups import UNSEEN, Groups, Shared, check_order
 
 NOT_WHOLE = (
     "{} must be whole numbers from 0; encode other states, for example by scikit-learn's "
     "OrdinalEncoder"
 )
-NONE, ZERO = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.intp)
-UNSEEN = -1  # the code of a state that no training history has
-
-
-@dataclass(frozen=True)
-class Shared:
-    """What each of D distinct test cases has in common with the groups of the training cases.
-
-    case_of (T,): which distinct case each test case is.  Of distinct case d, the groups
-    whole[whole_begin[d] : whole_begin[d + 1]] are expressed entirely; of the groups
-    partial[partial_begin[d] : ...] some patterns are, by order shared_counts[partial_kind[.]],
-    and others not, other_counts[partial_kind[.]]; new_counts[new_kind[d]] of its patterns are
-    expressed by no training case.  Counts are (kinds, O + 1).
-    """
-
-    case_of: np.ndarray
-    whole_begin: np.ndarray
-    whole: np.ndarray
-    partial_begin: np.ndarray
-    partial: np.ndarray
-    partial_kind: np.ndarray
-    shared_counts: np.ndarray
-    other_counts: np.ndarray
-    new_kind: np.ndarray
-    new_counts: np.ndarray
-
-
-class Groups:
-    """Groups of patterns, as a sampler sees them.
-
-    Training cases that no pattern tells apart are one row: row_of (N,).  The expression of group
-    g is the rows members[begin[g] : end[g]]; its patterns are of the orders counted by
-    kinds[kind[g]], kinds (C, O + 1) being the distinct vectors of counts.  Each row of group
-    whole[i] is in exactly one of the groups part[part_begin[i] : part_begin[i + 1]]: what may be
-    known of this, for samplers that make use of it.
-    """
-
-    order: int
-    row_of: np.ndarray
-    n_rows: int
-    begin: np.ndarray
-    end: np.ndarray
-    members: np.ndarray
-    kind: np.ndarray
-    kinds: np.ndarray
-    whole: np.ndarray = NONE
-    part_begin: np.ndarray = ZERO
-    part: np.ndarray = NONE
-
-    @property
-    def n_cases(self) -> int:
-        """N."""
-        return len(self.row_of)
-
-    @property
-    def n_groups(self) -> int:
-        """G, the number of parameters for each class."""
-        return len(self.begin)
-
-    @property
-    def n_patterns(self) -> int:
-        """Patterns that some training case expresses."""
-        sizes = self.kinds.sum(axis=1)
-        return int(sizes @ np.bincount(self.kind, minlength=len(sizes)))
-
-    @property
-    def patterns_per_order(self) -> np.ndarray:
-        """Patterns of each group by order, (G, O + 1)."""
-        return self.kinds[self.kind]
 
 
 class SequenceGroups(Groups):
@@ -320,23 +251,12 @@ def compress_sequences(X, order: int | str, *, compress: bool = True) -> Sequenc
     above L, DataError for states that are missing, negative or not whole numbers.
     """
     histories = check_histories(X, "histories")
-    return SequenceGroups(histories, check_order(order, histories.shape[1]), compressed=compress)
+    return SequenceGroups(histories, check_history(order, histories), compressed=compress)
 
 
-def check_order(order, length: int) -> int:
-    """Return the order as a number, or say what is wrong with it."""
-    if isinstance(order, str) and order == "all":
-        return length
-    if isinstance(order, bool) or not isinstance(order, int | np.integer):
-        raise UserError(f"order must be a whole number or 'all', got {order!r}")
-    if order < 0:
-        raise UserError(f"order must not be negative, got {order}")
-    if order > length:
-        raise UserError(
-            f"order {order} is above the length of the histories, {length}; "
-            f"use at most {length}, or longer histories"
-        )
-    return int(order)
+def check_history(order, histories: np.ndarray) -> int:
+    """Return the order as a number, or say that the histories (n, L) are too short for it."""
+    return check_order(order, histories.shape[1], "the length of the histories", "longer histories")
 
 
 def check_histories(X, name: str, *, unseen: bool = False) -> np.ndarray:
@@ -375,8 +295,9 @@ def _as_codes(X: np.ndarray, name: str, unseen: bool) -> np.ndarray:
         _refuse(~np.isfinite(X), X, name, "a state is missing")
         _refuse(np.floor(X) != X, X, name, "a state is not a whole number")
     if X.size and X.dtype.kind != "b":
-        if X.min() < (UNSEEN if unseen else 0):
-            _refuse(X < 0, X, name, "a state is negative")
+        least = UNSEEN if unseen else 0
+        if X.min() < least:
+            _refuse(least > X, X, name, "a state is negative")
         if X.max() >= 2**31:
             _refuse(X >= 2**31, X, name, "a state is too large a number")
     return np.ascontiguousarray(X, dtype=np.int32)

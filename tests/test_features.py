@@ -1,0 +1,599 @@
+import gzip
+import os
+import time
+import urllib.error
+from itertools import combinations, product
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from statistical import assert_calibrated, assert_proportions
+
+from thesiskit.datasets import public_tables
+from thesiskit.datasets.features import (
+    MISSING,
+    UNSEEN,
+    FeatureTable,
+    draw_epistasis,
+    draw_interactions,
+    draw_uniform,
+    folds,
+    penetrance,
+    read_features,
+    tic_tac_toe,
+)
+from thesiskit.datasets.synthetic import draw_sigma
+from thesiskit.errors import DataError
+
+
+def data_file(name):
+    path = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / name
+    if not path.exists():
+        pytest.skip(f"{name} is not here")
+    return path
+
+
+# ---- uniform features, and responses from their patterns ----
+
+
+def test_uniform_features(rng):
+    table = draw_uniform(rng, features=3, values=4, cases=20_000)
+    assert (table.X.shape, table.X.dtype, table.response.dtype) == ((20_000, 3), "i2", "i4")
+    code = table.X @ [16, 4, 1]
+    assert_proportions(np.bincount(code, minlength=64), np.full(64, 1 / 64))
+    assert (table.response == 0).all()
+    assert table.features == ["x1", "x2", "x3"]
+    assert table.values == [["1", "2", "3", "4"]] * 3
+    with pytest.raises(DataError, match="values is 256; it must be at most 255"):
+        draw_uniform(rng, features=1, values=256, cases=1)
+
+
+def test_the_digest_knows_everything_that_counts():
+    def table(x=0, y=0, feature="a", value="u", label="p", source=""):
+        X = np.array([[x], [1]], dtype=np.int16)
+        y = np.array([y, 1], dtype=np.int32)
+        return FeatureTable(X, y, [feature], [[value, "v"]], [label, "q"], source)
+
+    same = {table().digest, table(source="elsewhere").digest}
+    assert len(same) == 1
+    assert len(next(iter(same))) == 64
+    changes = ({"x": 1}, {"y": 1}, {"feature": "b"}, {"value": "w"}, {"label": "r"})
+    assert len({table(**change).digest for change in changes} | same) == 6
+
+
+CAUCHY = {"features": 7, "values": 3, "order": 4, "cases": 5500, "train": 500}
+SIGMA = np.array([0, 1, 1 / 2, 1 / 3, 1 / 4])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_responses_come_as_often_as_the_truth_says(rng, classes):
+    start = time.perf_counter()
+    table, truth = draw_interactions(rng, **CAUCHY, sigma=SIGMA, classes=classes)
+    assert time.perf_counter() - start < 1
+    assert truth["probability"].shape == (5500, classes)
+    np.testing.assert_allclose(truth["probability"].sum(axis=1), 1)
+    for k in range(classes):
+        assert_calibrated(truth["probability"][:, k], table.response == k)
+    np.testing.assert_array_equal(truth["log_sigma"][1:], np.log(SIGMA[1:]))
+    assert truth["log_sigma"][0] == -np.inf
+    assert table.classes == ["1", "2", "3"][:classes]
+
+
+def logits(truth):
+    with np.errstate(divide="ignore"):
+        log = np.log(truth["probability"])
+    return log[:, 1] - log[:, 0]
+
+
+def test_gaussian_coefficients_give_the_covariance_of_the_agreements():
+    rng = np.random.default_rng(1)
+    sigma = np.array([0.3, 0.5, 0.4, 0.3])
+    products = {h: [] for h in range(4)}
+    for _ in range(1500):
+        table, truth = draw_interactions(
+            rng, features=3, values=2, order=3, sigma=sigma, cauchy=False, cases=40, train=40
+        )
+        f = logits(truth)
+        agree = (table.X[1:] == table.X[0]).sum(axis=1)
+        for h in set(agree):
+            products[h].append(f[0] * f[1 + np.argmax(agree == h)])
+    for h, found in products.items():
+        expected = sum(width**2 * comb(h, o) for o, width in enumerate(sigma))
+        assert abs(np.mean(found) - expected) < 4.5 * np.std(found) / np.sqrt(len(found))
+
+
+def test_cauchy_coefficients_have_widths_that_add():
+    rng = np.random.default_rng(2)
+    sigma = np.array([0.1, 0.2, 0.3])
+    width = 0.1 + 0.2 * 4 + 0.3 * 6
+    found = []
+    for _ in range(1500):
+        _, truth = draw_interactions(
+            rng, features=4, values=3, order=2, sigma=sigma, cases=60, train=60
+        )
+        found.append(abs(logits(truth)[0]) < width)
+    assert abs(np.sum(found) - 750) < 4.5 * np.sqrt(1500) / 2
+
+
+def test_draws_with_one_class_are_drawn_again_with_their_widths(rng):
+    widths = []
+
+    def sigma():
+        widths.append(draw_sigma(rng, 1, 2.0, 3.0, 1.0))
+        return widths[-1]
+
+    for draws in range(1, 31):
+        table, truth = draw_interactions(
+            rng, features=2, values=2, order=1, sigma=sigma, cases=9, train=2
+        )
+        assert set(table.response[:2]) == {0, 1}
+        np.testing.assert_array_equal(truth["log_sigma"], np.log(widths[-1]))
+        assert len(widths) >= draws
+    assert len(widths) > 40  # as good as certain: half of all draws have one class
+
+
+def test_widths_are_inverse_gamma_with_the_modes_given(rng):
+    sigma = np.array([draw_sigma(rng, 3, 0.7, 4.0, 0.5) for _ in range(20_000)])
+    assert (sigma[:, 0] == 0.7).all()
+    for o in (1, 2, 3):  # 1 / sigma is Gamma(4) over its rate, mode (4 + 1)
+        precision = 5 * 0.5 / o / sigma[:, o]
+        assert abs(precision.mean() - 4) < 4.5 * 2 / np.sqrt(20_000)
+        assert precision.var() == pytest.approx(4, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"features": 0}, "features is 0; it must be at least 1"),
+        ({"order": 8}, "order is 8; it must be from 0 to the 7 features"),
+        ({"sigma": SIGMA[1:]}, "sigma must be 5 widths, of orders 0 to 4"),
+        ({"sigma": -SIGMA}, "none negative; got"),
+        ({"sigma": lambda: SIGMA * np.nan}, "got .nan"),
+        ({"classes": 1}, "classes is 1; it must be at least 2"),
+        ({"train": 1}, "train is 1; it must be from 2 to the 5500 cases"),
+        ({"order": 0, "sigma": [1e9], "cases": 2, "train": 2}, "one class 10,000 times"),
+    ],
+)
+def test_models_that_cannot_be_drawn(rng, settings, words):
+    with pytest.raises(DataError, match=words):
+        draw_interactions(rng, **CAUCHY | {"sigma": SIGMA} | settings)
+
+
+# ---- epistasis ----
+
+
+def weights(frequency):
+    return np.array([(1 - frequency) ** 2, 2 * frequency * (1 - frequency), frequency**2])
+
+
+MODELS = [
+    ((0.4, 0.4), 0.1, 0.5),
+    ((0.2, 0.2), 0.31, 0.5),  # near the largest
+    ((0.05, 0.3), 0.06, 0.3),
+    ((0.5, 0.5), 0.02, 0.01),
+    ((0.5, 0.5), 1.0, 0.5),  # the largest: exclusive or
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_locus_adds_on_its_own(rng, model):
+    (f, g), heritability, prevalence = model
+    tables = [penetrance(rng, *model) for _ in range(20)]
+    for table in tables:
+        np.testing.assert_allclose(table @ weights(g), prevalence, atol=1e-12)
+        np.testing.assert_allclose(weights(f) @ table, prevalence, atol=1e-12)
+        variance = weights(f) @ (table - prevalence) ** 2 @ weights(g)
+        assert variance == pytest.approx(heritability * prevalence * (1 - prevalence), rel=1e-9)
+        assert table.min() >= 0
+        assert table.max() <= 1
+    if heritability < 1:
+        assert np.std(tables, axis=0).min() > 0  # they are drawn
+
+
+@pytest.mark.parametrize(
+    ("frequency", "prevalence"), [((0.2, 0.2), 0.3), ((0.05, 0.3), 0.5), ((0.4, 0.3), 0.1)]
+)
+def test_the_largest_heritability_is_the_one_of_linear_programmes(rng, frequency, prevalence):
+    g, h = map(weights, frequency)
+    with pytest.raises(DataError, match="must be above 0 and at most") as caught:
+        penetrance(rng, frequency, 2.0, prevalence)
+    largest = float(str(caught.value).split()[-1])
+    # margins are the prevalence; the best corner is met by some direction
+    margins = np.vstack([np.kron(np.eye(3), h), np.kron(g, np.eye(3))])
+    found = 0.0
+    for _ in range(200):
+        direction = rng.standard_normal(9) * np.outer(g, h).reshape(-1)
+        best = linprog(direction, A_eq=margins, b_eq=np.full(6, prevalence), bounds=(0, 1)).x
+        variance = (best - prevalence) ** 2 @ np.outer(g, h).reshape(-1)
+        found = max(found, variance / prevalence / (1 - prevalence))
+    assert largest == pytest.approx(found, abs=2e-6)
+    penetrance(rng, frequency, largest, prevalence)
+
+
+def test_genotypes_have_the_frequencies_of_the_model(rng):
+    frequency, prevalence = (0.3, 0.4), 0.2
+    table, truth = draw_epistasis(
+        rng,
+        cases=40_000,
+        noise_features=3,
+        frequency=frequency,
+        heritability=0.2,
+        prevalence=prevalence,
+    )
+    assert np.bincount(table.response).tolist() == [20_000, 20_000]
+    assert 9_500 < table.response[:20_000].sum() < 10_500  # in random order
+    assert table.features == ["N0", "N1", "N2", "P1", "P2"]
+    population = np.outer(*map(weights, frequency))
+    pair = table.X[:, 3] * 3 + table.X[:, 4]
+    case, control = population * truth["penetrance"], population * (1 - truth["penetrance"])
+    for y, expected in ((1, case / prevalence), (0, control / (1 - prevalence))):
+        counts = np.bincount(pair[table.response == y], minlength=9)
+        assert_proportions(counts, expected.reshape(-1))
+    assert_calibrated(truth["probability"][:, 1], table.response)
+    for j in range(3):  # noise: Hardy-Weinberg, whatever the response
+        minor = table.X[:, j].mean() / 2
+        assert 0.04 < minor < 0.51
+        for y in (0, 1):
+            counts = np.bincount(table.X[table.response == y, j], minlength=3)
+            assert_proportions(counts, weights(minor))
+
+
+def strongest_pair(X, y):
+    """The two columns that together say most about the response (mutual information)."""
+
+    def information(i, j):
+        counts = np.zeros((9, 2))
+        np.add.at(counts, (X[:, i] * 3 + X[:, j], y), 1)
+        joint = counts / len(y)
+        alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+        seen = joint > 0
+        return (joint[seen] * np.log(joint[seen] / alone[seen])).sum()
+
+    return max(combinations(range(X.shape[1]), 2), key=lambda pair: information(*pair))
+
+
+def test_the_pair_stands_out(rng):
+    table, _ = draw_epistasis(rng, cases=1600, noise_features=18)
+    assert strongest_pair(table.X, table.response) == (18, 19)
+
+
+def test_the_pair_of_gametes_stands_out():
+    table = read_features(data_file("gametes2way.csv.gz"), "y")
+    assert table.features[-2:] == ["P1", "P2"]
+    assert table.values[-2:] == [["0", "1", "2"]] * 2
+    assert strongest_pair(table.X, table.response) == (18, 19)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"cases": 1}, "cases is 1 and noise_features 0; they must be at least 2 and 0"),
+        ({"frequency": (0.4, 1)}, "frequency is .0.4, 1.; give two numbers between"),
+        ({"prevalence": 0}, "prevalence is 0; it must be between 0 and 1"),
+        ({"heritability": 0}, "heritability is 0; with freq.* above 0 and at most 0.88"),
+        ({"heritability": 0.9}, "frequencies 0.4 and 0.4 and prevalence 0.5 .* at most 0.88$"),
+    ],
+)
+def test_epistasis_that_cannot_be(rng, settings, words):
+    with pytest.raises(DataError, match=words):
+        draw_epistasis(rng, **{"cases": 10, "noise_features": 0} | settings)
+
+
+# ---- tic-tac-toe ----
+
+
+def test_tic_tac_toe():
+    start = time.perf_counter()
+    table = tic_tac_toe()
+    assert time.perf_counter() - start < 1
+    assert len(np.unique(table.X, axis=0)) == len(table.X) == 958
+    assert np.bincount(table.response).tolist() == [332, 626]
+    assert table.features[:3] == ["top-left", "top-middle", "top-right"]
+    assert table.features[-1] == "bottom-right"
+    square = table.X.reshape(-1, 3, 3) == 0
+    diagonals = [np.diagonal(s, axis1=1, axis2=2).all(axis=1) for s in (square, square[:, ::-1])]
+    lines = square.all(axis=1).any(axis=1) | square.all(axis=2).any(axis=1)
+    np.testing.assert_array_equal(table.response, lines | diagonals[0] | diagonals[1])
+
+
+def test_tic_tac_toe_is_the_published_table():
+    frame = pd.read_csv(data_file("tictactoe.csv.gz"))
+    table = tic_tac_toe()
+    ours = ["".join("xob"[code] for code in row) for row in table.X]
+    theirs = frame.drop(columns="y").agg("".join, axis=1)
+    assert dict(zip(ours, table.response, strict=True)) == dict(zip(theirs, frame.y, strict=True))
+
+
+# ---- the user's own table ----
+
+
+def write(tmp_path, content, name="t.csv"):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path / name
+
+
+TABLE = "size,colour,y\n10, red ,yes\n9,NA,no\n\n?,blue,yes\n10.0,red,no\n"
+
+
+def assert_table(table):
+    assert table.features == ["size", "colour"]
+    assert table.values == [["9", "10"], ["blue", "red"]]
+    assert table.classes == ["no", "yes"]
+    assert table.X.tolist() == [[1, 1], [0, MISSING], [MISSING, 0], [1, 1]]
+    assert table.response.tolist() == [1, 0, 1, 0]
+    assert (table.X.dtype, table.response.dtype) == ("i2", "i4")
+
+
+def test_tables_are_read(tmp_path):
+    assert_table(read_features(write(tmp_path, TABLE), "y"))
+    assert_table(read_features(write(tmp_path, TABLE.replace("\n", "\r\n")), "y"))
+    assert_table(read_features(write(tmp_path, TABLE.replace(",", "\t"), "t.tsv"), "y"))
+    packed = write(tmp_path, gzip.compress(TABLE.encode()), "t.csv.gz")
+    assert_table(read_features(packed, "y"))
+    assert read_features(packed, "y").source == "t.csv.gz"
+    with_id = "id," + TABLE.replace("\n", "\nA,").replace("A,\n", "\n").removesuffix("A,")
+    assert_table(read_features(write(tmp_path, with_id), "y", ignore=("id",)))
+    other = read_features(write(tmp_path, TABLE), "y", missing=("?",))
+    assert other.values[1] == ["NA", "blue", "red"]
+
+
+def test_labels_with_quotes_and_columns_without_values(tmp_path):
+    table = read_features(write(tmp_path, 'a,b,y\n"1,5",,0\n"a ""b""",,1\n'), "y")
+    assert table.values == [["1,5", 'a "b"'], []]
+    assert table.X.tolist() == [[0, MISSING], [1, MISSING]]
+
+
+def test_as_the_training_table(tmp_path):
+    train = read_features(write(tmp_path, TABLE), "y")
+    path = write(tmp_path, "y,colour,size\nyes,green,9.0\nyes,,11\nyes,red,1.5\n", "test.csv")
+    test = read_features(path, "y", like=train)
+    assert (test.features, test.values, test.classes) == (
+        train.features,
+        train.values,
+        train.classes,
+    )
+    assert test.X.tolist() == [[0, UNSEEN], [UNSEEN, MISSING], [UNSEEN, 1]]
+    assert test.response.tolist() == [1, 1, 1]
+    for content, words in (
+        ("y,colour\nyes,red\n", r"test.csv: there is no column 'size'; columns: colour"),
+        ("y,colour,size,Id\nyes,red,9,1\n", "has no feature Id; data.ignore it"),
+        ("y,colour,size\nyes,red,9\nmaybe,red,9\n", r"is 'maybe' in line 3, which no .*no, yes"),
+    ):
+        with pytest.raises(DataError, match=words):
+            read_features(write(tmp_path, content, "test.csv"), "y", like=train)
+
+
+labels = st.lists(st.sampled_from(["a", "B", "0", "1", "2", "-3", "x y", "é", ""]), min_size=3)
+
+
+@given(st.lists(st.tuples(labels, st.booleans()), min_size=1, max_size=4))
+def test_what_is_written_is_read(tmp_path_factory, columns):
+    cases = min(len(column) for column, _ in columns)
+    frame = pd.DataFrame({f"f{j}": column[:cases] for j, (column, _) in enumerate(columns)})
+    frame["y"] = ["one", "two", *["one"] * (cases - 2)]
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    frame.to_csv(path, index=False)
+    table = read_features(path, "y")
+    for j in range(len(columns)):
+        values = np.array([*table.values[j], ""])  # MISSING is the last
+        assert values[table.X[:, j]].tolist() == frame[f"f{j}"].tolist()
+    assert [table.classes[code] for code in table.response] == frame["y"].tolist()
+
+
+MANY = "a,y\n" + "".join(f"v{i},{i % 2}\n" for i in range(256))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "t.csv: empty; give a line of names"),
+        ("\n \n", "empty"),
+        ("a,y\n", "a line of names but no cases"),
+        ("a,b\n1,2\n", "there is no column 'y'; columns: a, b"),
+        ("y\n1\n2\n", "no features besides the response 'y'"),
+        ("a,b,a,y\n", "two columns are called 'a'; rename one"),
+        (",a,y\n", "column 1 has no name"),
+        ("a,y\n1,0\n1,0,1\n", "line 3 has 3 cells, the line of names 2"),
+        ("a,y\n1,0\n\n1\n", "line 4 has 1 cells"),
+        ("a,y\n1,0\n1,NA\n", r"the response 'y' is missing in line 3 \('NA'\); leave such"),
+        ("a,y\n1,0\n2,0\n", "the response 'y' is '0' in all cases; two classes are needed"),
+        ("a,y\n1,0.5\n2,1.5\n", "response 'y' has real values .0.5.; cut"),
+        ("a,y\n1,0\n2.5,1\n", "column 'a' has real values .2.5.; .* KBinsDiscretizer"),
+        ("a,y\n-1e-3,0\n,1\n", "column 'a' has real values .-1e-3."),
+        (MANY, "column 'a' has 256 values, at most 255"),
+        ('a,y\n"1,0\n2,1\n', "line 3: unexpected end of data; mend the quotes"),
+        (b"a,y\n\xe9,1\n", "not UTF-8 text"),
+    ],
+)
+def test_tables_that_cannot_be_read(tmp_path, content, words):
+    with pytest.raises(DataError, match=words) as caught:
+        read_features(write(tmp_path, content), "y")
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for name, content, words in (
+        ("t.xls", "a", "cannot read .xls; use .csv, .tsv, .tab"),
+        ("t.csv.gz", "a", "damaged, or not a gzip file"),
+        ("t.csv.gz", gzip.compress(TABLE.encode())[:-9], "damaged, or not a gzip file"),
+    ):
+        with pytest.raises(DataError, match=words):
+            read_features(write(tmp_path, content, name), "y")
+    with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
+        read_features(tmp_path / "none.csv", "y")
+    with pytest.raises(DataError, match="say which column is the response"):
+        read_features(write(tmp_path, TABLE), None)
+    with pytest.raises(DataError, match="there is no column 'sise'; did you mean 'size'"):
+        read_features(write(tmp_path, TABLE), "y", ignore=("sise",))
+
+
+def test_255_values_are_read(tmp_path):
+    table = read_features(write(tmp_path, MANY.rsplit("\n", 2)[0]), "y")
+    assert len(table.values[0]) == 255
+    assert table.X.max() == 254
+
+
+# ---- published tables ----
+
+
+def openml(monkeypatch, frames):
+    """Let frames take the place of what OpenML would give."""
+
+    def fetch(*, data_id, as_frame):
+        assert as_frame
+        if data_id not in frames:
+            raise urllib.error.URLError("[Errno -2] Name or service\nnot known")
+        return type("Bunch", (), {"frame": frames[data_id]})
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+
+
+@pytest.fixture
+def splice_frame():
+    """Three cases as OpenML has them: names with spaces, categories, the class last."""
+    rng = np.random.default_rng(1)
+    cells = rng.choice(list("ACGT"), (3, 60))
+    cells[0, :4] = list("NDSR")
+    frame = pd.DataFrame(cells, columns=[f"attribute_{t}" for t in range(1, 61)])
+    frame.insert(0, "Instance_name", ["ATRINS-DONOR-521", "x", "y"])
+    frame["Class"] = ["N", "EI", "IE"]
+    return frame.astype("category")
+
+
+def test_splice_from_openml(monkeypatch, no_data, splice_frame):
+    openml(monkeypatch, {46: splice_frame})
+    table = public_tables.splice()
+    assert table.features == [f"{t:+d}" for t in range(-30, 31) if t]
+    assert table.values == [list("ACGT")] * 60
+    assert (table.classes, table.response.tolist()) == (["EI", "IE", "N"], [2, 0, 1])
+    assert (table.X[0, :4] == MISSING).all()
+    cells = splice_frame.filter(like="attribute").astype(str).to_numpy()
+    shown = np.array([*"ACGT", "none"])[table.X]
+    np.testing.assert_array_equal(shown[0, 4:], cells[0, 4:])
+    np.testing.assert_array_equal(shown[1:], cells[1:])
+    near = public_tables.splice(window=2)
+    assert near.features == ["-2", "-1", "+1", "+2"]
+    np.testing.assert_array_equal(near.X, table.X[:, 28:32])
+    openml(monkeypatch, {46: splice_frame.drop(columns="attribute_7")})
+    with pytest.raises(DataError, match="have 59 positions, not 60"):
+        public_tables.splice()
+    openml(monkeypatch, {46: splice_frame[:2]})
+    with pytest.raises(DataError, match="have classes EI, N, not EI, IE, N"):
+        public_tables.splice()
+    openml(monkeypatch, {46: splice_frame.rename(columns={"Class": "kind"})})
+    with pytest.raises(DataError, match="OpenML's splice junctions: there is no column 'Class'"):
+        public_tables.splice()
+
+
+def test_splice_from_the_file():
+    data_file("splice.csv.gz")
+    table = public_tables.splice()
+    assert table.X.shape == (3190, 60)
+    assert np.bincount(table.response).tolist() == [767, 768, 1655]
+    assert (table.X == MISSING).sum() == 60
+    donors = table.X[table.response == 0]
+    # an intron starts with GT and ends with AG
+    assert (donors[:, [30, 31]] == [2, 3]).all(axis=1).mean() > 0.95
+    assert (table.X[table.response == 1][:, [28, 29]] == [0, 2]).all(axis=1).mean() > 0.95
+
+
+def test_an_altered_splice_file(monkeypatch, no_data, tmp_path):
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(tmp_path))
+    (tmp_path / "splice.csv.gz").write_bytes(b"x")
+    with pytest.raises(DataError, match="not the file expected"):
+        public_tables.splice()
+
+
+@pytest.mark.parametrize("window", [0, 31])
+def test_windows_beyond_the_sequence(window):
+    with pytest.raises(DataError, match=f"window is {window}; it must be from 1 to 30"):
+        public_tables.splice(window)
+
+
+def test_votes(monkeypatch, no_data, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "crime": ["n", "y", None],
+            "immigration": ["y", "?", "n"],
+            "Class": ["republican", "democrat", "democrat"],
+        }
+    )
+    openml(monkeypatch, {56: frame.astype("category")})
+    table = public_tables.votes()
+    assert table.features == ["crime", "immigration"]
+    assert table.values == [["n", "y"]] * 2
+    assert table.X.tolist() == [[0, 1], [1, MISSING], [MISSING, 0]]
+    assert (table.classes, table.response.tolist()) == (["democrat", "republican"], [1, 0, 0])
+
+    openml(monkeypatch, {})
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(tmp_path))
+    frame.rename(columns={"Class": "y"}).to_csv(tmp_path / "votes.csv.gz", index=False)
+    assert public_tables.votes().digest == table.digest
+    (tmp_path / "votes.csv.gz").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"votes\.csv\.gz: cannot be read"):
+        public_tables.votes()
+
+
+@pytest.mark.parametrize("name", ["splice", "votes"])
+def test_without_network_the_error_says_what_to_do(monkeypatch, no_data, name):
+    openml(monkeypatch, {})
+    with pytest.raises(DataError, match=rf"put {name}\.csv\.gz in a folder .*DATA_DIR") as caught:
+        getattr(public_tables, name)()
+    assert "Name or service" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_readme_names_the_splice_file():
+    readme = (Path(__file__).parent.parent / "data/README.md").read_text()
+    assert public_tables.SPLICE.sha256 in readme
+
+
+# ---- folds ----
+
+
+def test_folds_of_distinct_rows_are_even(rng):
+    X = np.array(list(product(range(3), repeat=5)))  # 243 rows
+    response = rng.choice(3, len(X), p=[0.6, 0.37, 0.03])
+    found = folds(X, response, 10, rng)
+    assert np.ptp(np.bincount(found, minlength=10)) <= 1
+    for k in range(3):
+        assert np.ptp(np.bincount(found[response == k], minlength=10)) <= 1
+    again = folds(X, response, 10, rng)
+    # of the pairs of one fold, a tenth meets again: 2,800 pairs, 280 expected
+    pairs = [(a, b) for a, b in combinations(range(len(X)), 2) if found[a] == found[b]]
+    assert 180 < sum(again[a] == again[b] for a, b in pairs) < 380
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2), st.integers(0, 2)), min_size=2),
+    st.integers(2, 10),
+    st.integers(0, 2**32),
+)
+def test_equal_rows_are_in_one_fold_and_none_is_empty(cases, k, seed):
+    X, response = np.array(cases)[:, :2], np.array(cases)[:, 2]
+    row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
+    rng = np.random.default_rng(seed)
+    if k > row.max() + 1:
+        with pytest.raises(DataError, match=f"cannot make {k} folds of {row.max() + 1} distinct"):
+            folds(X, response, k, rng)
+        return
+    found = folds(X, response, k, rng)
+    assert set(found) == set(range(k))
+    for group in range(row.max() + 1):
+        assert len(set(found[row == group])) == 1
+
+
+def test_folds_of_the_splice_junctions_are_even(rng):
+    data_file("splice.csv.gz")
+    table = public_tables.splice()
+    found = folds(table.X, table.response, 10, rng)
+    assert np.ptp(np.bincount(found)) <= 3
+    for k in range(3):
+        assert np.ptp(np.bincount(found[table.response == k])) <= 2
+    with pytest.raises(DataError, match="cannot make 1 folds"):
+        folds(table.X, table.response, 1, rng)

@@ -1,0 +1,118 @@
+"""Published tables of discrete features, from a file or from OpenML through scikit-learn.
+
+Splice junctions: Towell, Noordewier and Shavlik (1992), Molecular Biology (Splice-junction Gene
+Sequences), UCI Machine Learning Repository.
+Votes: Schlimmer (1987), Congressional Voting Records, UCI Machine Learning Repository.
+"""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.datasets.features import MISSING, FeatureTable
+from thesiskit.datasets.gene_expression import Source, local_file
+from thesiskit.errors import DataError
+
+SPLICE = Source(
+    name="splice",
+    file="splice.csv.gz",
+    url="https://www.openml.org/d/46",
+    sha256="e7b23c9a36e38de5eda5772506d655230cd61f18a6fef13993e47bcfaf1cd439",
+    licence="CC BY 4.0",
+    about="bases around 3,190 points of primate DNA: exon-intron and intron-exon borders, neither",
+)
+VOTES_FILE = "votes.csv.gz"
+
+
+def splice(window: int = 30) -> FeatureTable:
+    """Return splice junctions: classes EI, IE and N, features -30 to -1 and +1 to +30.
+
+    A letter that stands for several bases (N, D, S, R) is MISSING.  Some rows occur twice.
+
+    Parameters
+    ----------
+    window : keep so many positions on each side of the junction.
+
+    Raises
+    ------
+    DataError: a window that is not 1 to 30; no file and no network; other data than expected.
+    """
+    if not 1 <= window <= 30:
+        raise DataError(f"window is {window}; it must be from 1 to 30")
+    path = local_file(SPLICE)
+    frame = _read(path) if path else _fetch(46, "splice junctions", SPLICE.file)
+    frame = frame[[name for name in frame if name.lower() != "instance_name"]]
+    if frame.shape[1] != 61:
+        raise DataError(f"the splice junctions have {frame.shape[1] - 1} positions, not 60")
+    frame.columns = ["y", *(f"{t:+d}" for t in range(-30, 31) if t)]
+    keep = ["y", *(f"{t:+d}" for t in range(-window, window + 1) if t)]
+    return _table(frame[keep], "ACGT", ["EI", "IE", "N"], "splice junctions")
+
+
+def votes() -> FeatureTable:
+    """Return 16 votes (n, y or MISSING) of 435 US representatives of 1984, and their party.
+
+    A file `votes.csv.gz` in THESISKIT_DATA_DIR has a column y (democrat, republican) and one for
+    each vote, with anything but n and y for missing.
+
+    Raises
+    ------
+    DataError: no file and no network; other data than expected.
+    """
+    folder = os.environ.get("THESISKIT_DATA_DIR")
+    if folder and (path := Path(folder) / VOTES_FILE).is_file():
+        frame = _read(path)
+    else:
+        frame = _fetch(56, "votes", VOTES_FILE)
+    return _table(frame, "ny", ["democrat", "republican"], "votes of 1984")
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return the cells of a file as text, the class first."""
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    return _class_first(frame, "y", str(path))
+
+
+def _fetch(number: int, name: str, file: str) -> pd.DataFrame:
+    """Return the cells of an OpenML table as text, the class first."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # each attempt that fails warns
+            frame = fetch_openml(data_id=number, as_frame=True).frame
+    except Exception as error:  # whatever the network does, the remedy is the same
+        reason = str(error).splitlines()[0][:90] if str(error) else type(error).__name__
+        raise DataError(
+            f"could not fetch the {name} from OpenML ({type(error).__name__}: {reason}); put "
+            f"{file} in a folder named by THESISKIT_DATA_DIR (data/README.md), or run this once "
+            "with network: scikit-learn keeps a copy"
+        ) from None
+    cells = frame.astype(object).where(frame.notna(), "").astype(str)
+    return _class_first(cells, "Class", f"OpenML's {name}")
+
+
+def _class_first(frame: pd.DataFrame, response: str, where: str) -> pd.DataFrame:
+    if response not in frame:
+        raise DataError(f"{where}: there is no column {response!r}; it must hold the classes")
+    return frame[[response, *frame.columns.drop(response)]].rename(columns={response: "y"})
+
+
+def _table(frame: pd.DataFrame, letters: str, classes: list[str], name: str) -> FeatureTable:
+    """Code the cells by their letters, others as MISSING."""
+    cells = frame.apply(lambda column: column.str.strip(" '")).to_numpy(dtype=str)
+    found = sorted(set(cells[:, 0]))
+    if found != classes:
+        raise DataError(f"the {name} have classes {', '.join(found[:5])}, not {', '.join(classes)}")
+    X = np.full(cells[:, 1:].shape, MISSING, dtype=np.int16)
+    for code, letter in enumerate(letters):
+        X[cells[:, 1:] == letter] = code
+    features = [str(column) for column in frame.columns[1:]]
+    response = np.searchsorted(classes, cells[:, 0]).astype(np.int32)
+    return FeatureTable(X, response, features, [list(letters) for _ in features], classes, name)

@@ -1,0 +1,525 @@
+"""Groups of interaction patterns of discrete features.
+
+| thesis | name | shape |
+|---|---|---|
+| p, K_t | number of features, and of values of each | scalar, (p,) |
+| [A_1 .. A_p] | pattern: a tuple of (feature, value), the others being free | - |
+| superpattern | interval: patterns that fix at least `fixed`, at most `fixed` and `free` | - |
+
+Section "Grouping Parameters of Classification Models".  A pattern that fixes a feature is not
+expressed by a case where that is missing.
+
+Two ways to the same groups.  The thesis splits expressions by the most diverse feature until the
+rest are constant, and then merges superpatterns with one expression.  The other takes the features
+one by one and keeps each expression once with its patterns counted by order, so that its work and
+memory grow with the groups, not with the superpatterns; what a test case shares with the groups is
+the same listing of the test case's own patterns.  Groups of all orders are the closed patterns
+(formal concepts) of the rows; of order O, those that O values or fewer generate.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from thesiskit._kernels import feature_patterns as kernel  # type: ignore[attr-defined]
+from thesiskit.errors import DataError, UserError
+from thesiskit.models.patterns.groups import (
+    MISSING,
+    UNSEEN,
+    Groups,
+    Shared,
+    check_order,
+    distinct_rows,
+)
+
+MOST_VALUES = 255
+ALGORITHMS = ("closed", "thesis")
+PROBED = 50_000  # groups from which on their number is projected
+EXACT = 2.0**53  # counts of patterns are whole up to here
+BLOCK = 1 << 20  # entries of test cases held at once
+LARGE, STEPS = 8, 1 << 25  # rows from which on it is kept what a group's rows become; how many
+
+Pattern = tuple[tuple[int, int], ...]
+
+
+class FeatureGroups(Groups):
+    """Groups of a classification model.
+
+    With `compressed` false every pattern is a group of its own: the original parameters.
+    Features are taken by falling entropy; rows are sorted in that order, so that some expressions
+    are runs of them.
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        order: int,
+        *,
+        compressed: bool = True,
+        min_cases: int = 1,
+        algorithm: str = "closed",
+    ):
+        self.codes, self.order, self.compressed = codes, order, compressed
+        self.min_cases, self.algorithm = min_cases, algorithm
+        self._columns = np.arange(codes.shape[1])
+        if algorithm == "closed":
+            self._columns = np.argsort(-_entropies(codes), kind="stable")
+        by_column = codes[:, self._columns]
+        first, which = distinct_rows(by_column if order else by_column[:, :0])
+        place = np.lexsort(by_column[first].T[::-1]) if codes.shape[1] else np.arange(len(first))
+        rank = np.empty_like(place)
+        rank[place] = np.arange(len(place))
+        self.row_of, self.n_rows = rank[which].astype(np.int32), len(first)
+        self._rows = np.ascontiguousarray(by_column[first[place]].T)  # (p, R)
+        self._list()
+
+    def _list(self) -> None:
+        listing = self._listing = _Listing(self)
+        if self.algorithm == "closed":
+            listing.take_features()
+        else:
+            listing.diverge()
+        counts = listing.counts[: listing.n_groups]
+        self.begin, self.end = listing.begin[: listing.n_groups], listing.begin[1:]
+        self.end = self.end[: listing.n_groups]
+        self.members = listing.members[: self.end[-1]]
+        first, self.kind = distinct_rows(counts)
+        self.kinds = counts[first]
+        if self.kinds.max() < EXACT:
+            self.kinds = self.kinds.astype(np.int64)
+        self._divide()
+
+    def _divide(self) -> None:
+        """Set whole, part_begin and part: a group's rows are divided by a feature's values."""
+        axis = np.empty(self.n_groups, dtype=np.int32)
+        self._listing.kernel.find_axes(axis)
+        divided = axis >= 0
+        most = (self.end - self.begin)[divided].sum()
+        part, bounds = np.empty(most, dtype=np.int32), np.empty(len(axis) + 1, dtype=np.intp)
+        parts = self._listing.kernel.find_parts(axis, part, bounds)
+        self.whole = np.flatnonzero(divided).astype(np.int32)
+        self.part = part[:parts].copy()
+        self.part_begin = np.append(bounds[:-1][divided], bounds[-1])
+
+    @property
+    def n_features(self) -> int:
+        """p."""
+        return self.codes.shape[1]
+
+    @cached_property
+    def n_intervals(self) -> int:
+        """Superpatterns that `intervals` represents all groups by, or the thesis's, unmerged."""
+        if not self.compressed:
+            return self.n_groups
+        if self.algorithm == "thesis":
+            return self._listing.kernel.n_superpatterns
+        listing = _Listing(self, free=False)
+        listing.take_features()
+        return int(listing.counts[: listing.n_groups].sum())
+
+    @cached_property
+    def indptr(self) -> np.ndarray:
+        """Where the expression of each group begins in `indices`, (G + 1,)."""
+        cases = np.bincount(self.row_of, minlength=self.n_rows)
+        before = np.concatenate([[0], np.cumsum(cases[self.members])])
+        return before[np.append(self.begin, self.end[-1])]
+
+    @cached_property
+    def indices(self) -> np.ndarray:
+        """Expressions end to end: numbers of the training cases, ascending in each group."""
+        by_row = np.argsort(self.row_of, kind="stable").astype(np.int32)
+        cases = np.bincount(self.row_of, minlength=self.n_rows)
+        begin = np.cumsum(cases) - cases
+        lengths = cases[self.members]
+        after = np.cumsum(lengths)
+        offsets = np.arange(after[-1]) - np.repeat(after - lengths, lengths)
+        found = by_row[np.repeat(begin[self.members], lengths) + offsets]
+        group = np.repeat(np.arange(self.n_groups), np.diff(self.indptr))
+        return found[np.lexsort((found, group))]
+
+    # ---- test cases ----
+
+    def shared_patterns(self, x) -> tuple[np.ndarray, np.ndarray]:
+        """Return what one test case (p,) shares with the groups, and what is new in it.
+
+        Counts by order: (G, O + 1) of each group's patterns that x expresses too, and (O + 1,) of
+        its patterns that no training case expresses.
+        """
+        x = np.asarray(x)
+        if x.ndim != 1:
+            raise UserError(f"shared_patterns takes one case, got an array of shape {x.shape}")
+        shared = self.shared(x[None, :])
+        counts = np.zeros((self.n_groups, self.order + 1), dtype=self.kinds.dtype)
+        counts[shared.whole] = self.kinds[self.kind[shared.whole]]
+        counts[shared.partial] = shared.shared_counts[shared.partial_kind]
+        return counts, shared.new_counts[shared.new_kind[0]]
+
+    def shared(self, X) -> Shared:
+        """Return what test cases X (T, p) share with the groups.
+
+        With min_cases above 1 the patterns left out are in no group, and new ones are left out.
+        """
+        tests = check_features(X, "test cases", unseen=True)
+        if tests.shape[1] != self.n_features:
+            raise UserError(
+                f"training cases have {self.n_features} features, test cases {tests.shape[1]}; "
+                "make them the same"
+            )
+        first, case_of = distinct_rows(tests)
+        found = self._listing.match(np.ascontiguousarray(tests[first][:, self._columns]))
+        whole_begin, whole, partial_begin, partial, polynomial, left = found
+        if self.min_cases > 1:
+            left[:] = 0
+        pairs = np.column_stack([self.kind[partial], polynomial])
+        one, partial_kind = distinct_rows(pairs)
+        new, new_kind = distinct_rows(left)
+        dtype = self.kinds.dtype
+        counts = polynomial[one].astype(dtype)
+        return Shared(
+            case_of=case_of.astype(np.intp),
+            whole_begin=whole_begin,
+            whole=whole,
+            partial_begin=partial_begin,
+            partial=partial,
+            partial_kind=partial_kind,
+            shared_counts=counts,
+            other_counts=self.kinds[self.kind[partial[one]]] - counts,
+            new_kind=new_kind,
+            new_counts=left[new].astype(dtype),
+        )
+
+    # ---- for people ----
+
+    def closure(self, g: int) -> Pattern:
+        """Return all that the rows of a group have in common: its longest pattern of any order."""
+        rows = self._rows[:, self.members[self.begin[g] : self.end[g]]]
+        same = (rows == rows[:, :1]).all(axis=1) & (rows[:, 0] >= 0)
+        found = [(int(self._columns[t]), int(rows[t, 0])) for t in np.flatnonzero(same)]
+        return tuple(sorted(found))
+
+    def intervals(self, g: int) -> Iterator[tuple[Pattern, Pattern]]:
+        """Yield superpatterns (fixed, free) that have each pattern of a group once.
+
+        They stand for the patterns that fix `fixed` and some of `free`, up to the order.  Features
+        are taken as in the listing: one that no longer divides the rows is free, of another both
+        ways are followed if the group's rows can still be reached.
+        """
+        if not self.compressed:
+            yield self.shortest(g), ()
+            return
+        items = [(t, v) for t, v in self.closure(g)]
+        rank = {int(t): i for i, t in enumerate(self._columns)}
+        items.sort(key=lambda item: rank[item[0]])
+        codes = [self._rows[rank[t]] == v for t, v in items]
+        have = [int.from_bytes(np.packbits(one).tobytes()) for one in codes]
+        everything = int.from_bytes(np.packbits(np.ones(self.n_rows, dtype=bool)).tobytes())
+        after = [everything]  # rows that have all items from here on
+        for one in reversed(have):
+            after.insert(0, after[0] & one)
+        goal = after[0]
+        stack: list[tuple[int, int, Pattern, Pattern]] = [(0, everything, (), ())]
+        while stack:
+            i, rows, fixed, free = stack.pop()
+            if rows & after[i] != goal or len(fixed) > self.order:
+                continue
+            if i == len(items):
+                yield tuple(sorted(fixed)), tuple(sorted(free))
+            elif rows & have[i] == rows:
+                stack.append((i + 1, rows, fixed, (*free, items[i])))
+            else:
+                stack.append((i + 1, rows, fixed, free))
+                stack.append((i + 1, rows & have[i], (*fixed, items[i]), free))
+
+    def shortest(self, g: int) -> Pattern:
+        """Return a pattern of a group that fixes as few features as any."""
+        if self.algorithm == "thesis":
+            return min((fixed for fixed, _ in self.intervals(g)), key=len)
+        found = []
+        while (item := int(self._listing.item[g])) >= 0:
+            found.append((int(self._columns[item // 256]), item % 256))
+            g = int(self._listing.parent[g])
+        return tuple(sorted(found))
+
+    def pattern(self, g: int, features: Sequence[str], values: Sequence[Sequence[str]]) -> str:
+        """Write a shortest pattern of a group: "size=small, form=round"."""
+        return write_pattern(self.shortest(g), features, values)
+
+    def describe(
+        self, g: int, features: Sequence[str], values: Sequence[Sequence[str]], most: int = 3
+    ) -> str:
+        """Write the superpatterns of a group, the shortest first; what is free in brackets."""
+        found = sorted(self.intervals(g), key=lambda one: (len(one[0]), -len(one[1]), one))
+        texts = []
+        for fixed, free in found[:most]:
+            text = write_pattern(fixed, features, values)
+            if free:
+                text += f" [{write_pattern(free, features, values)}]"
+            texts.append(text.strip() or "(any)")
+        more = len(found) - most
+        return " or ".join(texts) + (f" or {more} more" if more > 0 else "")
+
+
+def write_pattern(
+    pattern: Pattern, features: Sequence[str], values: Sequence[Sequence[str]]
+) -> str:
+    """Write a pattern as "size=small, form=round"."""
+    return ", ".join(f"{features[t]}={values[t][v]}" for t, v in pattern)
+
+
+class _Listing:
+    """The kernel's listing, and the arrays that grow with it."""
+
+    def __init__(self, groups: FeatureGroups, *, free: bool = True):
+        rows, self.order = groups._rows, groups.order
+        self.n_features, n_rows = rows.shape
+        self.n_values = int(rows.max(initial=0)) + 1
+        self.limit = available_memory()
+        self.asked = (self.n_features, groups.order)
+        random = np.random.default_rng(1).integers(0, 2**63, n_rows, dtype=np.uint64)
+        weight = np.bincount(groups.row_of, minlength=n_rows).astype(np.int32)
+        self.begin = np.zeros(1, dtype=np.intp)
+        self.members = np.empty(0, dtype=np.int32)
+        self.key = np.empty(0, dtype=np.uint64)
+        self.counts = np.empty((0, self.order + 1))
+        self.least, self.parent, self.item = (np.empty(0, dtype=np.int32) for _ in range(3))
+        self.constant = np.empty(0, dtype=np.uint8)
+        self.kernel = kernel.Listing(
+            rows, weight, random,
+            *(np.zeros(max(1, self.n_values), dtype=np.int32) for _ in range(4)),
+            np.zeros(max(1, self.n_values), dtype=np.uint64),
+            np.empty(n_rows, dtype=np.int32), groups.min_cases, groups.compressed, free,
+        )  # fmt: skip
+        self._grow(1000, max(10_000, 2 * n_rows))
+        self.all_rows = np.arange(n_rows, dtype=np.int32)
+        self.start_key = int(random.sum(dtype=np.uint64))
+
+    @property
+    def n_groups(self) -> int:
+        return self.kernel.n_groups
+
+    def _grow(self, groups: int, members: int) -> None:
+        if self._bytes(groups, members) > self.limit:
+            self._refuse(groups, members)
+        self.begin = _longer(self.begin, groups + 1)
+        self.members = _longer(self.members, members)
+        self.key, self.counts = _longer(self.key, groups), _longer(self.counts, groups)
+        self.least, self.parent, self.item = (
+            _longer(one, groups) for one in (self.least, self.parent, self.item)
+        )
+        self.constant = _longer(self.constant, groups)
+        self.kernel.make_room(
+            self.begin, self.members, self.key, self.counts, self.least,
+            self.constant, self.parent, self.item,
+            np.empty(1 << (2 * groups - 1).bit_length(), dtype=np.int32),
+        )  # fmt: skip
+
+    def _more(self, need: int) -> None:
+        """Make room for more groups, or members, whichever are short."""
+        groups, members = len(self.key), len(self.members)
+        if self.n_groups + 300 > groups:
+            groups = 2 * groups
+        if self.begin[self.n_groups] + need > members:
+            members = 2 * members + need
+        self._grow(groups, members)
+
+    def _bytes(self, groups: float, members: float) -> float:
+        """Memory that so much takes, with the arrays that it is copied from when it grows."""
+        return 1.5 * (groups * (8 * (self.order + 1) + 45) + 4 * members)
+
+    def _refuse(self, groups: float, members: float, how: str = "") -> None:
+        p, order = self.asked
+        needed = self._bytes(groups, members) / 1e9
+        raise UserError(
+            f"order {order} of {p} features gives about {groups:.2g} groups{how}, which need "
+            f"{needed:,.1f} GB of {self.limit / 1e9:,.1f} free; lower the order, use fewer "
+            "features, or raise min_cases"
+        )
+
+    def take_features(self) -> None:
+        """List the groups, feature by feature."""
+        self.kernel.begin_with(self.all_rows, self.start_key, 1)
+        before = 1
+        for t in range(self.n_features):
+            while need := self.kernel.add_feature(t):
+                self._more(need)
+            if t and self.n_groups > PROBED:
+                self._project(t, before)
+            before = self.n_groups
+
+    def _project(self, t: int, before: int) -> None:
+        """Refuse what would not fit, if groups go on to grow by the power of t they now grow by.
+
+        That power falls as expressions become small, so that the projection is rather too high.
+        """
+        power = np.log(self.n_groups / before) / np.log((t + 1) / t)
+        growth = (self.n_features / (t + 1)) ** power
+        groups, members = growth * self.n_groups, growth * self.begin[self.n_groups]
+        if self._bytes(groups, members) > self.limit:
+            self._refuse(groups, members, f" (as those of the first {t + 1} grow)")
+
+    def diverge(self) -> None:
+        """List the groups as the thesis does."""
+        self.kernel.begin_with(self.all_rows, self.start_key, 0)
+        p, rows = self.n_features, len(self.all_rows)
+        tasks = 2 + (self.n_values + 1) * p
+        task_end, task_order = np.empty(tasks, dtype=np.intp), np.zeros(tasks, dtype=np.int32)
+        unconsidered = np.ones((tasks, p), dtype=np.uint8)
+        task_rows = np.empty(rows * (p + 1), dtype=np.int32)
+        task_rows[:rows], task_end[0] = self.all_rows, rows
+        orders = np.arange(self.order + 1)
+        binomial = special.comb(np.arange(p + 1)[:, None], orders)
+        left = 1
+        while left := self.kernel.diverge(
+            task_end, task_order, unconsidered, task_rows, left, binomial
+        ):
+            self._more(rows)
+
+    def match(self, tests: np.ndarray):
+        """Return what each of test rows (T, p), in the listing's order of features, shares."""
+        T, width = len(tests), self.order + 1
+        G = self.n_groups
+        slot = np.full(G, -1, dtype=np.int32)
+        found, following = np.empty((2, G), dtype=np.int32)
+        polynomial = np.empty((G, width))
+        sizes = np.diff(self.begin[: G + 1])
+        large = np.flatnonzero((self.least[:G] < self.order) & (sizes >= LARGE))
+        large = large[np.argsort(-sizes[large])][: STEPS // max(1, self.n_features * self.n_values)]
+        kept = np.full(G, -1, dtype=np.int32)
+        kept[large] = np.arange(len(large))
+        step = np.full((len(large), self.n_features, self.n_values), kernel.UNKNOWN, dtype=np.int32)
+        left = np.empty((T, width))
+        ends = np.empty((2, T), dtype=np.intp)
+        room = max(BLOCK, G)
+        whole, partial = np.empty((2, room), dtype=np.int32)
+        shared = np.empty((room, width))
+        wholes, partials, polynomials = [], [], []
+        lengths = np.zeros((2, T + 1), dtype=np.intp)
+        done = 0
+        while done < T:
+            stop = self.kernel.match(
+                tests, done, kept, step, slot, found, following, polynomial, whole, partial,
+                shared, left, *ends,
+            )  # fmt: skip
+            here = ends[:, done:stop]
+            lengths[:, done + 1 : stop + 1] = np.diff(here, prepend=0, axis=1)
+            wholes.append(whole[: here[0, -1]].copy())
+            partials.append(partial[: here[1, -1]].copy())
+            polynomials.append(shared[: here[1, -1]].copy())
+            done = stop
+        whole_begin, partial_begin = np.cumsum(lengths, axis=1)
+        return (
+            whole_begin, np.concatenate(wholes), partial_begin, np.concatenate(partials),
+            np.concatenate(polynomials), left,
+        )  # fmt: skip
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    result = np.empty((length, *array.shape[1:]), dtype=array.dtype)
+    result[: len(array)] = array
+    return result
+
+
+def available_memory() -> float:
+    """Bytes that are free, or could be."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            found = dict(line.split(":") for line in lines)
+        return float(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _entropies(codes: np.ndarray) -> np.ndarray:
+    """Return the entropy of each column, missing being one more value."""
+    found = np.zeros(codes.shape[1])
+    for t in range(codes.shape[1]):
+        share = np.bincount(codes[:, t] + 1) / len(codes)
+        share = share[share > 0]
+        found[t] = -(share * np.log(share)).sum()
+    return found.round(12)
+
+
+def compress_features(
+    X,
+    order: int | str,
+    *,
+    algorithm: str = "closed",
+    compress: bool = True,
+    min_cases: int = 1,
+) -> FeatureGroups:
+    """Group the patterns of training cases by their expressions.
+
+    Parameters
+    ----------
+    X : (n, p) values as whole numbers from 0 to 254; MISSING (-1), NaN or None where missing.
+    order : the largest number of features that a pattern fixes, up to p, or "all".
+    algorithm : "closed", or "thesis" for its splitting and merging, which is slower.
+    compress : False makes every pattern a group of its own.
+    min_cases : patterns that fewer training cases express are left out of the model.
+
+    Section "Grouping Parameters of Classification Models".  Raises UserError for an order above p
+    and where memory would not hold the groups, DataError for values that are not such numbers.
+    """
+    codes = check_features(X, "training cases")
+    order = check_order(order, codes.shape[1], "the number of features", "more features")
+    if algorithm not in ALGORITHMS:
+        raise UserError(f"unknown algorithm {algorithm!r}; choose closed or thesis")
+    if algorithm == "thesis" and not compress:
+        raise UserError("algorithm: thesis groups patterns; leave out compress: false")
+    if isinstance(min_cases, bool) or not isinstance(min_cases, int | np.integer) or min_cases < 1:
+        raise UserError(f"min_cases must be a whole number from 1, got {min_cases!r}")
+    if min_cases > len(codes):
+        raise UserError(f"min_cases is {min_cases}, but there are {len(codes)} training cases")
+    return FeatureGroups(
+        codes, order, compressed=bool(compress), min_cases=int(min_cases), algorithm=algorithm
+    )
+
+
+def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:
+    """Return a table as (n, p) int16 codes, or say what is wrong with it.
+
+    With `unseen`, UNSEEN may occur.
+    """
+    try:
+        X = np.asarray(X)
+    except ValueError:
+        raise DataError(f"{name} are rows of unequal length") from None
+    if X.ndim != 2:
+        raise DataError(f"{name} must be a table (cases, features), got shape {X.shape}")
+    if len(X) == 0:
+        raise DataError(f"there are no {name}")
+    if X.dtype.kind == "O":
+        try:
+            X = np.where(X == None, np.nan, X).astype(float)  # noqa: E711
+        except (TypeError, ValueError):
+            raise DataError(_encode(name)) from None
+    if X.dtype.kind not in "iufb":
+        raise DataError(_encode(name))
+    if X.dtype.kind == "f":
+        X = np.where(np.isnan(X), MISSING, X)
+        whole = np.floor(X) == X
+        if not whole.all():
+            row, column = np.argwhere(~whole)[0]
+            raise DataError(
+                f"{name}: column {column} holds {X[row, column]:g}; real values must be cut into "
+                "classes first, for example by scikit-learn's KBinsDiscretizer"
+            )
+    low = UNSEEN if unseen else MISSING
+    if X.size and (X.min() < low or X.max() >= MOST_VALUES):
+        bad = (low > X) | (X >= MOST_VALUES)
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"{name}: row {row}, column {column} holds {X[row, column]:g}; codes are from 0 to "
+            f"{MOST_VALUES - 1}, so that a feature has at most {MOST_VALUES} values, -1 is missing"
+        )
+    return np.ascontiguousarray(X, dtype=np.int16)
+
+
+def _encode(name: str) -> str:
+    return (
+        f"{name} must be whole numbers from 0; encode other values, for example by "
+        "scikit-learn's OrdinalEncoder, or use InteractionClassifier, which does"
+    )
