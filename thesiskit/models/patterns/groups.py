@@ -109,7 +109,7 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     By 64-bit keys, for sorting rows is slow; the answer is checked.
     """
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
+    shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, (bits.shape[1],), dtype=np.uint64)
     key = np.zeros(len(bits), dtype=np.uint64)
     for column in range(bits.shape[1]):
         x = bits[:, column] + shift[column]
