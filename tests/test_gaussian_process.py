@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from thesiskit.models import gaussian_process as gp
 from thesiskit.models import logistic
 from thesiskit.models.logistic import Settings
 from thesiskit.models.patterns import compress_sequences
+from thesiskit.report.draws import read_draws, write_draws
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
 
@@ -83,7 +85,7 @@ def test_steps_have_the_covariance_of_differences(rng, n_states, order):
     C = gp.covariance(gp.agreement(process.rows), np.exp(log_sigma))
     difference = np.eye(len(C)) - np.eye(len(C), k=-1)
     expected = difference @ C @ difference.T
-    got = process.step_covariance(log_sigma)
+    got = process.inputs.step_covariance(log_sigma)
     np.testing.assert_allclose(got, expected, atol=1e-13 * C.max(), rtol=0)
     assert process.cases.sum() == 40
     assert len(process.rows) == len(np.unique(X[:, 6 - order :], axis=0)) if order else 1
@@ -95,7 +97,7 @@ def test_no_jitter_is_needed_at_any_sigma(rng):
     for _ in range(100):
         log_sigma = rng.uniform(-30, 30, size=13)
         factor = process.factor(log_sigma)
-        D = process.step_covariance(log_sigma)
+        D = process.inputs.step_covariance(log_sigma)
         size = np.sqrt(np.diag(D))
         np.testing.assert_allclose(
             factor @ factor.T / np.outer(size, size), D / np.outer(size, size), atol=1e-12
@@ -129,13 +131,246 @@ def test_predictions_are_the_textbooks(rng, order):
     np.testing.assert_allclose(got, np.stack([1 - expected, expected], axis=1), atol=1e-9)
 
 
+# --- features -----------------------------------------------------------------------------------
+
+
+def table(rng, n, p, n_values, missing=0.0):
+    """Features some rows share, with codes missing at random."""
+    X = rng.integers(n_values, size=(n, p))
+    X[: n // 3, : p // 2] = X[0, : p // 2]
+    X[rng.random(X.shape) < missing] = -1
+    return X
+
+
+def patterns_of(X, order, name=""):
+    """All patterns up to an order that each case expresses, as sets of (feature, value)."""
+    return [
+        {
+            pattern
+            for o in range(order + 1)
+            for pattern in itertools.combinations(
+                [(j, f"{name}{i}" if a == -2 else a) for j, a in enumerate(x) if a != -1], o
+            )
+        }
+        for i, x in enumerate(np.asarray(X).tolist())
+    ]
+
+
+def by_patterns(X, Y, sigma, name="other"):
+    """Sum of sigma^2 over all patterns that both cases express, (n, m); unseen values differ."""
+    order = len(sigma) - 1
+    return np.array(
+        [
+            [sum(sigma[len(a)] ** 2 for a in mine & theirs) for theirs in patterns_of(Y, order)]
+            for mine in patterns_of(X, order, name)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("p", "n_values", "order"), [(5, 2, 5), (4, 3, 2), (3, 4, 0), (0, 2, 0)])
+def test_covariance_of_features_is_the_sum_over_all_patterns(rng, p, n_values, order):
+    X, Y = table(rng, 14, p, n_values, 0.2), table(rng, 9, p, n_values, 0.2)
+    Y[rng.random(Y.shape) < 0.3] = -2
+    sigma = rng.gamma(1, size=order + 1)
+    for one, other in ((X, Y), (Y, X), (X, X), (Y, Y)):
+        shared = gp.agreement(one, other, "features")
+        expected = by_patterns(one, other, sigma)
+        np.testing.assert_allclose(gp.covariance(shared, sigma, "features"), expected, rtol=1e-13)
+    shared = gp.agreement(Y, patterns="features")
+    expected = by_patterns(Y, Y, sigma, "")  # each unseen value is its own
+    np.testing.assert_allclose(gp.covariance(shared, sigma, "features"), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "n_values", "order", "missing"),
+    [(40, 4, 2, 4, 0), (40, 5, 3, 2, 0), (60, 5, 2, 1, 0.2), (30, 4, 3, 4, 0.2), (9, 3, 2, 0, 0.2)],
+)
+def test_steps_of_features_have_their_covariance(rng, n, p, n_values, order, missing):
+    X = table(rng, n, p, n_values, missing)
+    inputs = gp.Features(X, order)
+    np.testing.assert_array_equal(inputs.rows[inputs.row_of], X)
+    log_sigma = rng.normal(size=order + 1)
+    C = by_patterns(inputs.rows, inputs.rows, np.exp(log_sigma))
+    B = inputs.basis
+    assert B.shape[1] == np.linalg.matrix_rank(C)
+    np.testing.assert_allclose(B.T @ B, np.eye(B.shape[1]), atol=1e-12)
+    D = inputs.step_covariance(log_sigma)
+    np.testing.assert_allclose(D, B.T @ C @ B, atol=1e-12 * C.max(), rtol=0)
+    np.testing.assert_allclose(B @ D @ B.T, C, atol=1e-12 * C.max(), rtol=0)
+    steps = rng.normal(size=(2, B.shape[1]))
+    np.testing.assert_allclose(inputs.steps(inputs.latent(steps)), steps, atol=1e-12)
+
+
+@pytest.mark.parametrize(("p", "n_values", "order"), [(7, 3, 7), (6, 2, 2), (9, 2, 5), (20, 4, 9)])
+def test_features_need_no_jitter_at_any_sigma(rng, p, n_values, order):
+    X = table(rng, 150, p, n_values)
+    X[:, 0], X[:, 1] = 1, X[:, 2]
+    inputs = gp.Features(X, order)
+    for width in np.linspace(0, 30, 60):
+        D = inputs.step_covariance(rng.uniform(-width, width, size=order + 1))
+        size = np.sqrt(np.diag(D))
+        assert np.linalg.cond(D / np.outer(size, size)) < 100
+
+
+def test_digits_that_missing_features_cost_are_noticed(rng):
+    X = table(rng, 60, 6, 3, 0.5)
+    process = gp.Process(X, np.arange(60) % 2, 2, 6, settings(), "features")
+    for slope in (-10, -2, 0, 0.5):
+        assert process.factor(slope * np.arange(7.0)) is not None
+    assert process.factor(10 * np.arange(7.0)) is None
+    told = settings(sigma=np.exp(10 * np.arange(4.0)))
+    process = gp.Process(X, np.arange(60) % 2, 2, 3, told, "features")
+    with pytest.raises(UserError, match="fewer than six digits"):
+        gp.Chain(process, rng)
+
+
+def solve_exactly(A, B):
+    """The solution of A X = B in fractions, by elimination; A (n, n) is positive definite."""
+    A = np.concatenate([A, B], axis=1)
+    for i in range(len(A)):
+        A[i] = A[i] / A[i, i]
+        for j in range(len(A)):
+            if j != i:
+                A[j] = A[j] - A[j, i] * A[i]
+    return A[:, len(A) :]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "missing"),
+    [
+        ((10, 1e7, 1e-2, 3), False), ((10, 1e-2, 1e7, 1e-3), False),
+        ((10, 1e6, 1e3, 1e-3), False), ((10, 1e-3, 1e-2, 1e2), True), ((10, 1, 0.5, 2), True),
+    ],
+)  # fmt: skip
+def test_predictions_of_features_keep_their_digits(rng, sigma, missing):
+    X = np.array(list(itertools.product([0, 1], [0, 1, 2], [0, 1])))
+    more = [[1, -1, 0], [-1, -1, -1]] if missing else []
+    tests = np.array([*X[:2], [0, 1, -2], [-2, -2, -2], *X[9:], *more])
+    X = X[[0, 1, 2, 5, 7, 8, 10]]  # order p: the values themselves are independent
+    inputs = gp.Features(X, 3)
+    process = gp.Process(X, np.arange(7) % 2, 2, 3, settings(), "features")
+    exactly = [Fraction(s) for s in sigma]
+    C, k = by_patterns(X, X, exactly), by_patterns(X, tests, exactly)
+    log_sigma = np.log(sigma)
+    steps = process.factor(log_sigma) @ rng.normal(size=7)
+    latent = np.array([[Fraction(v) for v in inputs.latent(steps[None])[0]]]).T
+    solved = solve_exactly(C, np.concatenate([k, latent], axis=1))
+    mean = (k.T @ solved[:, -1]).astype(float)
+    own = by_patterns(tests, tests, exactly, "").diagonal()
+    variance = (own - (k * solved[:, :-1]).sum(axis=0)).astype(float)
+    index, part, rest = inputs.towards(tests)
+    cross, variance_left = rest(log_sigma)
+    D = inputs.step_covariance(log_sigma)
+    got = part @ steps + cross @ np.linalg.solve(D, steps)
+    left = variance_left - (cross.T * np.linalg.solve(D, cross.T)).sum(axis=0)
+    largest = np.abs(latent.astype(float)).max()
+    np.testing.assert_allclose(got[index], mean, rtol=1e-7, atol=1e-12 * largest)
+    np.testing.assert_allclose(left[index], variance, rtol=1e-7)
+    assert (variance[:2] == 0).all()
+
+
+@pytest.mark.parametrize(("order", "missing"), [(4, 0.15), (2, 0.15), (1, 0), (0, 0)])
+def test_predictions_of_features_are_the_textbooks(rng, order, missing):
+    X = table(rng, 30, 4, 3, missing)
+    tests = np.concatenate([X[:4], table(rng, 9, 4, 3, 0.1)])
+    tests[-4:][rng.random((4, 4)) < 0.4] = -2
+    process = gp.Process(X, np.arange(30) % 2, 2, order, settings(), "features")
+    log_sigma, z = rng.normal(size=(2, order + 1)), np.arange(-9, 9, 0.02)
+    latents, expected = [], 0
+    for one in log_sigma:
+        C = by_patterns(process.rows, process.rows, np.exp(one))
+        k = by_patterns(process.rows, tests, np.exp(one))
+        latents.append(root(C) @ rng.normal(size=len(C)))
+        inverse = np.linalg.pinv(C, rcond=1e-11, hermitian=True)
+        own = by_patterns(tests, tests, np.exp(one), "").diagonal()
+        sd = np.sqrt(np.maximum(own - (k * (inverse @ k)).sum(axis=0), 0))
+        at = (latents[-1] @ inverse @ k)[:, None] + sd[:, None] * z
+        weight = np.exp(-0.5 * z**2)
+        expected += special.expit(at) @ weight / weight.sum() / 2
+    draws = gp.Draws(
+        np.array(latents)[None, :, None, :], log_sigma[None], np.zeros((1, 2)), process, {}
+    )
+    got = gp.predict(draws, tests, rng)
+    # the textbook's variance of a case seen in training is 0 only to rounding
+    np.testing.assert_allclose(got, np.stack([1 - expected, expected], axis=1), atol=1e-7)
+
+
+def by_importance(X, y, K, told, order, tests, batches, draws, rng):
+    """Predictions (batches, T, K): draws from the prior, weighted by the likelihood."""
+    rows, sets = np.concatenate([X, tests]), 1 if K == 2 else K
+    roots = [root(by_patterns(rows, rows, one, "")) for one in np.eye(order + 1)]
+    parts = []
+    for _ in range(batches):
+        sigma = np.tile(told.sigma or (told.sigma_0,) * (order + 1), (draws, 1))
+        if told.sigma is None:
+            rate = (told.sigma_shape + 1) * told.sigma_mode / np.arange(1, order + 1)
+            sigma[:, 1:] = rate / rng.gamma(told.sigma_shape, size=(draws, order))
+        f = sum(
+            s[:, None, None] * (rng.normal(size=(draws, sets, len(rows))) @ part.T)
+            for s, part in zip(sigma.T, roots, strict=True)
+        )
+        eta = np.concatenate([np.zeros_like(f), f], axis=1) if K == 2 else f
+        p = special.softmax(eta, axis=1)
+        weight = np.prod(p[:, y, np.arange(len(y))], axis=1)
+        parts.append((weight[:, None, None] * p[:, :, len(X) :]).sum(axis=0).T / weight.sum())
+    return np.array(parts)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("K", [2, 3])
+def test_features_by_importance(K, fixed):
+    X = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 1], [1, 0, 0], [0, -1, 1], [1, 0, 0], [0, -1, 1]])
+    y = np.array([1, 1, 0, 0, 1, 0, K - 1])
+    tests = np.array([[0, 0, 1], [1, 0, 0], [0, -1, 1], [1, 0, 1], [0, -2, 1], [-1, -1, -1]])
+    changes = {"sigma": (1.0, 0.8, 1.2, 0.9)} if fixed else {
+        "sigma_0": 1.5, "sigma_shape": 2.0, "sigma_mode": 0.8,
+    }  # fmt: skip
+    told = settings(iterations=2050 if fixed else 1050, burn_in=50, thin=1, **changes)
+    draws = gp.sample(X, y, K, 3, told, generators(61), patterns="features")
+    mine = by_batches(draws, tests, 25, np.random.default_rng(62), 4)
+    theirs = by_importance(X, y, K, told, 3, tests, 25, 8000, np.random.default_rng(63))
+    agree(mine, theirs)
+
+
+@pytest.mark.parametrize(("order", "noise"), [(3, 0.5), (1, 2.0), (0, 0.1)])
+def test_normal_posterior_is_that_of_the_coefficients(rng, order, noise):
+    X, tests = table(rng, 20, 3, 3, 0.1), table(rng, 8, 3, 3, 0.1)
+    tests[-2:, 1] = -2
+    y, sigma = rng.normal(size=20), rng.gamma(2, size=order + 1)
+    mean, cov = gp.normal_posterior(X, y, tests, order, sigma, noise)
+    sets = patterns_of(X, order), patterns_of(tests, order, "unseen")
+    patterns = sorted(set.union(*sets[0], *sets[1]), key=str)
+    train, test = (np.array([[a in one for a in patterns] for one in part]) * 1.0 for part in sets)
+    variance = np.array([sigma[len(a)] ** 2 for a in patterns])
+    of_coefficients = np.linalg.inv(train.T @ train / noise**2 + np.diag(1 / variance))
+    expected = test @ of_coefficients @ train.T @ y / noise**2
+    np.testing.assert_allclose(mean, expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(cov, test @ of_coefficients @ test.T, rtol=1e-8, atol=1e-10)
+    with pytest.raises(UserError, match=f"sigma needs {order + 1} values"):
+        gp.normal_posterior(X, y, tests, order, (*sigma, 1), noise)
+    with pytest.raises(UserError, match="order must be from 0 to 3, got 4"):
+        gp.normal_posterior(X, y, tests, 4, sigma, noise)
+
+
 # --- the sampler leaves the posterior as it is --------------------------------------------------
 
 
-def joint_scores(rng, K, replicates, changes, sabotage=None):
+def root(C):
+    """A matrix whose square, with its transpose, is C."""
+    size, vectors = np.linalg.eigh(C)
+    return vectors * np.sqrt(np.maximum(size, 0))
+
+
+HISTORIES = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]])
+FEATURES = np.array(  # two columns alike, a feature missing
+    [[0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2], [1, 1, 2, -1], [1, 1, 2, 2]]
+)
+
+
+def joint_scores(rng, K, replicates, changes, sabotage=None, patterns="sequences"):
     """Draw (sigma, latent, responses), update, and compare bounded functions before and after."""
-    X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]])
-    process = gp.Process(X, np.arange(6) % K, K, 3, settings(**changes))
+    X = HISTORIES if patterns == "sequences" else FEATURES
+    process = gp.Process(X, np.arange(6) % K, K, 3, settings(**changes), patterns)
     told = process.settings
     chain = gp.Chain(process, rng)
     if sabotage:
@@ -143,12 +378,12 @@ def joint_scores(rng, K, replicates, changes, sabotage=None):
     differences = []
 
     def functions():
-        f, s = np.cumsum(chain.steps, axis=1), np.tanh((chain.log_sigma[1:] + 1.5) / 2)
+        f, s = process.inputs.latent(chain.steps), np.tanh((chain.log_sigma[1:] + 1.5) / 2)
         match = (
             np.tanh(f) * (process.cases - process.cases.mean(axis=1, keepdims=True)).T[-len(f) :]
         )
         match = np.append(match.sum(axis=0), match.sum())
-        near, far = np.tanh(chain.steps[0, 1:]), np.tanh(f[-1] / 5)
+        near, far = np.tanh(np.diff(f[0])), np.tanh(f[-1] / 5)
         return np.concatenate(
             [s, s**2, match, near, near**2, far**2, near[1] * s, near[3] ** 2 * s]
         )
@@ -158,13 +393,15 @@ def joint_scores(rng, K, replicates, changes, sabotage=None):
         if told.sigma is None:
             rate = (told.sigma_shape + 1) * told.sigma_mode / np.arange(1, 4)
             log_sigma[1:] = np.log(rate / rng.gamma(told.sigma_shape, size=3))
-        C = gp.covariance(gp.agreement(process.rows), np.exp(log_sigma))
-        f = np.linalg.cholesky(C) @ rng.normal(size=(process.sets, len(C), 1))
-        f = f[:, :, 0]
+        if patterns == "sequences":
+            C = gp.covariance(gp.agreement(process.rows), np.exp(log_sigma))
+        else:
+            C = by_patterns(process.rows, process.rows, np.exp(log_sigma))
+        f = rng.normal(size=(process.sets, len(C))) @ root(C).T
         eta = np.concatenate([np.zeros_like(f), f]) if K == 2 else f
         for r, p in enumerate(special.softmax(eta, axis=0).T):
             process.cases[r] = rng.multinomial(1 + r % 2, p)
-        chain.set(np.diff(f, axis=1, prepend=0), log_sigma)
+        chain.set(process.inputs.steps(f), log_sigma)
         before = functions()
         for _ in range(3):
             chain.update_latent()
@@ -187,18 +424,21 @@ def p_value(z):
 JOINT = [(2, {"sigma_shape": 2.0, "sigma_mode": 0.5}), (3, {"sigma_shape": 1.0, "sigma_mode": 0.3})]
 
 
+@pytest.mark.parametrize("patterns", ["sequences", "features"])
 @pytest.mark.parametrize(("K", "changes"), JOINT)
-def test_updates_leave_the_joint_distribution(K, changes):
+def test_updates_leave_the_joint_distribution(K, changes, patterns):
     rng = np.random.default_rng(11)
-    assert p_value(joint_scores(rng, K, 800, changes)) > ALARM
-    fixed = joint_scores(rng, K, 1500, {"sigma": SIGMA[:4]})
+    assert p_value(joint_scores(rng, K, 800, changes, patterns=patterns)) > ALARM
+    fixed = joint_scores(rng, K, 1500, {"sigma": SIGMA[:4]}, patterns=patterns)
     assert p_value(fixed) > ALARM
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("patterns", ["sequences", "features"])
 @pytest.mark.parametrize(("K", "changes"), JOINT)
-def test_updates_leave_the_joint_distribution_longer(K, changes):
-    assert p_value(joint_scores(np.random.default_rng(12), K, 20_000, changes)) > ALARM
+def test_updates_leave_the_joint_distribution_longer(K, changes, patterns):
+    rng = np.random.default_rng(12)
+    assert p_value(joint_scores(rng, K, 20_000, changes, patterns=patterns)) > ALARM
 
 
 def wrong_rate(process):
@@ -211,9 +451,19 @@ def wrong_likelihood(process):
     process.log_likelihood = lambda steps: 0.5 * right(steps)
 
 
-@pytest.mark.parametrize("sabotage", [wrong_rate, wrong_likelihood])
-def test_the_joint_test_notices_mistakes(sabotage):
-    z = joint_scores(np.random.default_rng(13), 2, 800, JOINT[0][1], sabotage)
+def wrong_covariance(process):
+    process.inputs.counts[1:] *= 4
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "patterns"),
+    [
+        (wrong_rate, "sequences"), (wrong_likelihood, "sequences"), (wrong_rate, "features"),
+        (wrong_likelihood, "features"), (wrong_covariance, "features"),
+    ],
+)  # fmt: skip
+def test_the_joint_test_notices_mistakes(sabotage, patterns):
+    z = joint_scores(np.random.default_rng(13), 2, 800, JOINT[0][1], sabotage, patterns)
     assert p_value(z) < ALARM
 
 
@@ -387,32 +637,36 @@ def test_the_compressed_model_is_this_process_longer(n_states, K, order, fixed):
 # --- running, and mistakes ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("patterns", ["sequences", "features"])
 @pytest.mark.parametrize("K", [2, 3])
-def test_chains_go_on_where_they_stopped(K):
+def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
     X, y, tests = cases(5, 3, K)
-    long = gp.sample(X, y, K, 4, settings(iterations=30, burn_in=7, thin=3), generators(51))
-    short = gp.sample(X, y, K, 4, settings(iterations=17, burn_in=7, thin=3), generators(51))
-    again = gp.sample(
-        X, y, K, 4, settings(iterations=30, burn_in=7, thin=3), generators(52), saved=short.state
-    )
-    for name in gp.KEPT:
-        np.testing.assert_array_equal(getattr(again, name), getattr(long, name))
-    assert long.latent.shape == (2, 7, 1 if K == 2 else 3, len(long.process.rows))
-    assert long.log_sigma.shape == (2, 7, 5)
-    assert long.log_likelihood.shape == (2, 7)
+
+    def run(iterations, seed, **more):
+        told = settings(iterations=iterations, thin=3, burn_in=more.pop("burn_in", 7))
+        return gp.sample(X, y, K, 4, told, generators(seed), patterns=patterns, **more)
+
+    long, short = run(60, 51), run(30, 51)
+    write_draws(tmp_path / "draws.nc", short.as_arviz({}, {}))
+    stored = gp.saved_from(read_draws(tmp_path / "draws.nc"))
+    for saved in (short.state, stored):
+        again = run(60, 52, saved=saved)
+        for name in gp.KEPT:
+            np.testing.assert_array_equal(getattr(again, name), getattr(long, name))
+    assert long.latent.shape == (2, 17, 1 if K == 2 else 3, len(long.process.rows))
+    assert long.log_sigma.shape == (2, 17, 5)
+    assert long.log_likelihood.shape == (2, 17)
     assert (long.log_sigma[:, :, 0] == np.log(10)).all()
-    assert [part.shape[0] for part in long.flat] == [14, 14]
+    assert [part.shape[0] for part in long.flat] == [34, 34]
     p = gp.predict(long, tests, np.random.default_rng(1), 3)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(gp.predict(long, tests, np.random.default_rng(1), 3), p)
     with pytest.raises(UserError, match="other data or settings"):
-        more = settings(iterations=30, burn_in=8, thin=3)
-        gp.sample(X, y, K, 4, more, generators(51), saved=short.state)
+        run(60, 51, saved=stored, burn_in=8)
     with pytest.raises(UserError, match="there are 2 stored chains, not 1"):
-        gp.sample(X, y, K, 4, settings(), generators(51, 1), saved=short.state)
-    with pytest.raises(UserError, match="have done 30 iterations, more than 17"):
-        less = settings(iterations=17, burn_in=7, thin=3)
-        gp.sample(X, y, K, 4, less, generators(51), saved=long.state)
+        gp.sample(X, y, K, 4, settings(), generators(51, 1), saved=stored, patterns=patterns)
+    with pytest.raises(UserError, match="have done 60 iterations, more than 30"):
+        run(30, 51, saved=long.state)
     assert json.loads(str(short.state["state-0-model"]))["rows"] == len(long.process.rows)
 
 
@@ -426,14 +680,17 @@ def test_chains_go_on_where_they_stopped(K):
         ({"response": [0, 1, 2]}, "whole numbers from 0 to 1"),
         ({"response": [0.0, 1.0, 1.0]}, "whole numbers from 0 to 1"),
         ({"n_classes": 1}, "all of one class"),
-        ({"histories": [0, 1, 1]}, r"must be a table .* shape \(3,\)"),
-        ({"histories": [[0.5] * 3] * 3}, "histories must be whole numbers"),
+        ({"X": [0, 1, 1]}, r"must be a table .* shape \(3,\)"),
+        ({"X": [[0.5] * 3] * 3}, "histories must be whole numbers"),
+        ({"X": [[0.5] * 3] * 3, "patterns": "features"}, "cases must be whole numbers"),
+        ({"X": [[0, 1, -2]] * 3, "patterns": "features"}, "codes from 0, or -1: missing"),
+        ({"patterns": "trees"}, "unknown patterns 'trees'; choose sequences or features"),
         ({"settings": settings(sigma=(1, 1))}, "sigma needs 3 values, of orders 0 to 2, got 2"),
     ],
 )
 def test_mistakes(changes, words):
     arguments = {
-        "histories": np.eye(3, dtype=int), "response": [0, 1, 1], "n_classes": 2, "order": 2,
+        "X": np.eye(3, dtype=int), "response": [0, 1, 1], "n_classes": 2, "order": 2,
         "settings": settings(iterations=3, burn_in=1, thin=1), "generators": generators(1, 1),
     }  # fmt: skip
     with pytest.raises((UserError, DataError), match=words):
@@ -449,3 +706,5 @@ def test_too_many_histories(monkeypatch):
     monkeypatch.setattr(gp, "MOST_ROWS", 2)
     with pytest.raises(UserError, match=r"3 distinct histories are more than 2.*lower order"):
         gp.Process(np.eye(3, dtype=int), [0, 1, 1], 2, 3, settings())
+    with pytest.raises(UserError, match=r"3 distinct cases are more than 1.*lower order"):
+        gp.Process(np.eye(3, dtype=int), [0, 1, 1], 2, 3, settings(), "features")

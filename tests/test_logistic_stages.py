@@ -11,7 +11,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.report.draws import read_draws
-from thesiskit.report.sequence_chains import autocorrelation
+from thesiskit.report.logistic_chains import autocorrelation
 
 CONFIG = """
 experiment: tiny
@@ -233,7 +233,7 @@ def test_own_sequences(tmp_path, config):
         (("model.iterations=20",), "none is kept after burn_in 20"),
         (("data.train=100000",), "data.train: there are 254 cases"),
         (("data.limit=5",), "lower"),
-        (("block=2",), "block: each replicate"),
+        (("block=2",), "block: each division"),
         (("selection={features: [1]}",), "selects no features"),
         (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
         (("report.order=3",), "report.order: 3 is not one of model.orders"),
@@ -259,7 +259,7 @@ def test_one_class_only_is_told(tmp_path, config):
                "--set", "data={source: sequences, path: mine.txt, train: 3}",
                "--set", "model.orders=[1]", "--set", "report={parts: [order-table]}",
                code=2)  # fmt: skip
-    assert "all 3 training cases are followed by '1'" in text
+    assert "all 3 training cases are of class '1'" in text
 
 
 def test_sequences_and_chapter_2_do_not_mix():

@@ -11,13 +11,24 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from thesiskit.config.blocks import Block, Count, Positive, Text
+from thesiskit.config.features import (
+    FEATURES,
+    EpistasisData,
+    InteractionData,
+    SpliceData,
+    TableData,
+    TicTacToeData,
+    VotesData,
+)
 from thesiskit.config.logistic import (
+    SEQUENCES,
     HiddenMarkovData,
     LogisticModel,
     PriorData,
     SequenceFileData,
     TextData,
     check_orders,
+    check_peers,
 )
 from thesiskit.config.selection import (
     DRAWN,
@@ -40,6 +51,7 @@ from thesiskit.yamlfile import Places, explain, override, parse_value, read_yaml
 
 __all__ = [
     "DRAWN",
+    "FEATURES",
     "NAIVE_METHODS",
     "OWN_METHODS",
     "PEER_METHODS",
@@ -56,7 +68,6 @@ __all__ = [
     "check_sizes",
     "load_config",
 ]
-SEQUENCES = (HiddenMarkovData, PriorData, TextData, SequenceFileData)
 Data = (
     SimulatedData
     | MixtureData
@@ -67,6 +78,12 @@ Data = (
     | PriorData
     | TextData
     | SequenceFileData
+    | InteractionData
+    | TicTacToeData
+    | SpliceData
+    | VotesData
+    | EpistasisData
+    | TableData
 )
 Model = NaiveModel | MixtureModel | LogisticModel
 
@@ -109,7 +126,7 @@ class Config(Block):
 
     @model_validator(mode="after")
     def _together(self):
-        if isinstance(self.model, LogisticModel) or isinstance(self.data, SEQUENCES):
+        if isinstance(self.model, LogisticModel) or isinstance(self.data, (*SEQUENCES, *FEATURES)):
             _check_logistic(self)
             return self
         if (self.data is None) != (self.selection is None):
@@ -131,9 +148,16 @@ class Config(Block):
         """How cases are divided; the data decide where the config does not."""
         if self.evaluation.scheme is not None:
             return self.evaluation.scheme
-        if isinstance(self.data, (*DRAWN, *SEQUENCES)) or getattr(self.data, "test_path", None):
+        come_with_one = (*DRAWN, *SEQUENCES, InteractionData)
+        if isinstance(self.data, come_with_one) or getattr(self.data, "test_path", None):
             return "test-set"
         return "k-fold"
+
+    @property
+    def divisions(self) -> int:
+        """How often cases are drawn or divided: replicates, and of a logistic model also folds."""
+        folded = isinstance(self.model, LogisticModel) and self.scheme == "k-fold"
+        return self.replicates * (self.evaluation.folds if folded else 1)
 
 
 def check_sizes(config: Config, p: int, error: type[Exception] | None = None) -> None:
@@ -167,21 +191,39 @@ def _check_mixture(config: Config) -> None:
 
 def _check_logistic(config: Config) -> None:
     if not isinstance(config.model, LogisticModel):
-        raise ValueError("data.source: sequences need model.kind: logistic")
-    if not isinstance(config.data, SEQUENCES):
+        raise ValueError("data.source: sequences and discrete features need model.kind: logistic")
+    sequences = isinstance(config.data, SEQUENCES)
+    if not sequences and not isinstance(config.data, FEATURES):
         raise ValueError(
-            "model.kind: logistic needs sequences: data.source hidden-markov, text, sequences or "
-            "logistic"
+            "model.kind: logistic needs sequences or discrete features: data.source hidden-markov, "
+            "text, sequences, logistic, interactions, tic-tac-toe, splice, votes, epistasis or "
+            "table"
         )
     if config.selection is not None:
         raise ValueError("selection: a logistic model selects no features; leave it out")
     if config.block != 1:
-        raise ValueError("block: each replicate of sequences has a file of its own; leave it out")
-    if config.scheme != "test-set":
-        raise ValueError("evaluation.scheme: sequences come with a test set; leave it out")
-    problem = config.data.history and check_orders(config.model, config.data.history)
+        raise ValueError("block: each division has a file of its own here; leave it out")
+    given = config.evaluation.scheme
+    tests = (
+        sequences
+        or isinstance(config.data, InteractionData)
+        or getattr(config.data, "test_path", None)
+    )
+    if given not in (None, "test-set" if tests else "k-fold"):
+        what = "sequences" if sequences else "these data"
+        has = "come with a test set" if tests else "are divided by k-fold"
+        raise ValueError(f"evaluation.scheme: {what} {has}; leave it out")
+    if config.evaluation.groups != 1:
+        raise ValueError("evaluation.groups: a logistic model takes all features; leave it out")
+    if sequences and config.model.min_cases > 1:
+        raise ValueError("model.min_cases: is for discrete features; leave it out")
+    most = getattr(config.data, "history" if sequences else "features", None)
+    problem = most and check_orders(config.model, most, sequences=sequences)
     if problem:
         raise ValueError(f"model.orders: {problem}")
+    problem = check_peers(config.model, sequences=sequences)
+    if problem:
+        raise ValueError(f"model.peers: {problem}")
 
 
 def _check_simulated(config: Config) -> None:

@@ -70,7 +70,14 @@ class SequenceFileData(Block):
         return self
 
 
-PEERS = Literal["vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting"]
+SEQUENCES = (HiddenMarkovData, PriorData, TextData, SequenceFileData)
+SEQUENCE_PEERS = (
+    "vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting",
+)  # fmt: skip
+FEATURE_PEERS = (
+    "logistic-regression", "pairwise-logistic-regression", "random-forest", "gradient-boosting",
+    "naive-bayes",
+)  # fmt: skip
 
 
 class LogisticModel(Block):
@@ -82,7 +89,8 @@ class LogisticModel(Block):
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
     sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = ["log"]
-    peers: list[PEERS] = []
+    peers: list[Text] = []
+    min_cases: Positive = 1  # patterns that fewer training cases express are left out
     chains: Positive = 1
     iterations: Positive = 2000
     burn_in: Count = 750
@@ -123,12 +131,24 @@ class LogisticModel(Block):
         return self
 
 
-def check_orders(model: LogisticModel, history: int) -> str | None:
-    """Say which order is above the length of the histories, None if none is."""
+def check_orders(model: LogisticModel, most: int, *, sequences: bool) -> str | None:
+    """Say which order is too large, None if none is."""
+    what, more = (
+        ("the length of the histories", "longer histories")
+        if sequences
+        else ("the number of features", "more features")
+    )
     for order in model.orders:
-        if order != "all" and order > history:
-            return (
-                f"order {order} is above the length of the histories, {history}; "
-                f"use at most {history}, or longer histories"
-            )
+        if order != "all" and order > most:
+            return f"order {order} is above {what}, {most}; use at most {most}, or {more}"
+    return None
+
+
+def check_peers(model: LogisticModel, *, sequences: bool) -> str | None:
+    """Say which peer there is not for such data, None if there are all."""
+    known = SEQUENCE_PEERS if sequences else FEATURE_PEERS
+    for peer in model.peers:
+        if peer not in known:
+            of = "sequences" if sequences else "features"
+            return f"there is no peer {peer!r} for {of}; choose from {', '.join(known)}"
     return None

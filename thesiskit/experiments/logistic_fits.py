@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import ResultsError, UserError
-from thesiskit.experiments.logistic_design import Arm, Cases, LogisticDesign
+from thesiskit.experiments.cases import Cases
+from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.provenance import code_digest
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.unfinished import Unfinished
-from thesiskit.models import gaussian_process, logistic, sequence_peers
-from thesiskit.models.patterns import SequenceGroups, compress_sequences
+from thesiskit.models import gaussian_process, logistic
+from thesiskit.models.patterns import Groups
 from thesiskit.models.prediction import original_coefficients, predict
 from thesiskit.report.draws import read_draws, write_draws
 
-NAMED = 20_000  # groups that get their names in a file
+NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 SETTINGS = (
     "chains", "iterations", "burn_in", "thin", "sigma_updates", "joint_updates", "sigma_0",
     "sigma_shape", "sigma_mode", "step", "sigma_step", "most_steps",
@@ -43,8 +44,8 @@ class LogisticFits:
     @cached_property
     def _digest(self) -> str:
         """What identifies the training cases."""
-        content = hashlib.sha256(self.design.data_digest.encode())
-        if not self.design.stored:
+        content = hashlib.sha256(self.design.source.digest.encode())
+        if self.design.source.drawn:
             content.update(np.ascontiguousarray(self.cases.train).tobytes())
         content.update(np.ascontiguousarray(self.cases.train_response).tobytes())
         return content.hexdigest()[:16]
@@ -53,9 +54,9 @@ class LogisticFits:
         """Return the file of an arm's draws."""
         return self.experiment.results.folder / "fit" / f"{self.number:04d}-{arm.name}.nc"
 
-    def groups(self, arm: Arm) -> SequenceGroups:
+    def groups(self, arm: Arm) -> Groups:
         """Return the groups of an arm."""
-        return compress_sequences(self.cases.train, arm.order, compress=arm.compress)
+        return self.design.source.groups(self.cases.train, arm.order, compress=arm.compress)
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
@@ -83,7 +84,8 @@ class LogisticFits:
         if arm.engine == "gp":
             draws: Any = gaussian_process.sample(
                 self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
-                generators, saved=saved, save=checkpoint.save,
+                generators, patterns=self.design.source.patterns, saved=saved,
+                save=checkpoint.save,
             )  # fmt: skip
         else:
             groups = self.groups(arm)
@@ -109,15 +111,13 @@ class LogisticFits:
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
         if groups is not None:
-            more |= {
-                "first": (("group",), groups.first),
-                "last": (("group",), groups.last),
-                "cases": (("group",), np.diff(groups.indptr)),
-            }
-            if groups.n_groups <= NAMED:
-                names = [groups.pattern(g, self.cases.states) for g in range(groups.n_groups)]
-                more["pattern"] = (("group",), np.array(names))
-                more["states"] = (("state",), np.array(self.cases.states))
+            source = self.design.source
+            more |= {"cases": (("group",), groups.expressed), **source.named(groups)}
+            size = np.abs(np.median(draws.coefficient, axis=(0, 1))).max(axis=0)
+            names = np.full(groups.n_groups, "", dtype=object)
+            for g in np.argsort(-size, kind="stable")[:NAMED]:
+                names[g] = source.name(groups, int(g))
+            more["pattern"] = (("group",), names.astype(str))
             if self.design.model.original and arm.compress:
                 beta = original_coefficients(
                     draws.flat[0], draws.flat[1], groups, cauchy=arm.prior == "cauchy",
@@ -146,7 +146,7 @@ class LogisticFits:
                 "arm": arm.name,
                 "code": code_digest(),
                 "seed": self.experiment.config.seed,
-                "sequences": self._digest,
+                "digest of cases": self._digest,
                 "replicate": self.replicate,
             }
         )
@@ -156,10 +156,9 @@ class LogisticFits:
         try:
             found = read_draws(self.path(arm))
             known = json.loads(str(found["identity"])) == self.identity(arm)
-            if known and arm.engine == "gp":
-                return None, 0.0
             if known and int(found["done"]) <= self.design.model.iterations:
-                return logistic.saved_from(found), float(found["seconds"])
+                engine = gaussian_process if arm.engine == "gp" else logistic
+                return engine.saved_from(found), float(found["seconds"])
             if known:
                 raise UserError(
                     f"{self.path(arm)}: its chains have done {int(found['done']):,} iterations; "
@@ -183,8 +182,6 @@ class LogisticFits:
                     f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
                     "these chains are made again)"
                 )
-        if "done" not in stored:
-            raise UserError(f"{path}: chains of a Gaussian process cannot go on")
         if int(stored["done"]) > self.design.model.iterations:
             raise UserError(
                 f"{path}: its chains have done {int(stored['done']):,} iterations; "
@@ -195,12 +192,9 @@ class LogisticFits:
 
     def predict(self, arm: Arm) -> np.ndarray:
         """Return the predictive probabilities of the test cases, (T, K)."""
-        if arm.prior == "none":
-            return sequence_peers.fit_predict(
-                arm.engine, arm.order, np.asarray(self.cases.train), self.cases.train_response,
-                np.asarray(self.cases.test), len(self.cases.states), self.n_classes,
-                int(self.generator("peer", arm).integers(2**31)),
-            )  # fmt: skip
+        if arm.peer:
+            seed = int(self.generator("peer", arm).integers(2**31))
+            return self.design.source.predict(arm.engine, arm.order, self.cases, seed)
         found = read_draws(
             self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
         )
@@ -209,7 +203,7 @@ class LogisticFits:
         if arm.engine == "gp":
             process = gaussian_process.Process(
                 self.cases.train, self.cases.train_response, self.n_classes, arm.order,
-                self.settings(arm),
+                self.settings(arm), self.design.source.patterns,
             )  # fmt: skip
             fitted = gaussian_process.Draws(
                 found["latent"], found["log_sigma"], found["log_likelihood"], process, {}

@@ -1,4 +1,4 @@
-"""The experiments of chapter 3: simulate, compress, fit, predict."""
+"""Experiments with logistic models: simulate, compress, fit, predict."""
 
 import time
 from collections.abc import Iterable
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.config import SEQUENCES
 from thesiskit.errors import UserError
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
-from thesiskit.models import sequence_peers
-from thesiskit.models.patterns import SequenceGroups, compress_sequences
 from thesiskit.report import metrics
-from thesiskit.report.sequence_record import SequenceRecord
+from thesiskit.report.logistic_record import LogisticRecord
 from thesiskit.report.store import UNFINISHED
 
 
@@ -33,8 +32,13 @@ class LogisticWork(Work):
 
     @property
     def data_digest(self) -> str:
-        """What identifies sequences that are not drawn."""
-        return self.design.data_digest
+        """What identifies cases that are not drawn."""
+        return self.design.source.digest
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The config, with how cases are divided."""
+        return super().described | {"scheme": self.config.scheme}
 
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
@@ -46,17 +50,22 @@ class LogisticWork(Work):
         wanted = self.config.report.traced
         if not wanted:
             return
-        cases = self.design.cases(0)
+        cases, source = self.design.cases(0), self.design.source
         order = self.config.report.order or max(self.design.orders)
-        groups = compress_sequences(cases.train, order)
+        groups = source.groups(cases.train, order)
         for name in wanted:
-            history, colon, response = name.rpartition(":")
+            pattern, colon, response = name.rpartition(":")
             try:
                 if not colon:
-                    raise UserError("write a history, a colon and a response, such as CC:V")
+                    raise UserError("write a pattern, a colon and a response, such as CC:V")
                 if response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
-                groups.find(history, cases.states)
+                g = source.find(groups, pattern)
+                if (
+                    not isinstance(self.config.data, SEQUENCES)
+                    and source.name(groups, g) != pattern
+                ):
+                    raise UserError(f"its group goes by the name {source.name(groups, g)}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
 
@@ -64,10 +73,11 @@ class LogisticWork(Work):
         """Return the part of the config that matters to a stage."""
         model = self.design.model
         if stage == "simulate":
-            data = [self.config.data.model_dump(), self.data_digest, self.design.drawn_with]
+            source = self.design.source
+            data = [self.config.data.model_dump(), source.digest, source.drawn_with]
             return [self.config.seed, *data]
         if stage == "compress":
-            return model.model_dump(include={"orders", "compress"})
+            return model.model_dump(include={"orders", "compress", "min_cases"})
         if stage == "fit":
             return model.model_dump(exclude={"peers", "split_draws"})
         return [model.split_draws, self.design.peers]
@@ -88,14 +98,14 @@ class LogisticWork(Work):
 
     def _compress(self, number: int) -> dict[str, np.ndarray]:
         train = self.design.cases(self.experiment.blocks[number][0]).train
-        rows = []
+        rows, growth = [], np.zeros(1, dtype=np.int64)
         for order in self._watched(self.design.orders, len(self.design.orders), "compress"):
             started = time.perf_counter()
-            groups = compress_sequences(train, order)
+            groups = self.design.source.groups(train, order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
                          time.perf_counter() - started])  # fmt: skip
-        largest = compress_sequences(train, max(self.design.orders))
-        growth = largest.growth()
+            if order == max(self.design.orders):
+                growth = groups.growth()
         grown = np.flatnonzero(np.diff(growth, prepend=0))
         counts = np.array(rows)
         return {
@@ -112,20 +122,24 @@ class LogisticWork(Work):
         """Return lines about the groups that most cases express, and about that of a pattern."""
         if not most and pattern is None:
             return []
-        cases = self.design.cases(0)
+        source = self.design.source
         order = max(self.design.orders) if order is None else order
-        groups = compress_sequences(cases.train, order)
-        sizes = np.diff(groups.indptr)
+        groups = source.groups(self.design.cases(0).train, order)
+        sizes = groups.expressed
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
-            chosen.append(groups.find(pattern, cases.states))
-        return [_line(groups, int(g), cases.states) for g in chosen]
+            chosen.append(source.find(groups, pattern))
+        plural = {True: "case", False: "cases"}
+        return [
+            f"{source.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
+            for g in chosen
+        ]
 
     # ---- fit ----
 
     @property
     def _own(self) -> list[tuple[int, Arm]]:
-        return [(i, arm) for i, arm in enumerate(self.design.arms) if arm.prior != "none"]
+        return [(i, arm) for i, arm in enumerate(self.design.arms) if not arm.peer]
 
     def _fits(self, number: int):
         from thesiskit.experiments.logistic_fits import LogisticFits
@@ -154,8 +168,7 @@ class LogisticWork(Work):
         for number in range(len(self.experiment.blocks)):
             fits = self._fits(number)
             for _, arm in self._own:
-                if arm.engine == "slice":  # a Gaussian process always begins anew
-                    fits.check_extension(arm)
+                fits.check_extension(arm)
 
     def whole(self, stage: str, number: int) -> bool:
         """Whether the draws that the fit stage writes beside its block are there."""
@@ -176,7 +189,7 @@ class LogisticWork(Work):
 
     def _predict(self, number: int) -> dict[str, np.ndarray]:
         fits = self._fits(number)
-        sequence_peers.load(self.design.peers)
+        self.design.source.load(self.design.peers)
         probability, seconds = [], []
         arms = self.design.arms
         for arm in self._watched(arms, len(arms), "predictions"):
@@ -214,14 +227,14 @@ class LogisticWork(Work):
 
     # ---- telling ----
 
-    def record(self) -> SequenceRecord:
+    def record(self) -> LogisticRecord:
         """Return the finished experiment, for the report."""
-        return SequenceRecord(self.experiment.results, len(self.experiment.blocks), self.described)
+        return LogisticRecord(self.experiment.results, len(self.experiment.blocks), self.described)
 
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
         arrays = self.experiment.results.load(stage, 0)
-        more = " in the first replicate" if len(self.experiment.blocks) > 1 else ""
+        more = " in the first division" if len(self.experiment.blocks) > 1 else ""
         tell = {"simulate": self._told, "compress": _compressed, "fit": self._sampled,
                 "predict": self._predicted}[stage]  # fmt: skip
         return tell(arrays) + more
@@ -229,8 +242,7 @@ class LogisticWork(Work):
     def _told(self, arrays) -> str:
         train, cases = int(arrays["train_cases"]), len(arrays["response"])
         return (
-            f"{train:,} training and {cases - train:,} test cases, histories of "
-            f"{self.design.length} states ({_few(list(arrays['states']), 9)}), "
+            f"{train:,} training and {cases - train:,} test cases, {self.design.source.told()}, "
             f"{len(arrays['classes'])} classes"
         )
 
@@ -271,14 +283,6 @@ def _compressed(arrays) -> str:
             else "; groups still grow there"
         )
     )
-
-
-def _line(groups: SequenceGroups, g: int, states: list[str]) -> str:
-    first, last = groups.first[g], groups.last[g]
-    orders = f"order {first}" if first == last else f"orders {first} to {last}"
-    cases = groups.indptr[g + 1] - groups.indptr[g]
-    plural = "" if cases == 1 else "s"
-    return f"{groups.describe(g, states) or '(any)'}: {orders}, {cases:,} training case{plural}"
 
 
 def _few(parts: list[str], most: int = 4) -> str:

@@ -26,11 +26,11 @@ Watch = Callable[[Iterable, int, str], Iterable]
 
 
 def blocks(config: Config) -> list[range]:
-    """Return the replicates of each result file."""
+    """Return the replicates, or divisions, of each result file."""
     if config.data is None:
         return [range(1)]
-    starts = range(0, config.replicates, config.block)
-    return [range(start, min(start + config.block, config.replicates)) for start in starts]
+    starts = range(0, config.divisions, config.block)
+    return [range(start, min(start + config.block, config.divisions)) for start in starts]
 
 
 def work_of(experiment: "Experiment") -> Work:

@@ -8,11 +8,11 @@ from thesiskit.errors import ConfigError
 from thesiskit.report import (
     divisions,
     figures,
+    logistic_chains,
+    logistic_scores,
     ranks,
     reliability,
     sampling,
-    sequence_chains,
-    sequences,
     statements,
     tables,
 )
@@ -110,23 +110,25 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
-    "parameter-table": Part(sequences.parameter_table, (LOGISTIC,)),
-    "parameter-figure": Part(sequences.parameter_figure, (LOGISTIC,)),
+    "parameter-table": Part(logistic_scores.parameter_table, (LOGISTIC,)),
+    "parameter-figure": Part(logistic_scores.parameter_figure, (LOGISTIC,)),
     "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE, ORDERS)),
-    "order-figure": Part(sequences.performance_figure, (LOGISTIC,)),
-    "order-table": Part(sequences.score_table, (LOGISTIC,)),
-    "peer-table": Part(sequences.peer_table, (LOGISTIC,)),
-    "chain-table": Part(sequence_chains.sampler_table, (LOGISTIC, SLICE)),
+    "order-figure": Part(logistic_scores.performance_figure, (LOGISTIC,)),
+    "order-table": Part(logistic_scores.score_table, (LOGISTIC,)),
+    "model-table": Part(logistic_scores.model_table, (LOGISTIC,)),
+    "coefficient-table": Part(logistic_scores.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
+    "peer-table": Part(logistic_scores.peer_table, (LOGISTIC,)),
+    "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
     "autocorrelation-figure": Part(
-        sequence_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
+        logistic_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
     ),
     "scale-figure": Part(
-        sequence_chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)
+        logistic_chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)
     ),
-    "median-scatter": Part(sequence_chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "median-scatter": Part(logistic_chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, ORDERS, DRAWN)),
     "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, ORDERS, DRAWN)),
-    "coefficient-traces": Part(sequence_chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-traces": Part(logistic_chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy import stats
 
 from thesiskit.report.figures import GREY, INK, PALE, Figure, canvas, save_space
-from thesiskit.report.sequence_record import Arm, SequenceRecord
+from thesiskit.report.logistic_record import Arm, LogisticRecord
 from thesiskit.report.tables import Table
 
 QUANTITIES = ("log sigma_1", "predictive probability")
@@ -13,13 +13,13 @@ MOST_BINS = 20
 LEVEL = 0.99
 
 
-def _ranks(record: SequenceRecord) -> tuple[np.ndarray, int]:
+def _ranks(record: LogisticRecord) -> tuple[np.ndarray, int]:
     """Return ranks (replicates, arms, 2) and the number of draws."""
     blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
     return np.concatenate([one["ranks"] for one in blocks]), int(blocks[0]["rank_draws"])
 
 
-def _arms(record: SequenceRecord) -> list[Arm]:
+def _arms(record: LogisticRecord) -> list[Arm]:
     """The models that are those the data were drawn from."""
     return [record.arms[row] for row in record.results.load("predict", 0)["ranked"]]
 
@@ -32,7 +32,7 @@ def _counts(ranks: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray]:
     return np.histogram(ranks, edges)[0], np.diff(edges) / (draws + 1)
 
 
-def rank_table(record: SequenceRecord) -> list[Table]:
+def rank_table(record: LogisticRecord) -> list[Table]:
     """Tests that ranks are uniform."""
     ranks, draws = _ranks(record)
     rows = []
@@ -63,7 +63,7 @@ def rank_table(record: SequenceRecord) -> list[Table]:
     ]
 
 
-def rank_figure(record: SequenceRecord) -> list[Figure]:
+def rank_figure(record: LogisticRecord) -> list[Figure]:
     """Histograms of ranks, and how far their distribution is from the uniform one."""
     ranks, draws = _ranks(record)
     arms = _arms(record)

@@ -1,19 +1,26 @@
-"""What the thesis says of its experiments with sequences, beside what is found here."""
+"""What the thesis says of its experiments with logistic models, beside what is found here."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.sequence_chains import LAGS, TRACED_ORDERS, autocorrelation
-from thesiskit.report.sequence_record import Arm, SequenceRecord
+from thesiskit.report.logistic_chains import LAGS, autocorrelation
+from thesiskit.report.logistic_record import Arm, LogisticRecord
 from thesiskit.report.tables import Table
 
 
-def statement_table(record: SequenceRecord) -> list[Table]:
+def statement_table(record: LogisticRecord) -> list[Table]:
     """Each statement, the numbers, and whether they bear it out."""
     rows: list[dict[str, Any]] = []
-    for make in (_compression, _same_predictions, _faster_decay, _cauchy_better, _high_orders):
+    for make in (
+        _compression,
+        _same_predictions,
+        _faster_decay,
+        _cauchy_better,
+        _high_orders,
+        _best,
+    ):
         rows += make(record)
     return [
         Table(
@@ -48,7 +55,7 @@ def _alike(difference: tuple[float, float]) -> bool | None:
     return None if 3 * error > 0.02 else d < 3 * error
 
 
-def _difference(record: SequenceRecord, a: Arm, b: Arm) -> tuple[float, float]:
+def _difference(record: LogisticRecord, a: Arm, b: Arm) -> tuple[float, float]:
     """AMLP of a less that of b, and its standard error."""
     d = record.losses(a) - record.losses(b)
     return float(d.mean()), float(d.std(ddof=1) / np.sqrt(len(d)))
@@ -58,11 +65,11 @@ def _words(difference: tuple[float, float]) -> str:
     return f"{difference[0]:+.4f} ± {difference[1]:.4f}"
 
 
-def _priors(record: SequenceRecord) -> list[str]:
+def _priors(record: LogisticRecord) -> list[str]:
     return [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
 
 
-def _compression(record: SequenceRecord) -> list[dict[str, Any]]:
+def _compression(record: LogisticRecord) -> list[dict[str, Any]]:
     found = record.compression
     last = int(np.argmax(found["order"]))
     ratio = found["groups"][last] / found["patterns"][last]
@@ -81,10 +88,26 @@ def _compression(record: SequenceRecord) -> list[dict[str, Any]]:
             f"order {len(growth) - 1} adds {added:,} groups to {growth[-2]:,}, {new:,} patterns",
             bool(added < new / 4),
         ),
+        *_stops(record),
     ]
 
 
-def _same_predictions(record: SequenceRecord) -> list[dict[str, Any]]:
+def _stops(record: LogisticRecord) -> list[dict[str, Any]]:
+    at = record.thesis.get("groups_stop_at")
+    growth = record.compression["growth"]
+    if at is None or len(growth) <= at + 1:
+        return []
+    return [
+        _row(
+            f"the number of groups stops growing at order {at}",
+            f"groups of orders {at} to {len(growth) - 1}: "
+            + ", ".join(f"{one:,}" for one in growth[at:]),
+            bool(growth[-1] == growth[at]),
+        )
+    ]
+
+
+def _same_predictions(record: LogisticRecord) -> list[dict[str, Any]]:
     rows = []
     for prior in _priors(record):
         worst = None
@@ -105,10 +128,10 @@ def _same_predictions(record: SequenceRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _faster_decay(record: SequenceRecord) -> list[dict[str, Any]]:
+def _faster_decay(record: LogisticRecord) -> list[dict[str, Any]]:
     """Integrated autocorrelation times up to lag 50 of the sigmas that the thesis shows."""
     largest = max(record.orders)
-    wanted = [o for o in TRACED_ORDERS if o <= largest] or [largest]
+    wanted = record.shown_sigmas
     rows = []
     burn_in = record.config["model"]["burn_in"]
     for prior in _priors(record):
@@ -133,8 +156,8 @@ def _faster_decay(record: SequenceRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _cauchy_better(record: SequenceRecord) -> list[dict[str, Any]]:
-    if "Cauchy better" not in str(record.thesis.get("performance", "")):
+def _cauchy_better(record: LogisticRecord) -> list[dict[str, Any]]:
+    if not record.thesis.get("cauchy_better"):
         return []
     differences = {}
     for order in record.orders:
@@ -156,11 +179,12 @@ def _cauchy_better(record: SequenceRecord) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _high_orders(record: SequenceRecord) -> list[dict[str, Any]]:
-    """Orders up to 5 help, and more do no harm; of text, order 10 helps."""
-    rows = []
-    helped = 10 if "O=10" in str(record.thesis.get("performance", "")) else 5
-    before = 5 if helped == 10 else 1
+def _high_orders(record: LogisticRecord) -> list[dict[str, Any]]:
+    """Orders up to one help, and more do no harm."""
+    rows: list[dict[str, Any]] = []
+    if "helps" not in record.thesis:
+        return []
+    before, helped = record.thesis["helps"]
     for prior in _priors(record):
         first, middle = record.find(before, prior), record.find(helped, prior)
         last = record.find(max(record.orders), prior)
@@ -184,3 +208,29 @@ def _high_orders(record: SequenceRecord) -> list[dict[str, Any]]:
                 )
             )
     return rows
+
+
+def _best(record: LogisticRecord) -> list[dict[str, Any]]:
+    """One order and prior predict best."""
+    if "best" not in record.thesis:
+        return []
+    prior, order = record.thesis["best"]["prior"], record.thesis["best"]["order"]
+    claimed = record.find(order, prior)
+    if claimed is None:
+        return []
+    others = [
+        arm for arm in record.own if arm.compress and (arm.order, arm.prior) != (order, prior)
+    ]
+    if not others:
+        return []
+    rival = min(others, key=record.amlp)
+    d = _difference(record, claimed, rival)
+    return [
+        _row(
+            f"order {order} with {prior.capitalize()} priors predicts best, the model that the "
+            "data are from",
+            f"AMLP less that of the best other one ({rival.words.split(',')[0]}, order "
+            f"{rival.order}): {_words(d)}",
+            None if abs(d[0]) < 2 * d[1] else d[0] < 0,
+        )
+    ]

@@ -104,6 +104,11 @@ class FeatureGroups(Groups):
         self.part = part[:parts].copy()
         self.part_begin = np.append(bounds[:-1][divided], bounds[-1])
 
+    def growth(self) -> np.ndarray:
+        """Number of groups of the model of each order 0..O, (O + 1,)."""
+        least = (self.kinds > 0).argmax(axis=1)[self.kind]
+        return np.cumsum(np.bincount(least, minlength=self.order + 1))
+
     @property
     def n_features(self) -> int:
         """p."""
@@ -123,9 +128,7 @@ class FeatureGroups(Groups):
     @cached_property
     def indptr(self) -> np.ndarray:
         """Where the expression of each group begins in `indices`, (G + 1,)."""
-        cases = np.bincount(self.row_of, minlength=self.n_rows)
-        before = np.concatenate([[0], np.cumsum(cases[self.members])])
-        return before[np.append(self.begin, self.end[-1])]
+        return np.concatenate([[0], np.cumsum(self.expressed)])
 
     @cached_property
     def indices(self) -> np.ndarray:
@@ -246,6 +249,31 @@ class FeatureGroups(Groups):
     def pattern(self, g: int, features: Sequence[str], values: Sequence[Sequence[str]]) -> str:
         """Write a shortest pattern of a group: "size=small, form=round"."""
         return write_pattern(self.shortest(g), features, values)
+
+    def find(self, pattern: str, features: Sequence[str], values: Sequence[Sequence[str]]) -> int:
+        """Return the group of a pattern written as `pattern` writes it.
+
+        Raises UserError for what there is not, and for a pattern that is not expressed.
+        """
+        x = np.full(self.n_features, MISSING)
+        for item in filter(None, (one.strip() for one in pattern.split(","))):
+            feature, _, value = (part.strip() for part in item.partition("="))
+            if feature not in features:
+                raise UserError(f"there is no feature {feature!r}; write feature=value, ...")
+            t = list(features).index(feature)
+            if value not in values[t]:
+                raise UserError(
+                    f"{feature} has no value {value!r}; it has {', '.join(values[t][:9])}"
+                )
+            x[t] = list(values[t]).index(value)
+        order = int((x >= 0).sum())
+        if order > self.order:
+            raise UserError(f"{pattern!r} fixes {order} features, the groups at most {self.order}")
+        counts, _ = self.shared_patterns(x)
+        (found,) = np.nonzero(counts[:, order])
+        if not len(found):
+            raise UserError(f"no training case expresses {pattern!r}, or too few do")
+        return int(found[0])
 
     def describe(
         self, g: int, features: Sequence[str], values: Sequence[Sequence[str]], most: int = 3

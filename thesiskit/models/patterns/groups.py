@@ -68,6 +68,14 @@ class Groups:
     part_begin: np.ndarray = ZERO
     part: np.ndarray = NONE
 
+    def shared(self, X) -> Shared:
+        """Return what test cases X (T, .) share with the groups."""
+        raise NotImplementedError
+
+    def growth(self) -> np.ndarray:
+        """Number of groups of the compressed model of each order 0..O, (O + 1,)."""
+        raise NotImplementedError
+
     @property
     def n_cases(self) -> int:
         """N."""
@@ -83,6 +91,13 @@ class Groups:
         """Patterns that some training case expresses."""
         sizes = self.kinds.sum(axis=1)
         return int(sizes @ np.bincount(self.kind, minlength=len(sizes)))
+
+    @property
+    def expressed(self) -> np.ndarray:
+        """Training cases that express each group, (G,)."""
+        cases = np.bincount(self.row_of, minlength=self.n_rows)
+        before = np.concatenate([[0], np.cumsum(cases[self.members])])
+        return before[self.end] - before[self.begin]
 
     @property
     def patterns_per_order(self) -> np.ndarray:
@@ -109,7 +124,9 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     By 64-bit keys, for sorting rows is slow; the answer is checked.
     """
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, (bits.shape[1],), dtype=np.uint64)
+    shift: np.ndarray = np.random.default_rng(0).integers(
+        0, 2**63, (bits.shape[1],), dtype=np.uint64
+    )
     key = np.zeros(len(bits), dtype=np.uint64)
     for column in range(bits.shape[1]):
         x = bits[:, column] + shift[column]

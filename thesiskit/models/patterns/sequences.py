@@ -95,9 +95,7 @@ class SequenceGroups(Groups):
     @cached_property
     def indptr(self) -> np.ndarray:
         """Where the expression of each group begins in `indices`, (G + 1,)."""
-        cases = np.concatenate([[0], np.cumsum(np.bincount(self.row_of, minlength=self.n_rows))])
-        sizes = cases[self.end] - cases[self.begin]
-        return np.concatenate([[0], np.cumsum(sizes)])
+        return np.concatenate([[0], np.cumsum(self.expressed)])
 
     @cached_property
     def indices(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A finished experiment with sequences, read back for tables and figures."""
+"""A finished experiment with logistic models, read back for tables and figures."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,10 @@ PEER_WORDS = {
     "context-tree": "BayesML's context tree",
     "n-gram": "interpolated n-gram, order chosen",
     "logistic-regression": "logistic regression, one-hot",
-    "gradient-boosting": "gradient boosting, one-hot",
+    "pairwise-logistic-regression": "logistic regression, pairs",
+    "random-forest": "random forest",
+    "gradient-boosting": "gradient boosting",
+    "naive-bayes": "naive Bayes",
 }
 
 
@@ -51,7 +54,7 @@ class Arm:
         return text + (", sigma's own scale" if self.scale == "natural" else "")
 
 
-class SequenceRecord(Finished):
+class LogisticRecord(Finished):
     """Arrays of all blocks; draws are read when asked for."""
 
     @cached_property
@@ -61,7 +64,7 @@ class SequenceRecord(Finished):
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
-        """Seconds by arm and stage, means over replicates."""
+        """Seconds by arm and stage, means over divisions."""
         blocks = range(self.n_blocks)
         fit = [self.results.load("fit", number) for number in blocks]
         predict = [self.results.load("predict", number)["seconds"] for number in blocks]
@@ -71,12 +74,12 @@ class SequenceRecord(Finished):
 
     @cached_property
     def compression(self) -> dict[str, np.ndarray]:
-        """Groups and patterns by order, of the first replicate."""
+        """Groups and patterns by order, of the first division."""
         return self.results.load("compress", 0)
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
-        """What the fit stage says of the chains, the worst of all replicates."""
+        """What the fit stage says of the chains, the worst of all divisions."""
         blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
         found = {name: np.array([block[name] for block in blocks]) for name in WORST}
         return {name: getattr(found[name], take)(axis=0) for name, take in WORST.items()}
@@ -126,6 +129,17 @@ class SequenceRecord(Finished):
         return int(self.compression["groups" if arm.compress else "patterns"][place])
 
     @property
+    def folded(self) -> bool:
+        """Whether cases were divided into folds."""
+        return self.config["scheme"] == "k-fold"
+
+    @property
+    def shown_sigmas(self) -> list[int]:
+        """Orders whose sigmas are shown: the thesis's, or the largest."""
+        orders = range(1, max(self.orders) + 1)
+        return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
+
+    @property
     def response(self) -> np.ndarray:
         """Classes of the test cases, (N,)."""
         return self.predictions["response"]
@@ -152,7 +166,7 @@ class SequenceRecord(Finished):
         return float(self.losses(arm).mean())
 
     def draws(self, arm: Arm) -> dict[str, np.ndarray]:
-        """Return the draws of an arm, of the first replicate."""
+        """Return the draws of an arm, of the first division."""
         path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
         return read_draws(path, self.results.key("fit", 0), command="fit-logistic")
 
@@ -163,14 +177,14 @@ class SequenceRecord(Finished):
 
     @property
     def reliable(self) -> np.ndarray:
-        """Whether the chains of each of our models support predictions, in 19 of 20 replicates."""
+        """Whether the chains of each of our models support predictions, in 19 of 20 divisions."""
         return self.fits["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
 
     @property
     def warnings(self) -> list[str]:
         """Sentences about chains that do not support their predictions, and absent peers."""
         fits = self.fits
-        many = f" of {self.n_blocks:,} replicates" if self.n_blocks > 1 else ""
+        many = f" of {self.n_blocks:,} divisions" if self.n_blocks > 1 else ""
         bad = [
             f"{arm.name} ("
             + (f"{round((1 - fits['reliable'][j]) * self.n_blocks):,}{many}, " if many else "")

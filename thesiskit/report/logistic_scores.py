@@ -1,12 +1,13 @@
-"""Parameters, times and predictions of experiments with sequences."""
+"""Parameters, times and predictions of experiments with logistic models."""
 
 import numpy as np
 import pandas as pd
 
 from thesiskit.report.figures import GREY, INK, Figure, canvas, save_space
-from thesiskit.report.sequence_record import Arm, SequenceRecord
+from thesiskit.report.logistic_record import Arm, LogisticRecord
 from thesiskit.report.tables import Table
 
+SHOWN_GROUPS = 20  # in the table of coefficients
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
 
@@ -21,7 +22,7 @@ def _style(arm: Arm) -> dict:
     }
 
 
-def parameter_table(record: SequenceRecord) -> list[Table]:
+def parameter_table(record: LogisticRecord) -> list[Table]:
     """Groups and patterns by order."""
     found = record.compression
     frame = pd.DataFrame(
@@ -30,7 +31,7 @@ def parameter_table(record: SequenceRecord) -> list[Table]:
             "groups": found["groups"],
             "patterns": found["patterns"],
             "ratio": found["groups"] / found["patterns"],
-            "distinct histories": found["rows"],
+            "distinct cases": found["rows"],
             "seconds to compress": found["seconds"],
         }
     )
@@ -50,13 +51,13 @@ def parameter_table(record: SequenceRecord) -> list[Table]:
     ]
 
 
-def _no_more(record: SequenceRecord) -> str:
+def _no_more(record: LogisticRecord) -> str:
     """Say from which order on there are no new groups, where there is such an order."""
     stopped = int(record.compression["stopped"])
     return f" No groups are added beyond order {stopped}." if stopped < max(record.orders) else ""
 
 
-def parameter_figure(record: SequenceRecord) -> list[Figure]:
+def parameter_figure(record: LogisticRecord) -> list[Figure]:
     """Parameters, their ratio, and times, by order (fig-hmm500-comp, fig-text-comp)."""
     figure, axes = canvas(2, 2, height=5.6)
     found = record.compression
@@ -91,7 +92,7 @@ def parameter_figure(record: SequenceRecord) -> list[Figure]:
     ]
 
 
-def performance_figure(record: SequenceRecord) -> list[Figure]:
+def performance_figure(record: LogisticRecord) -> list[Figure]:
     """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
     priors = [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
     figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
@@ -123,7 +124,7 @@ def performance_figure(record: SequenceRecord) -> list[Figure]:
     ]
 
 
-def score_table(record: SequenceRecord) -> list[Table]:
+def score_table(record: LogisticRecord) -> list[Table]:
     """Error, AMLP and what the chains are worth, of each of our models."""
     fits = record.fits
     rows = []
@@ -155,7 +156,7 @@ def score_table(record: SequenceRecord) -> list[Table]:
     ]
 
 
-def peer_table(record: SequenceRecord) -> list[Table]:
+def peer_table(record: LogisticRecord) -> list[Table]:
     """Our models beside what else there is, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if arm.peer or arm.compress or arm.engine == "gp"]
@@ -187,7 +188,7 @@ def peer_table(record: SequenceRecord) -> list[Table]:
     ]
 
 
-def _measure(record: SequenceRecord, arm: Arm, measure: str) -> float:
+def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
     if measure == "AMLP":
         return record.amlp(arm)
     if measure == "error":
@@ -196,7 +197,76 @@ def _measure(record: SequenceRecord, arm: Arm, measure: str) -> float:
     return float(np.nan_to_num(train) + record.seconds["predict"][arm.row])
 
 
-def _base_rate(record: SequenceRecord) -> tuple[float, float]:
+def _base_rate(record: LogisticRecord) -> tuple[float, float]:
     counts = np.bincount(record.predictions["train_response"], minlength=len(record.classes)) + 0.5
     p = counts / counts.sum()
     return float(-np.log(p[record.response]).mean()), float(np.mean(record.response != p.argmax()))
+
+
+def model_table(record: LogisticRecord) -> list[Table]:
+    """Every model, ours and others', by AMLP."""
+    rows = []
+    for arm in record.arms:
+        if arm.peer or arm.compress or arm.engine == "gp":
+            losses = record.losses(arm)
+            rows.append(
+                {
+                    "model": arm.words + ("" if arm.peer else f", order {arm.order}"),
+                    "AMLP": losses.mean(),
+                    "its standard error": losses.std(ddof=1) / np.sqrt(len(losses)),
+                    "error": record.error(arm),
+                    "seconds": _measure(record, arm, "seconds"),
+                }
+            )
+    base = _base_rate(record)
+    rows.append(
+        {"model": "base rate", "AMLP": base[0], "its standard error": np.nan, "error": base[1],
+         "seconds": np.nan}
+    )  # fmt: skip
+    folds = record.config["evaluation"]["folds"]
+    how = f"{folds}-fold cross-validation, equal rows in one fold; " if record.folded else ""
+    return [
+        Table(
+            "models",
+            "Beside other models",
+            pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
+            f"Over {len(record.response):,} test cases{'; ' + how if how else ', '}seconds to fit "
+            f"and to predict{' in a fold' if record.folded else ''}. AMLP is the average minus log "
+            "probability of the actual class.",
+        )
+    ]
+
+
+def coefficient_table(record: LogisticRecord) -> list[Table]:
+    """The groups with the largest coefficients, for people to read."""
+    order = record.drawn_order
+    (arm, *_) = (a for p in record.config["model"]["priors"] if (a := record.find(order, p)))
+    draws = record.draws(arm)
+    coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
+    low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)
+    classes = record.classes if len(median) > 1 else record.classes[1:]
+    place = np.argsort(-np.abs(median), axis=None, kind="stable")[:SHOWN_GROUPS]
+    rows = []
+    for k, g in zip(*np.unravel_index(place, median.shape), strict=True):
+        row = {"pattern": str(draws["pattern"][g]) or "(any)", "class": classes[k]}
+        if "patterns" in draws:
+            row["patterns in its group"] = int(draws["patterns"][g])
+        rows.append(
+            row
+            | {
+                "training cases": int(draws["cases"][g]),
+                "median": median[k, g],
+                "5 %": low[k, g],
+                "95 %": high[k, g],
+            }
+        )
+    return [
+        Table(
+            "coefficients",
+            "The largest coefficients",
+            pd.DataFrame(rows),
+            f"{arm.words}, order {order}: groups whose coefficients have the largest medians "
+            f"in size{', in the first fold' if record.folded else ''}. A group is written as a "
+            "shortest of its patterns; its coefficient is the sum of theirs.",
+        )
+    ]

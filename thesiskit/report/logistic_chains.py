@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.figures import GREY, INK, Figure, canvas, save_space
-from thesiskit.report.sequence_record import Arm, SequenceRecord
+from thesiskit.report.logistic_record import Arm, LogisticRecord
 from thesiskit.report.tables import Table
 
 LAGS = 50
-TRACED_ORDERS = (10, 12, 15, 17, 20)  # whose sigmas the thesis shows
 
 
-def sampler_table(record: SequenceRecord) -> list[Table]:
+def sampler_table(record: LogisticRecord) -> list[Table]:
     """Slice evaluations, time, R-hat and effective draws of the sigmas."""
     fits, rows = record.fits, []
     model = record.config["model"]
@@ -65,14 +64,14 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
     )
 
 
-def _after_burn_in(record: SequenceRecord, arm: Arm) -> np.ndarray:
+def _after_burn_in(record: LogisticRecord, arm: Arm) -> np.ndarray:
     return record.draws(arm)["log_sigma_trace"][:, record.config["model"]["burn_in"] :]
 
 
-def autocorrelation_figure(record: SequenceRecord) -> list[Figure]:
+def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
     """Autocorrelations of log sigma at the largest order (fig-hmm500-acf, fig-text-acf)."""
     largest = max(record.orders)
-    wanted = [o for o in TRACED_ORDERS if o <= largest] or list(range(1, largest + 1))[-5:]
+    wanted = record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
     traces = {arm: _after_burn_in(record, arm) for arm in arms}
     figure, axes = canvas(
@@ -102,20 +101,21 @@ def autocorrelation_figure(record: SequenceRecord) -> list[Figure]:
     ]
 
 
-def _medians(record: SequenceRecord, arm: Arm) -> np.ndarray:
+def _medians(record: LogisticRecord, arm: Arm) -> np.ndarray:
     """Posterior medians of the coefficients, (S, G)."""
     return np.median(record.draws(arm)["coefficient"], axis=(0, 1))
 
 
-def median_scatter(record: SequenceRecord) -> list[Figure]:
+def median_scatter(record: LogisticRecord) -> list[Figure]:
     """Medians of the coefficients, Cauchy against Gaussian (fig-text-medians)."""
     order = record.drawn_order
     pair = [record.find(order, prior) for prior in ("cauchy", "gaussian")]
     if None in pair:
         return []
     x, y = (_medians(record, arm).reshape(-1) for arm in pair)
+    near = record.thesis.get("enlarged", 2.0)
     figure, axes = canvas(1, 2, height=3.8)
-    for axis, limit in zip(axes.flat, (1.05 * max(np.abs(x).max(), np.abs(y).max()), 2.0),
+    for axis, limit in zip(axes.flat, (1.05 * max(np.abs(x).max(), np.abs(y).max()), near),
                            strict=True):  # fmt: skip
         axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
@@ -123,14 +123,14 @@ def median_scatter(record: SequenceRecord) -> list[Figure]:
         axis.set_ylim(-limit, limit)
         axis.set_xlabel("median with Cauchy priors")
         axis.set_ylabel("median with Gaussian priors")
-    axes[0, 0].add_patch(_box(2.0))
+    axes[0, 0].add_patch(_box(near))
     save_space(axes)
     return [
         Figure(
             "medians",
             f"Posterior medians of the compressed coefficients, order {order}",
             figure,
-            "On the right the rectangle (-2, 2) x (-2, 2), enlarged. Cauchy priors let a few "
+            f"On the right the part from -{near:g} to {near:g}, enlarged. Cauchy priors let a few "
             "coefficients be large and keep the others near 0.",
         )
     ]
@@ -147,31 +147,39 @@ def coefficient_name(pattern: str, response: str) -> str:
     return f"{pattern or '(any)'}:{response}"
 
 
-def _places(record: SequenceRecord, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
+def _places(record: LogisticRecord, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Return set and group of the coefficients that are traced, by name."""
     classes = record.classes if draws["coefficient"].shape[2] > 1 else record.classes[1:]
     found = {}
-    patterns = [str(one) for one in draws["pattern"]] if "pattern" in draws else []
-    single = all(len(str(state)) == 1 for state in draws.get("states", []))
+    patterns = [str(one) for one in draws["pattern"]]
     for name in record.config["report"].get("traced", []):
         text, _, response = name.rpartition(":")
-        text = "" if text == "(any)" else text
-        history = list(text) if single else text.split()
-        for g, pattern in enumerate(patterns):
-            longest = list(pattern) if single else pattern.split()
-            inside = draws["first"][g] <= len(history) <= draws["last"][g]
-            if inside and longest[len(longest) - len(history) :] == history:
-                if response in classes:
-                    found[name] = (classes.index(response), g)
-                break
+        g = _group(draws, patterns, "" if text == "(any)" else text)
+        if g is not None and response in classes:
+            found[name] = (classes.index(response), g)
     medians = np.median(draws["coefficient"], axis=(0, 1))
     k, g = np.unravel_index(medians.argmax(), medians.shape)
-    pattern = patterns[g] if patterns else f"group {g}"
-    found[coefficient_name(pattern, classes[k])] = (int(k), int(g))
+    found[coefficient_name(patterns[g], classes[k])] = (int(k), int(g))
     return found
 
 
-def coefficient_traces(record: SequenceRecord) -> list[Figure]:
+def _group(draws: dict[str, np.ndarray], patterns: list[str], text: str) -> int | None:
+    """Return the group of a pattern: of features by its name, of sequences by its longest."""
+    if "states" not in draws:
+        wanted = sorted(item.strip() for item in text.split(",") if item.strip())
+        names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
+        return names.index(wanted) if wanted in names else None
+    single = all(len(str(state)) == 1 for state in draws["states"])
+    history = list(text) if single else text.split()
+    for g, pattern in enumerate(patterns):
+        longest = list(pattern) if single else pattern.split()
+        inside = draws["first"][g] <= len(history) <= draws["last"][g]
+        if inside and longest[len(longest) - len(history) :] == history:
+            return g
+    return None
+
+
+def coefficient_traces(record: LogisticRecord) -> list[Figure]:
     """Traces of single coefficients, and of the one with the largest median (fig-text-betas)."""
     order = record.drawn_order
     priors = [p for p in ("cauchy", "gaussian") if record.find(order, p)]
@@ -208,7 +216,7 @@ def coefficient_traces(record: SequenceRecord) -> list[Figure]:
     ]
 
 
-def scale_figure(record: SequenceRecord) -> list[Figure]:
+def scale_figure(record: LogisticRecord) -> list[Figure]:
     """Effective draws of each sigma, sampled on the log scale and on its own."""
     largest = max(record.orders)
     priors = [p for p in ("cauchy", "gaussian") if record.find(largest, p)]

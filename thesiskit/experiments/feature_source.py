@@ -1,0 +1,188 @@
+"""Tables of discrete features for the experiments of chapter 3."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from thesiskit.config.features import (
+    EpistasisData,
+    InteractionData,
+    SpliceData,
+    TableData,
+    TicTacToeData,
+    VotesData,
+)
+from thesiskit.config.logistic import check_orders
+from thesiskit.datasets import features, public_tables
+from thesiskit.datasets.features import FeatureTable
+from thesiskit.errors import DataError
+from thesiskit.experiments.cases import Cases, Source
+from thesiskit.experiments.seeds import generator
+from thesiskit.models import feature_peers
+from thesiskit.models.patterns import FeatureGroups, compress_features
+
+
+class FeatureSource(Source):
+    """Cases with features, and their classes."""
+
+    patterns = "features"
+
+    @property
+    def drawn(self) -> bool:  # type: ignore[override]
+        """Whether cases are drawn."""
+        return isinstance(self.config.data, InteractionData | EpistasisData)
+
+    @cached_property
+    def stored(self) -> list[FeatureTable]:
+        """Tables that are not drawn; a second one is of test cases."""
+        data = self.config.data
+        if isinstance(data, TicTacToeData):
+            return [features.tic_tac_toe()]
+        if isinstance(data, SpliceData):
+            return [public_tables.splice(data.window)]
+        if isinstance(data, VotesData):
+            return [public_tables.votes()]
+        if isinstance(data, TableData):
+            options: dict[str, Any] = {"ignore": tuple(data.ignore), "missing": tuple(data.missing)}
+            first = features.read_features(self.folder / data.path, data.response, **options)
+            if data.test_path is None:
+                return [first]
+            path = self.folder / data.test_path
+            return [first, features.read_features(path, data.response, like=first, **options)]
+        return []
+
+    @property
+    def digest(self) -> str:  # type: ignore[override]
+        """What identifies tables that are not drawn."""
+        return "".join(one.digest for one in self.stored)
+
+    @cached_property
+    def most(self) -> int:  # type: ignore[override]
+        """Features of a case."""
+        return len(self.table(0).features)
+
+    def check(self) -> None:
+        """Raise ConfigError or DataError for what only the data show to be wrong."""
+        problem = check_orders(self.model, self.most, sequences=False)
+        if problem:
+            raise self.config.wrong("model.orders", problem)
+        self.cases(0)
+
+    def table(self, replicate: int) -> FeatureTable:
+        """Return the table of a replicate."""
+        return self._drawn(replicate)[0] if self.drawn else self.stored[0]
+
+    def _drawn(self, replicate: int) -> tuple[FeatureTable, dict[str, np.ndarray]]:
+        data = self.config.data
+        rng = generator(self.config.seed, "data", data.model_dump(), replicate)  # type: ignore[union-attr]
+        if isinstance(data, EpistasisData):
+            return features.draw_epistasis(
+                rng, cases=data.cases, noise_features=data.noise_features,
+                frequency=data.frequency, heritability=data.heritability,
+                prevalence=data.prevalence,
+            )  # fmt: skip
+        assert isinstance(data, InteractionData)
+        return features.draw_interactions(
+            rng, features=data.features, values=data.values, order=len(data.sigma) - 1,
+            sigma=np.array(data.sigma), cases=data.train + data.test, train=data.train,
+            cauchy=data.prior == "cauchy", classes=data.classes,
+        )  # fmt: skip
+
+    def make(self, division: int) -> Cases:
+        """Draw or divide the cases."""
+        if self.config.scheme == "test-set":
+            table = self.table(division)
+            if len(self.stored) == 2:
+                test = self.stored[1]
+                return Cases(table.X, table.response, test.X, test.response, table.classes)
+            assert isinstance(self.config.data, InteractionData)
+            return _divided(table, np.arange(len(table.X)) < self.config.data.train)
+        replicate, fold = divmod(division, self.config.evaluation.folds)
+        table = self.table(replicate)
+        rng = generator(self.config.seed, "folds", self.config.evaluation.folds, replicate)
+        try:
+            of = features.folds(table.X, table.response, self.config.evaluation.folds, rng)
+        except DataError as error:
+            raise self.config.wrong("evaluation.folds", str(error)) from None
+        return _divided(table, of != fold)
+
+    @property
+    def drawn_with(self) -> dict[str, object]:
+        """What the division depends on besides the data."""
+        return {"scheme": self.config.scheme, "folds": self.config.evaluation.folds}
+
+    @cached_property
+    def names(self) -> tuple[list[str], list[list[str]]]:
+        """Names of the features, and of the values of each."""
+        table = self.table(0)
+        return table.features, table.values
+
+    def kept(self, cases: Cases) -> dict[str, np.ndarray]:
+        """Return arrays for the simulate stage."""
+        names, values = self.names
+        arrays = {
+            "features": np.array(names),
+            "values": np.array(["\t".join(one) for one in values]),
+        }
+        if self.drawn:
+            arrays["cases"] = np.concatenate([cases.train, cases.test])
+        return arrays
+
+    def told(self) -> str:
+        """Say what a case is."""
+        counts = sorted({len(one) for one in self.names[1]})
+        values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return f"{self.most} features of {values} values"
+
+    # ---- patterns ----
+
+    def groups(self, train: np.ndarray, order: int, *, compress: bool = True) -> FeatureGroups:
+        """Return the groups of patterns of training cases."""
+        return compress_features(train, order, compress=compress, min_cases=self.model.min_cases)
+
+    def name(self, groups, g: int) -> str:
+        """Write a shortest pattern of a group."""
+        return groups.pattern(g, *self.names)
+
+    def describe(self, groups, g: int) -> str:
+        """Write a group, and how many patterns it has."""
+        counts = groups.patterns_per_order[g]
+        patterns = int(counts.sum())
+        return f"{groups.describe(g, *self.names)}: {patterns:,} pattern" + "s" * (patterns > 1)
+
+    def find(self, groups, pattern: str) -> int:
+        """Return the group of a pattern; UserError if it is not expressed."""
+        return groups.find(pattern, *self.names)
+
+    def named(self, groups) -> dict[str, tuple]:
+        """Return what files of draws say of groups besides their patterns."""
+        counts = groups.patterns_per_order
+        return {
+            "least_order": (("group",), (counts > 0).argmax(axis=1)),
+            "patterns": (("group",), counts.sum(axis=1)),
+        }
+
+    # ---- peers ----
+
+    def absent(self, peers: list[str]) -> list[str]:  # noqa: ARG002
+        """Return peers whose packages are not here."""
+        return []
+
+    def load(self, peers: list[str]) -> None:
+        """Import what peers need."""
+        feature_peers.load(peers)
+
+    def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:  # noqa: ARG002
+        """Return a peer's predictive probabilities, (T, K)."""
+        n_values = [len(one) for one in self.names[1]]
+        return feature_peers.fit_predict(
+            peer, cases.train, cases.train_response, cases.test, n_values, len(cases.classes), seed
+        )
+
+
+def _divided(table: FeatureTable, train: np.ndarray) -> Cases:
+    return Cases(
+        table.X[train], table.response[train], table.X[~train], table.response[~train],
+        table.classes,
+    )  # fmt: skip
