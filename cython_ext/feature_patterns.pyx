@@ -178,7 +178,7 @@ cdef class Listing:
         """Add to every group what patterns that fix feature t give it."""
         cdef Py_ssize_t g, need
         with nogil:
-            if self.cursor == 0:
+            if self.old == 0:  # not called again for room
                 self.old = self.n_groups
                 for g in range(self.old):
                     # a group whose shortest pattern is of the largest order already gains nothing
@@ -194,7 +194,7 @@ cdef class Listing:
                         break
                 self.cursor += 1
             else:
-                self.cursor = 0
+                self.old = self.cursor = 0
         return need
 
     cdef inline bint agree(self, Py_ssize_t g, Py_ssize_t t) noexcept nogil:

@@ -207,7 +207,8 @@ def compress(config, results, settings, seed, smoke, force, listed, pattern, ord
     """
     experiment = _open(config, results, settings, seed, smoke)
     experiment.check_command("compress", "compress")
-    _run_stage(experiment, "simulate", False)
+    if "simulate" in experiment.stages:
+        _run_stage(experiment, "simulate", False)
     _run_stage(experiment, "compress", force)
     for line in experiment.work.listing(order, listed, pattern):
         click.echo(line)

@@ -30,6 +30,7 @@ from thesiskit.config.logistic import (
     check_orders,
     check_peers,
 )
+from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
     DRAWN,
     NAIVE_METHODS,
@@ -111,6 +112,7 @@ class Config(Block):
     selection: SelectionBlock | None = None
     model: Annotated[Model, Field(discriminator="kind")] = NaiveModel()
     lattice: Lattice | None = None
+    reduction: Reduction | None = None
     report: ReportBlock
     smoke: dict[str, Any] = {}
     _places: Places = PrivateAttr(default_factory=lambda: Places(Path("config"), {}, {}))
@@ -126,6 +128,9 @@ class Config(Block):
 
     @model_validator(mode="after")
     def _together(self):
+        if self.reduction is not None:
+            _check_reduction(self)
+            return self
         if isinstance(self.model, LogisticModel) or isinstance(self.data, (*SEQUENCES, *FEATURES)):
             _check_logistic(self)
             return self
@@ -136,7 +141,7 @@ class Config(Block):
         elif isinstance(self.data, MixtureData) and "prior" in (self.data.response,):
             raise ValueError("data.response: prior needs model.kind: mixture")
         if self.data is None and self.lattice is None:
-            raise ValueError("give `data` and `selection`, or `lattice`")
+            raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
         if isinstance(self.data, DRAWN):
             _check_simulated(self)
         elif self.evaluation.scheme == "test-set" and getattr(self.data, "test_path", None) is None:
@@ -172,6 +177,12 @@ def check_sizes(config: Config, p: int, error: type[Exception] | None = None) ->
             problem = ("selection.features", f"cannot keep {k} of {p // groups} features{each}")
     if problem is not None:
         raise error(": ".join(problem)) if error else config.wrong(*problem)
+
+
+def _check_reduction(config: Config) -> None:
+    others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
+    if others:
+        raise ValueError(f"{min(others)}: an experiment with `reduction` has none; leave it out")
 
 
 def _check_mixture(config: Config) -> None:

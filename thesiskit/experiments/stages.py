@@ -27,7 +27,7 @@ Watch = Callable[[Iterable, int, str], Iterable]
 
 def blocks(config: Config) -> list[range]:
     """Return the replicates, or divisions, of each result file."""
-    if config.data is None:
+    if config.data is None and config.reduction is None:
         return [range(1)]
     starts = range(0, config.divisions, config.block)
     return [range(start, min(start + config.block, config.divisions)) for start in starts]
@@ -35,6 +35,10 @@ def blocks(config: Config) -> list[range]:
 
 def work_of(experiment: "Experiment") -> Work:
     """Return the work of an experiment; only the modules of its own kind are imported."""
+    if experiment.config.reduction is not None:
+        from thesiskit.experiments.reduction_work import ReductionWork
+
+        return ReductionWork(experiment)
     if experiment.config.data is None:
         from thesiskit.experiments.lattice_work import LatticeWork
 

@@ -102,7 +102,7 @@ class LogisticRecord(Finished):
     @cached_property
     def orders(self) -> list[int]:
         """Orders, ascending."""
-        return sorted({arm.order for arm in self.arms})
+        return sorted({arm.order for arm in self.own})
 
     def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
         """Return arms by their words, each sorted by order."""

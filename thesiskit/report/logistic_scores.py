@@ -240,7 +240,8 @@ def model_table(record: LogisticRecord) -> list[Table]:
 def coefficient_table(record: LogisticRecord) -> list[Table]:
     """The groups with the largest coefficients, for people to read."""
     order = record.drawn_order
-    (arm, *_) = (a for p in record.config["model"]["priors"] if (a := record.find(order, p)))
+    priors = record.config["model"]["priors"]
+    arm = next(arm for prior in priors if (arm := record.find(order, prior)))
     draws = record.draws(arm)
     coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
     low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)

@@ -11,6 +11,7 @@ from thesiskit.report import (
     logistic_chains,
     logistic_scores,
     ranks,
+    reduction,
     reliability,
     sampling,
     statements,
@@ -20,6 +21,7 @@ from thesiskit.report.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
 DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"
+REDUCTION = "a reduction"
 SELECTION = "a selection of features"
 RULES = "two rules in model.quadrature"
 METHODS = "corrected and uncorrected in model.methods"
@@ -54,6 +56,7 @@ def _sizes(config: dict[str, Any]) -> list[Any]:
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,
     LATTICE: lambda config: config["lattice"] is not None,
+    REDUCTION: lambda config: config["reduction"] is not None,
     TEST_SET: lambda config: config["scheme"] == "test-set",
     SELECTION: lambda config: config["selection"] is not None,
     RULES: lambda config: len(_of_model(config, "quadrature")) > 1,
@@ -110,6 +113,9 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
+    "reduction-statements": Part(reduction.reduction_statements, (REDUCTION,)),
+    "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
+    "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(logistic_scores.parameter_table, (LOGISTIC,)),
     "parameter-figure": Part(logistic_scores.parameter_figure, (LOGISTIC,)),
     "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE, ORDERS)),

@@ -1,0 +1,246 @@
+"""Numbers of original and compressed parameters, by settings of uniform features.
+
+Section "Experiments Demonstrating Parameter Reduction".  Original parameters are patterns that
+some training case expresses, compressed ones groups of patterns with one expression.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report.figures import INK, Figure, canvas, save_space
+from thesiskit.report.finished import Finished
+from thesiskit.report.tables import Table
+
+LETTERS = {"features": "p", "values": "K", "order": "O"}
+WORDS = {"features": "features", "values": "values of each feature", "order": "order"}
+COUNTS = ("patterns", "groups", "superpatterns", "intervals")
+SECONDS = ("thesis_seconds", "closed_seconds")
+
+
+class ReductionRecord(Finished):
+    """A finished experiment; arrays are (R, S), replicates by settings."""
+
+    @cached_property
+    def numbers(self) -> dict[str, np.ndarray]:
+        """All that was found, with the settings (S,)."""
+        return self._join("compress", dict.fromkeys((*COUNTS, *SECONDS, "same"), 0))
+
+    @property
+    def sweeps(self) -> list["Sweep"]:
+        """The sweeps, in the order of the config."""
+        return [Sweep(self.numbers, i) for i in range(self.numbers["sweep"].max() + 1)]
+
+    @property
+    def n_sets(self) -> int:
+        """R."""
+        return len(self.numbers["groups"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence if the two algorithms disagree."""
+        same = self.numbers["same"]
+        if same.all():
+            return []
+        return [
+            f"The thesis's algorithm and ours found different groups in {(~same).sum():,} of "
+            f"{same.size:,} data sets: one of the two is wrong."
+        ]
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv."""
+        found = self.numbers
+        return [
+            {name: found[name][s] for name in LETTERS}
+            | {"replicate": r}
+            | {name: found[name][r, s] for name in SECONDS}
+            for r in range(self.n_sets)
+            for s in range(len(found["sweep"]))
+        ]
+
+
+class Sweep:
+    """What was found where one setting was varied.
+
+    varied : its name; x (S,) its values; found : arrays (R, S) by name.
+    """
+
+    def __init__(self, numbers: dict[str, np.ndarray], number: int):
+        at = numbers["sweep"] == number
+        self.settings = {name: numbers[name][at] for name in LETTERS}
+        self.varied = next(name for name, x in self.settings.items() if len(set(x)) > 1)
+        self.x, self.letter = self.settings[self.varied], LETTERS[self.varied]
+        self.found = {name: numbers[name][:, at] for name in (*COUNTS, *SECONDS)}
+        self.patterns, self.groups = self.found["patterns"], self.found["groups"]
+        self.ratio = self.groups / self.patterns
+
+    @property
+    def fixed(self) -> str:
+        """What is not varied, such as "p = 10, O = 4"."""
+        kept = [name for name in LETTERS if name != self.varied]
+        return ", ".join(f"{LETTERS[name]} = {self.settings[name][0]}" for name in kept)
+
+    def ends(self, values: np.ndarray, form: str = ",.0f") -> str:
+        """Write the first and last mean of values (R, S)."""
+        mean = values.mean(axis=0)
+        return " and ".join(f"{mean[i]:{form}} at {self.letter} = {self.x[i]}" for i in (0, -1))
+
+    def power(self, values: np.ndarray, first: int = 0) -> float:
+        """Return a where means of values (R, S) go like x^a, from that at `first` to the last."""
+        mean, x = values.mean(axis=0), self.x
+        return float(np.log(mean[-1] / mean[first]) / np.log(x[-1] / x[first]))
+
+
+def reduction_figure(record: ReductionRecord) -> list[Figure]:
+    """Parameters and their ratio, a row for each sweep (fig-comp-cls-notest)."""
+    sweeps = record.sweeps
+    figure, axes = canvas(len(sweeps), 2, height=2.6 * len(sweeps) + 0.2)
+    style = {"color": INK, "markerfacecolor": "white", "markersize": 5, "elinewidth": 0.5}
+    for row, sweep in zip(axes, sweeps, strict=True):
+        for axis, values, marker, label, front in (
+            (row[0], sweep.patterns, "x", "original", 3),  # crosses show within circles
+            (row[0], sweep.groups, "o", "compressed", 2),
+            (row[1], sweep.ratio, "^", None, 2),
+        ):
+            mean = values.mean(axis=0)
+            reach = [mean - values.min(axis=0), values.max(axis=0) - mean]
+            axis.errorbar(sweep.x, mean, reach, marker=marker, label=label, zorder=front, **style)
+        row[0].set_yscale("log")
+        row[0].set_ylabel("parameters")
+        row[1].set_ylabel("compressed / original")
+        row[1].set_ylim(0, 1.05)
+        for axis in row:
+            axis.set_title(sweep.fixed, fontsize=10)
+            axis.set_xticks(sweep.x)
+            axis.set_xlabel(f"{sweep.letter}, {WORDS[sweep.varied]}")
+    axes[0, 0].legend(frameon=False)
+    save_space(axes)
+    cases = record.config["reduction"]["cases"]
+    bars = ", bars from least to most where they are longer than the marks"
+    return [
+        Figure(
+            "reduction",
+            "Original and compressed parameters",
+            figure,
+            f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
+            "and their ratios. p: features, K: values of each, O: order of the interactions."
+            + (f" Means of {record.n_sets} data sets{bars}." if record.n_sets > 1 else ""),
+        )
+    ]
+
+
+def reduction_table(record: ReductionRecord) -> list[Table]:
+    """Numbers of parameters and superpatterns, and seconds, of every setting."""
+    blocks = []
+    for sweep in record.sweeps:
+        columns: dict[str, Any] = {"varied": sweep.letter}
+        columns |= {LETTERS[name]: sweep.settings[name] for name in LETTERS}
+        for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups)):
+            columns[f"{words}: mean"] = _whole(counts)
+            columns[f"{words}: least"] = counts.min(axis=0)
+            columns[f"{words}: most"] = counts.max(axis=0)
+        columns["ratio"] = sweep.ratio.mean(axis=0)
+        for words, number, seconds in (
+            ("splitting and merging", "superpatterns", "thesis_seconds"),
+            ("each group once", "intervals", "closed_seconds"),
+        ):
+            columns[f"{words}: superpatterns"] = _whole(sweep.found[number])
+            columns[f"{words}: seconds"] = sweep.found[seconds].mean(axis=0)
+        blocks.append(pd.DataFrame(columns))
+    frame = pd.concat(blocks, ignore_index=True)
+    if record.n_sets == 1:
+        frame = frame.drop(columns=[name for name in frame if name.endswith((": least", ": most"))])
+        frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
+    same = " Both found the same groups, with the same numbers of patterns by order."
+    means = f" Means of {record.n_sets} data sets." if record.n_sets > 1 else ""
+    return [
+        Table(
+            "reduction-numbers",
+            "Parameters, superpatterns and seconds",
+            frame,
+            "Splitting and merging: the thesis's algorithm, with the superpatterns before it "
+            "merges those of one expression. Each group once: ours, with the superpatterns that "
+            "its groups can be written as."
+            + ("" if record.warnings else same)
+            + f"{means} Seconds are the best of three runs.",
+        )
+    ]
+
+
+def _whole(counts: np.ndarray) -> np.ndarray:
+    """Return means over data sets, rounded."""
+    return np.rint(counts.mean(axis=0)).astype(np.int64)
+
+
+Row = tuple[str, str, bool]  # what the thesis says, what is found, whether that bears it out
+
+
+def reduction_statements(record: ReductionRecord) -> list[Table]:
+    """Each statement of the thesis, the numbers, and whether they bear it out."""
+    make = {"values": _with_values, "features": _with_features, "order": _with_order}
+    rows = [row for sweep in record.sweeps for row in make[sweep.varied](record, sweep)]
+    return [
+        Table(
+            "statements",
+            "What the thesis says, and what is found",
+            pd.DataFrame(
+                [
+                    {"the thesis": says, "here": found, "borne out": "yes" if holds else "no"}
+                    for says, found, holds in rows
+                ]
+            ),
+            "Borne out: at every step of what is varied, in every data set; very quickly: by a "
+            "power above 2; much slower: by smaller powers. Powers are those that lead from the "
+            "first mean to the last or, in the last step, from the last but one.",
+        )
+    ]
+
+
+def _steps(values: np.ndarray) -> np.ndarray:
+    return np.diff(values, axis=1)
+
+
+def _with_values(_: ReductionRecord, sweep: Sweep) -> list[Row]:
+    return [
+        ("compressed parameters become fewer with larger K", sweep.ends(sweep.groups),
+         bool((_steps(sweep.groups) < 0).all())),
+        ("original parameters do not", sweep.ends(sweep.patterns),
+         bool((_steps(sweep.patterns) >= 0).all())),
+    ]  # fmt: skip
+
+
+def _with_features(_: ReductionRecord, sweep: Sweep) -> list[Row]:
+    rows = [
+        (f"{words} parameters grow very quickly with p",
+         f"{sweep.ends(counts)}: like p^{sweep.power(counts):.1f}",
+         bool((_steps(counts) > 0).all() and sweep.power(counts) > 2))
+        for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups))
+    ]  # fmt: skip
+    falls = bool((_steps(sweep.ratio) < 0).all())
+    return [*rows, ("their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls)]
+
+
+def _with_order(record: ReductionRecord, sweep: Sweep) -> list[Row]:
+    grow = bool((_steps(sweep.patterns) > 0).all())
+    says, found = "original parameters grow with O", sweep.ends(sweep.patterns)
+    for other in record.sweeps:
+        if other.varied == "features":
+            own, theirs = ([one.power(one.patterns, i) for i in (0, -2)] for one in (sweep, other))
+            says += ", much slower than with p"
+            found += (
+                f": like O^{own[0]:.1f}, the last step like O^{own[1]:.1f}; "
+                f"with p like p^{theirs[0]:.1f} and p^{theirs[1]:.1f}"
+            )
+            grow = grow and own[0] < theirs[0] and own[1] < theirs[1]
+            break
+    stopped = sweep.x[np.argmax(sweep.groups == sweep.groups[:, -1:], axis=1)]
+    last, stated = sweep.x[-1], record.thesis.get("converged_at_order", sweep.x[-1] - 1)
+    orders = " or ".join(map(str, np.unique(stopped)))
+    return [
+        (says, found, grow),
+        (f"compressed parameters have converged at O = {stated}, before the highest order",
+         f"{sweep.groups[:, -1].mean():,.0f} from O = {orders} on, up to {last}",
+         bool((stopped <= stated).all() and stated < last)),
+    ]  # fmt: skip
