@@ -1,4 +1,4 @@
-# Sums of logarithms as logarithms of running products, eight at a time.
+# Sums over rows: those of logarithms as logarithms of running products, eight at a time.
 #
 # A product of factors that are bounded below is kept from underflow by taking its exponent off
 # before it can.  Compiled for AVX2 too where it can be chosen when the program starts; without
@@ -252,6 +252,42 @@ cdef extern from *:
         return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
                + (lane[6] + lane[7])) + total;
     }
+
+    /* sum of n[i] (y[i] - eta[i]) */
+    TK_CLONES
+    static double tk_sum_residuals(const double *n, const double *y, const double *eta,
+                                   ptrdiff_t size)
+    {
+        double lane[8] = {0}, total = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j)
+                lane[j] += n[i + j] * (y[i + j] - eta[i + j]);
+        for (; i < size; ++i)
+            total += n[i] * (y[i] - eta[i]);
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + total;
+    }
+
+    /* sum of n[i] (y[i] - eta[i])^2 */
+    TK_CLONES
+    static double tk_squared_residuals(const double *n, const double *y, const double *eta,
+                                       ptrdiff_t size)
+    {
+        double lane[8] = {0}, total = 0, e;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j) {
+                double e = y[i + j] - eta[i + j];
+                lane[j] += n[i + j] * e * e;
+            }
+        for (; i < size; ++i) {
+            e = y[i] - eta[i];
+            total += n[i] * e * e;
+        }
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + total;
+    }
     """
     # sum of log(q[i] + p[i] t), t = exp(-magnitude)
     double log_mixtures "tk_log_mixtures"(
@@ -282,4 +318,12 @@ cdef extern from *:
     double log_classes "tk_log_classes"(
         const double *eta, const double *cases, const double *n, Py_ssize_t sets, Py_ssize_t size,
         Py_ssize_t stride, double *scratch,
+    ) noexcept nogil
+    # sum of n[i] (y[i] - eta[i])
+    double sum_residuals "tk_sum_residuals"(
+        const double *n, const double *y, const double *eta, Py_ssize_t size,
+    ) noexcept nogil
+    # sum of n[i] (y[i] - eta[i])^2
+    double squared_residuals "tk_squared_residuals"(
+        const double *n, const double *y, const double *eta, Py_ssize_t size,
     ) noexcept nogil

@@ -8,6 +8,7 @@ from numpy.random cimport bitgen_t
 from _maths cimport deviance, dot, stirling_error
 from _products cimport (
     log_binary, log_classes, log_mixtures, log_shifted, log_variances, log_weighted, log_widths,
+    squared_residuals, sum_residuals,
 )
 from _slice cimport slice_update
 
@@ -144,3 +145,9 @@ def shim_log_classes(const double[:, ::1] eta, const double[:, ::1] cases, const
     """Sum over the first `size` columns of sum of cases eta - n log(sum of exp(eta))."""
     return log_classes(&eta[0, 0], &cases[0, 0], start(n), eta.shape[0], size, eta.shape[1],
                        &scratch[0])
+
+
+def shim_residuals(const double[::1] n, const double[::1] y, const double[::1] eta):
+    """Sums of n (y - eta) and of n (y - eta)^2."""
+    return (sum_residuals(start(n), start(y), start(eta), n.shape[0]),
+            squared_residuals(start(n), start(y), start(eta), n.shape[0]))

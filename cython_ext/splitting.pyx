@@ -39,6 +39,26 @@ cdef inline double split_gaussian(double s, double a, double b, bitgen_t *bitgen
     return s * share + sqrt(b * share) * standard_normal(bitgen)
 
 
+cdef inline double add_shares(double x, const double *s, const int32_t *partial,
+                              const int32_t *kind, Py_ssize_t size, const double *shared,
+                              const double *other, bint cauchy, bitgen_t *bitgen) noexcept nogil:
+    # x and draws of the shares of groups in part
+    cdef Py_ssize_t j
+    for j in range(size):
+        if cauchy:
+            x += split_cauchy(s[partial[j]], shared[kind[j]], other[kind[j]], bitgen)
+        else:
+            x += split_gaussian(s[partial[j]], shared[kind[j]], other[kind[j]], bitgen)
+    return x
+
+
+cdef inline double add_new(double x, double w, bint cauchy, bitgen_t *bitgen) noexcept nogil:
+    # x and a draw of the sum of new coefficients, of width, or variance, w
+    if w > 0:
+        x += w * standard_cauchy(bitgen) if cauchy else sqrt(w) * standard_normal(bitgen)
+    return x
+
+
 def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whole_begin,
                       const int32_t[::1] whole, const Py_ssize_t[::1] partial_begin,
                       const int32_t[::1] partial, const int32_t[::1] partial_kind,
@@ -53,12 +73,13 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
     eta (2 K,) is scratch.
     """
     cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
-    cdef Py_ssize_t d, t, k, j, _e, S = coefficients.shape[1], K = n_classes
+    cdef Py_ssize_t d, t, k, j, a, size, _e, S = coefficients.shape[1], K = n_classes
     cdef double x, w, top, total
     cdef const double *s
     with nogil:
         for d in range(coefficients.shape[0]):
             for t in range(out.shape[0]):
+                a, size = partial_begin[t], partial_begin[t + 1] - partial_begin[t]
                 for k in range(S):
                     s = &coefficients[d, k, 0]
                     x = 0
@@ -69,20 +90,10 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
                     for k in range(S):
                         s = &coefficients[d, k, 0]
                         x = eta[K + k]
-                        for j in range(partial_begin[t], partial_begin[t + 1]):
-                            if cauchy:
-                                x += split_cauchy(s[partial[j]], shared[d, partial_kind[j]],
-                                                  other[d, partial_kind[j]], bitgen)
-                            else:
-                                x += split_gaussian(s[partial[j]], shared[d, partial_kind[j]],
-                                                    other[d, partial_kind[j]], bitgen)
-                        w = new[d, new_kind[t]]
-                        if w > 0:
-                            if cauchy:
-                                x += w * standard_cauchy(bitgen)
-                            else:
-                                x += sqrt(w) * standard_normal(bitgen)
-                        eta[k] = x
+                        if size > 0:
+                            x = add_shares(x, s, &partial[a], &partial_kind[a], size, &shared[d, 0],
+                                           &other[d, 0], cauchy, bitgen)
+                        eta[k] = add_new(x, new[d, new_kind[t]], cauchy, bitgen)
                     if S == 1:
                         top = exp(-fabs(eta[0]))
                         x = 1 / (1 + top)
@@ -99,6 +110,34 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
                         total += eta[k]
                     for k in range(S):
                         out[t, k] += eta[k] / total
+
+
+def fill_linear(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whole_begin,
+                const int32_t[::1] whole, const Py_ssize_t[::1] partial_begin,
+                const int32_t[::1] partial, const int32_t[::1] partial_kind,
+                const double[:, ::1] shared, const double[:, ::1] other,
+                const int32_t[::1] new_kind, const double[:, ::1] new, bint cauchy,
+                Py_ssize_t split_draws, double[:, ::1] out, capsule):
+    """Fill out (D split_draws, T) with linear functions; the rest as in `add_probabilities`."""
+    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
+    cdef Py_ssize_t d, t, j, e, a, size
+    cdef double x, y
+    cdef const double *s
+    with nogil:
+        for d in range(coefficients.shape[0]):
+            s = &coefficients[d, 0, 0]
+            for t in range(out.shape[1]):
+                a, size = partial_begin[t], partial_begin[t + 1] - partial_begin[t]
+                x = 0
+                for j in range(whole_begin[t], whole_begin[t + 1]):
+                    x += s[whole[j]]
+                for e in range(split_draws):
+                    y = x
+                    if size > 0:
+                        y = add_shares(x, s, &partial[a], &partial_kind[a], size, &shared[d, 0],
+                                       &other[d, 0], cauchy, bitgen)
+                    y = add_new(y, new[d, new_kind[t]], cauchy, bitgen)
+                    out[d * split_draws + e, t] = y
 
 
 def split_off(const double[::1] s, const double[::1] width, const double[::1] other, bint cauchy,

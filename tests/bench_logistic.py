@@ -144,7 +144,7 @@ groups, cauchy = one.groups, sys.argv[1] == "cauchy"
 A = np.zeros((groups.n_rows, groups.n_groups))
 for g in range(groups.n_groups):
     A[groups.members[groups.begin[g] : groups.end[g]], g] = 1
-kinds, rate = groups.kinds[groups.kind].astype(float), one.rate[1:]
+kinds, rate = groups.kinds[groups.kind].astype(float), one.settings.rates(groups.order)[1:]
 n, y = one.cases.sum(axis=1), one.cases[:, 1]
 def density():
     x = numpyro.sample("x", dist.ImproperUniform(dist.constraints.real_vector, (), (groups.order,)))

@@ -254,11 +254,64 @@ def sweep_translations(model, coefficient, log_sigma, divided, most_steps, rng) 
     return looked
 
 
+# ---- real responses ----
+
+
+@dataclass(frozen=True)
+class NormalPosterior(Posterior):
+    """Real responses: the linear function (n_classes is 1) plus normal noise.
+
+    noise_shape, noise_mode of the Inverse-Gamma prior of the noise's standard deviation.
+    """
+
+    noise_shape: float
+    noise_mode: float
+    log_noise: float
+
+    def log_likelihood(self, coefficient) -> float:
+        eta = self.eta(coefficient)[0]
+        return float(stats.norm.logpdf(self.response, eta, np.exp(self.log_noise)).sum())
+
+    @property
+    def noise_rate(self) -> float:
+        return (self.noise_shape + 1) * self.noise_mode
+
+    def log_noise_prior(self) -> float:
+        """Density of the noise itself, not of its logarithm."""
+        prior = stats.invgamma(self.noise_shape, scale=self.noise_rate)
+        return float(prior.logpdf(np.exp(self.log_noise)))
+
+
+def draw_coefficients(model: NormalPosterior, coefficient, log_sigma, rng) -> int:
+    """Each coefficient from its normal conditional distribution, where priors are Gaussian."""
+    variance, noise = model.scale(log_sigma) ** 2, np.exp(2 * model.log_noise)
+    for g, column in enumerate(model.design.T):
+        others = coefficient.copy()
+        others[0, g] = 0
+        precision = column.sum() / noise + 1 / variance[g]
+        mean = column @ (model.response - model.eta(others)[0]) / noise / precision
+        coefficient[0, g] = mean + standard_normal(rng) / np.sqrt(precision)
+    return 0
+
+
+def sweep_noise(model: NormalPosterior, coefficient, most_steps, rng):
+    """The model with a new noise, and how often its density was asked for."""
+
+    def log_density(x):
+        if abs(x) > 80:
+            return -np.inf
+        moved = replace(model, log_noise=x)
+        return moved.log_likelihood(coefficient) + moved.log_noise_prior() + x
+
+    x, looked = slice_update(log_density, model.log_noise, 1.0, most_steps, rng)
+    return replace(model, log_noise=x), looked + 1
+
+
 # ---- exact draws from the joint distribution ----
 
 
-def joint_draws(model: Posterior, sigma_0: float, size: int, rng, log_sigma=None):
-    """Draw (log sigma, coefficients, responses) `size` times; log_sigma (O + 1,) may be given."""
+def prior_draws(model: Posterior, sigma_0: float, size: int, rng, log_sigma=None):
+    """Draw log sigma (size, O + 1), which may be given, and coefficients (size, S, G)."""
     if log_sigma is None:
         log_sigma = np.full((size, model.order + 1), np.log(sigma_0))
         for o in range(1, model.order + 1):
@@ -270,7 +323,13 @@ def joint_draws(model: Posterior, sigma_0: float, size: int, rng, log_sigma=None
     width = power if model.cauchy else np.sqrt(power)
     sets = 1 if model.n_classes == 2 else model.n_classes
     draw = rng.standard_cauchy if model.cauchy else rng.standard_normal
-    coefficient = draw((size, sets, len(model.counts))) * width[:, None, :]
+    return log_sigma, draw((size, sets, len(model.counts))) * width[:, None, :]
+
+
+def joint_draws(model: Posterior, sigma_0: float, size: int, rng, log_sigma=None):
+    """Draw (log sigma, coefficients, responses) `size` times; log_sigma (O + 1,) may be given."""
+    log_sigma, coefficient = prior_draws(model, sigma_0, size, rng, log_sigma)
+    sets = coefficient.shape[1]
     eta = coefficient @ model.design.T
     if sets == 1:
         eta = np.concatenate([np.zeros_like(eta), eta], axis=1)

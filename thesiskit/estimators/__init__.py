@@ -5,9 +5,11 @@ from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or Mix
 model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
 model.fit(X, y).predict_proba(X_new)
 
-SequenceClassifier predicts what follows histories of discrete states.
+SequenceClassifier predicts what follows histories of discrete states; InteractionClassifier and
+InteractionRegressor predict from interactions of discrete features.
 """
 
+from thesiskit.estimators.interactions import InteractionClassifier, InteractionRegressor
 from thesiskit.estimators.selecting import (
     MedianBinarizer,
     MixtureClassifier,
@@ -17,6 +19,8 @@ from thesiskit.estimators.selecting import (
 from thesiskit.estimators.sequences import SequenceClassifier
 
 __all__ = [
+    "InteractionClassifier",
+    "InteractionRegressor",
     "MedianBinarizer",
     "MixtureClassifier",
     "NaiveBayesClassifier",

@@ -1,32 +1,20 @@
 """A classifier of what follows a history of discrete states."""
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
     check_non_negative,
-    check_random_state,
     column_or_1d,
     validate_data,
 )
 
-from thesiskit.errors import UnreliableWarning, UserError
-from thesiskit.models import logistic
-from thesiskit.models.patterns import (
-    SequenceGroups,
-    check_histories,
-    check_history,
-    compress_sequences,
-)
-from thesiskit.models.prediction import original_coefficients, predict
+from thesiskit.estimators.logistic import PatternClassifier
+from thesiskit.models.patterns import check_histories, check_history, compress_sequences
 
 
-class SequenceClassifier(ClassifierMixin, BaseEstimator):
+class SequenceClassifier(PatternClassifier):
     """Bayesian logistic sequence prediction with patterns of any order.
 
     Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
@@ -54,6 +42,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable".
     """
+
+    patterns = "sequences"
+    exact_cauchy = True
 
     def __init__(
         self,
@@ -94,108 +85,13 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if np.asarray(X).dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
         histories = check_histories(X, "histories")
-        check_classification_targets(y)
-        self.classes_, coded = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            (only,) = self.classes_.tolist()
-            raise ValueError(f"SequenceClassifier needs two classes, got one class: {only!r}")
-        if self.engine not in ("slice", "gp"):
-            raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
-        if not isinstance(self.compress, bool | np.bool_):
-            raise UserError(f"compress must be True or False, got {self.compress!r}")
-        order = check_history(self.order, histories)
-        settings = logistic.Settings(
-            prior=self.prior,
-            sigma=self.sigma,
-            sigma_scale=self.sigma_scale,
-            iterations=self.iterations,
-            burn_in=self.burn_in,
-            thin=self.thin,
-            chains=self.chains,
-        )
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        *generators, self._predicting = np.random.default_rng(seed).spawn(settings.chains + 1)
-        self.compression_: SequenceGroups | None = None
-        if self.engine == "gp":
-            from thesiskit.models import gaussian_process
+        return self._fit(histories, check_history(self.order, histories), y)
 
-            draws: Any = gaussian_process.sample(
-                histories, coded, len(self.classes_), order, settings, generators
-            )
-        else:
-            self.compression_ = compress_sequences(histories, order, compress=bool(self.compress))
-            model = logistic.Model(self.compression_, coded, len(self.classes_), settings)
-            draws = logistic.sample(model, generators)
-        self._draws = draws
-        rhat, ess = self._draws.compared()
-        self.diagnostics_ = {
-            "rhat": float(rhat[0]),
-            "ess": float(ess[0]),
-            "reliable": logistic.reliable(rhat, ess),
-        }
-        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
-        if not self.diagnostics_["reliable"]:
-            warnings.warn(
-                f"the chains do not support the predictions (R-hat of the log likelihood "
-                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}): increase iterations",
-                UnreliableWarning,
-                stacklevel=2,
-            )
-        return self
+    def _group(self, codes, order):
+        return compress_sequences(codes, order, compress=bool(self.compress))
 
-    def predict_proba(self, X, *, split_draws=None):
-        """Return the probabilities of the classes, (m, K).
-
-        split_draws : how often each draw of the parameters is split between what a history shares
-            with the training cases and what it does not; "exact" needs no such draws, where the
-            expectation is known: for two classes, whose default it is.  The default for more is
-            10; then the answer for a history that holds new patterns depends a little on which
-            histories are asked about together.
-        """
-        check_is_fitted(self)
-        histories = check_histories(self._checked(X), "histories", unseen=True)
-        # a copy: asking twice must answer twice alike
-        if split_draws is None:
-            split_draws = "exact" if len(self.classes_) == 2 else 10
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = self._predicting.bit_generator.state
-        if self.engine == "gp":
-            from thesiskit.models import gaussian_process
-
-            draws = 1 if split_draws == "exact" else split_draws
-            return gaussian_process.predict(self._draws, histories, rng, draws)
-        assert self.compression_ is not None
-        coefficient, log_sigma = self._draws.flat
-        return predict(
-            coefficient,
-            log_sigma,
-            self.compression_.shared(histories),
-            len(self.classes_),
-            cauchy=self.prior == "cauchy",
-            rng=rng,
-            split_draws=split_draws,
-        )
-
-    def predict(self, X):
-        """Return the most probable label of each history, (m,)."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def original_coefficients(self, random_state=None):
-        """Return draws of every original coefficient, (draws, sets, patterns).
-
-        Patterns are those of `compress_sequences(X, order, compress=False)`, in its order.
-        """
-        check_is_fitted(self)
-        if self.compression_ is None:
-            raise UserError("a Gaussian process has no coefficients; use engine='slice'")
-        rng = np.random.default_rng(
-            check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        )
-        coefficient, log_sigma = self._draws.flat
-        return original_coefficients(
-            coefficient, log_sigma, self.compression_, cauchy=self.prior == "cauchy", rng=rng
-        )
+    def _codes(self, X):
+        return check_histories(self._checked(X), "histories", unseen=True)
 
     def _checked(self, X, y=None):
         """Return what scikit-learn's own checks leave of the data."""

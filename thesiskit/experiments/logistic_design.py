@@ -65,10 +65,10 @@ class LogisticDesign:
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
+        self.source.check()
         shown = self.config.report.order
         if shown is not None and shown not in self.orders:
             raise self.config.wrong("report.order", f"{shown} is not one of model.orders")
-        self.source.check()
         if self.model.split_draws != "exact":
             return
         classes = len(self.cases(0).classes)
@@ -76,7 +76,7 @@ class LogisticDesign:
             raise self.config.wrong(
                 "model.split_draws", f"exact needs two classes, these data have {classes}"
             )
-        if "cauchy" in self.model.priors and not isinstance(self.config.data, SEQUENCES):
+        if "cauchy" in self.model.priors and self.source.patterns == "features":
             raise self.config.wrong(
                 "model.split_draws",
                 "exact is for Gaussian priors here: a case shares several groups in part",
@@ -123,7 +123,7 @@ class LogisticDesign:
         if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
             own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
         # the order is what a peer sees of a history; of features it sees all
-        seen = self.orders if isinstance(self.config.data, SEQUENCES) else [self.source.most]
+        seen = self.orders if self.source.patterns == "sequences" else [self.source.most]
         return own + [
             Arm(order, "none", False, peer, "none") for peer in self.peers for order in seen
         ]

@@ -108,6 +108,7 @@ class LogisticFits:
         more: dict[str, Any] = {
             name: ((f"{name}_part",) if values.ndim else (), values)
             for name, values in found.items()
+            if name != "log_likelihood"  # of every draw, it is there
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
         if groups is not None:

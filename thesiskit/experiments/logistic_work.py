@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import SEQUENCES
 from thesiskit.errors import UserError
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.unfinished import Unfinished
@@ -60,12 +59,10 @@ class LogisticWork(Work):
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
                 if response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
-                g = source.find(groups, pattern)
-                if (
-                    not isinstance(self.config.data, SEQUENCES)
-                    and source.name(groups, g) != pattern
-                ):
-                    raise UserError(f"its group goes by the name {source.name(groups, g)}")
+                group = source.name(groups, source.find(groups, pattern))
+                # a report knows groups of features by name
+                if source.patterns == "features" and _items(group) != _items(pattern):
+                    raise UserError(f"its group goes by the name {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
 
@@ -287,3 +284,7 @@ def _compressed(arrays) -> str:
 
 def _few(parts: list[str], most: int = 4) -> str:
     return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")
+
+
+def _items(pattern: str) -> list[str]:
+    return sorted(item.strip() for item in pattern.split(","))

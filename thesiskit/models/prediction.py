@@ -1,4 +1,4 @@
-"""Predictive probabilities of logistic models, and their original coefficients.
+"""Predictions of logistic models, and their original coefficients.
 
 | thesis | name | shape |
 |---|---|---|
@@ -9,14 +9,19 @@ Sections "Splitting Compressed Parameters", "Sampling from the Splitting Distrib
 Prediction for a Test Case"; equation eqn-int-pred.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy import special
 
 from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
 from thesiskit.models.patterns import Groups, Shared
+from thesiskit.models.priors import whole
 from thesiskit.models.splitting import expected_logistic_cauchy, expected_logistic_gaussian
 
 BLOCK = 16_000_000  # numbers held at once
+TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 
 
 def predict(
@@ -53,6 +58,88 @@ def predict(
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
 
 
+@dataclass(frozen=True)
+class Response:
+    """Predictive distributions of T real responses: mixtures of normal ones over draws.
+
+    distinct (D, .) are draws of the linear functions of distinct cases, noise (D,) standard
+    deviations; case_of (T,) says which distinct case each case is.
+    """
+
+    distinct: np.ndarray
+    noise: np.ndarray
+    case_of: np.ndarray
+
+    @property
+    def linear(self) -> np.ndarray:
+        """Draws of the linear functions of all cases, (D, T)."""
+        return self.distinct[:, self.case_of]
+
+    @property
+    def median(self) -> np.ndarray:
+        """Medians, (T,): with Cauchy priors, shares and new patterns leave no mean."""
+        return self.quantile([0.5])[0]
+
+    def quantile(self, levels) -> np.ndarray:
+        """Return quantiles, (len(levels), T), to 1e-4 of the least noise."""
+        levels = np.asarray(levels, dtype=float)
+        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+            raise UserError(f"levels of quantiles must be between 0 and 1, got {levels.tolist()}")
+        result = np.empty((len(levels), self.distinct.shape[1]))
+        step = max(1, BLOCK // len(self.distinct) // 20)
+        for start in range(0, result.shape[1], step):
+            part = slice(start, start + step)
+            for i, level in enumerate(levels):
+                result[i, part] = _mixture_quantile(self.distinct[:, part], self.noise, level)
+        return result[:, self.case_of]
+
+
+def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndarray:
+    # of equally likely N(mean[d, t], sd[d]^2), by bisection
+    sd = sd[:, None]
+
+    def above(mean, level):
+        # a share level / p of the draws is below this with probability p or more each
+        p = (1 + level) / 2
+        return np.quantile(mean + sd * special.ndtri(p), level / p, axis=0, method="inverted_cdf")
+
+    low, high = -above(-mean, 1 - level), above(mean, level)
+    for _ in range(MOST_HALVINGS):
+        if (high - low).max() <= TOLERANCE * sd.min():
+            break
+        middle = low + (high - low) / 2
+        reached = special.ndtr((middle - mean) / sd).mean(axis=0) >= level
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return low + (high - low) / 2
+
+
+def predict_response(
+    coefficient: np.ndarray,
+    log_sigma: np.ndarray,
+    log_noise: np.ndarray,
+    shared: Shared,
+    *,
+    cauchy: bool,
+    rng: np.random.Generator,
+    split_draws: int = 1,
+) -> Response:
+    """Return the predictive distributions of real responses.
+
+    coefficient (D, 1, G), log_sigma (D, O + 1) and log_noise (D,) are draws; shared as in
+    `predict`.  Every draw is split split_draws times: D split_draws draws of linear functions.
+    """
+    split_draws = whole("split_draws", split_draws)
+    coefficient = np.ascontiguousarray(coefficient, dtype=float)
+    linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
+    with rng.bit_generator.lock:
+        kernel.fill_linear(
+            coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
+            shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, split_draws, linear,
+            rng.bit_generator.capsule,
+        )  # fmt: skip
+    return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
+
+
 def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
     """Return widths (variances, of Gaussian priors) of what is shared, not shared, and new.
 
@@ -82,7 +169,7 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
     for start in range(0, cases, step):
         part = slice(start, min(start + step, cases))
         s = coefficient[:, 0]
-        whole = _sums(s, shared.whole, shared.whole_begin, part)
+        entire = _sums(s, shared.whole, shared.whole_begin, part)
         extra = new[:, new_kind[part]]
         if cauchy:
             has = parts[part] > 0
@@ -96,12 +183,12 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
                     strict=True,
                 ):  # fmt: skip
                     out[:, has] = value
-            p = expected_logistic_cauchy(whole, split[0], split[1], split[2], extra)
+            p = expected_logistic_cauchy(entire, split[0], split[1], split[2], extra)
         else:
             a, b = first[:, shared.partial_kind], second[:, shared.partial_kind]
             share = a / (a + b)
             begin = shared.partial_begin
-            mean = whole + _sums(s[:, shared.partial] * share, None, begin, part)
+            mean = entire + _sums(s[:, shared.partial] * share, None, begin, part)
             variance = extra + _sums(b * share, None, begin, part)
             p = expected_logistic_gaussian(mean, np.sqrt(variance))
         result[part] = p.mean(axis=0)

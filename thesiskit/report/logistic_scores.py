@@ -246,10 +246,11 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
     coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
     low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)
     classes = record.classes if len(median) > 1 else record.classes[1:]
-    place = np.argsort(-np.abs(median), axis=None, kind="stable")[:SHOWN_GROUPS]
+    size = np.where(draws["cases"] == draws["cases"].max(), -1, np.abs(median))  # no intercept
+    place = np.argsort(-size, axis=None, kind="stable")[:SHOWN_GROUPS]
     rows = []
     for k, g in zip(*np.unravel_index(place, median.shape), strict=True):
-        row = {"pattern": str(draws["pattern"][g]) or "(any)", "class": classes[k]}
+        row = {"pattern": str(draws["pattern"][g]), "class": classes[k]}
         if "patterns" in draws:
             row["patterns in its group"] = int(draws["patterns"][g])
         rows.append(
@@ -267,7 +268,7 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
             "The largest coefficients",
             pd.DataFrame(rows),
             f"{arm.words}, order {order}: groups whose coefficients have the largest medians "
-            f"in size{', in the first fold' if record.folded else ''}. A group is written as a "
-            "shortest of its patterns; its coefficient is the sum of theirs.",
+            f"in size{', in the first fold' if record.folded else ''}, the intercept left out. A "
+            "group is written as a shortest of its patterns; its coefficient is the sum of theirs.",
         )
     ]

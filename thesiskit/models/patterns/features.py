@@ -19,7 +19,7 @@ the same listing of the test case's own patterns.  Groups of all orders are the 
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import special
@@ -75,6 +75,14 @@ class FeatureGroups(Groups):
         self.row_of, self.n_rows = rank[which].astype(np.int32), len(first)
         self._rows = np.ascontiguousarray(by_column[first[place]].T)  # (p, R)
         self._list()
+
+    def __reduce__(self):
+        # kernels cannot be stored: the groups are listed again
+        make = partial(
+            type(self), compressed=self.compressed, min_cases=self.min_cases,
+            algorithm=self.algorithm,
+        )  # fmt: skip
+        return make, (self.codes, self.order)
 
     def _list(self) -> None:
         listing = self._listing = _Listing(self)

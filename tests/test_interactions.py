@@ -1,0 +1,401 @@
+"""Classifiers and regressors with interactions of discrete features."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from thesiskit.datasets.features import LINES, tic_tac_toe
+from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.estimators import InteractionClassifier, InteractionRegressor
+from thesiskit.estimators.categories import encode, find_categories
+from thesiskit.models.patterns import MISSING, UNSEEN
+
+QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+REAL = {"check_positive_only_tag_during_fit": "the check subtracts a mean: values are then real"}
+
+
+@parametrize_with_checks(
+    [
+        InteractionClassifier("all", **QUICK),
+        InteractionClassifier("all", prior="gaussian", engine="gp", **QUICK),
+        InteractionRegressor("all", **QUICK),
+    ],
+    expected_failed_checks=lambda _: REAL,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def data(n=60, p=4, values=3, classes=2, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, values, (n, p))
+    y = np.where(rng.random(n) < 0.9, (X[:, 0] + X[:, 1]) % classes, rng.integers(0, classes, n))
+    return X, np.array(["a", "b", "c"])[y]
+
+
+# ---- fitting and predicting ----
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("options", [{}, {"prior": "gaussian"}, {"engine": "gp"}])
+def test_fit_and_predict(options, classes):
+    X, y = data(classes=classes)
+    if "engine" in options:
+        options = options | {"prior": "gaussian"}
+    model = InteractionClassifier(2, **QUICK, **options).fit(X, y)
+    new = np.random.default_rng(2).integers(0, 4, (30, 4))  # some values unseen
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (model.predict(X) == y).mean() > 0.7
+    assert np.array_equal(p, model.predict_proba(new))
+    assert np.array_equal(p, clone(model).fit(X, y).predict_proba(new))
+    assert np.array_equal(p, pickle.loads(pickle.dumps(model)).predict_proba(new))
+    assert not np.array_equal(
+        p, clone(model).set_params(random_state=9).fit(X, y).predict_proba(new)
+    )
+    assert model.draws_["posterior"]["log_sigma"].shape == (1, 8, 3)
+    if model.engine == "gp":
+        assert model.compression_ is None
+        with pytest.raises(UserError, match="no coefficients"):
+            model.largest()
+    else:
+        sets = 1 if classes == 2 else 3
+        shape = (1, 8, sets, model.compression_.n_groups)
+        assert model.draws_["posterior"]["coefficient"].shape == shape
+        beta = model.original_coefficients(random_state=1)
+        assert beta.shape == (8, sets, model.compression_.n_patterns)
+        s = model.draws_["posterior"]["coefficient"].to_numpy()[0]
+        np.testing.assert_allclose(beta.sum(axis=2), s.sum(axis=2), rtol=1e-3, atol=1e-2)
+
+
+def test_exact_splits_are_the_default_where_they_are_known():
+    X, y = data()
+    new = np.random.default_rng(2).integers(0, 4, (30, 4))
+    model = InteractionClassifier(3, prior="gaussian", **QUICK).fit(X, y)
+    exact = model.predict_proba(new)
+    assert np.array_equal(exact, model.predict_proba(new, split_draws="exact"))
+    many = model.predict_proba(new, split_draws=20_000)
+    # 8 draws of 20,000 splits: a standard error of at most 0.5 / 400
+    assert np.abs(exact - many).max() < 6 * 0.5 / np.sqrt(8 * 20_000)
+    model = InteractionClassifier(3, **QUICK).fit(X[:15], y[:15])
+    assert np.array_equal(model.predict_proba(new), model.predict_proba(new, split_draws=10))
+    with pytest.raises(UserError, match="shares several groups"):
+        model.predict_proba(new, split_draws="exact")
+
+
+@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+def test_compressing_changes_no_prediction(prior):
+    X = np.array([[0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]] * 4)
+    y = np.array([0, 1, 1, 1] * 3 + [0, 1, 0, 1])
+    new = np.array([[a, b, c, 1] for a in (0, 2) for b in (0, 1) for c in (0, 1)])
+    options = {"prior": prior, "sigma": (1, 1, 1), "iterations": 3100, "burn_in": 100}
+    found = np.array(
+        [
+            [
+                InteractionClassifier(2, compress=compress, random_state=seed, **options)
+                .fit(X, y)
+                .predict_proba(new)[:, 1]
+                for seed in range(8)
+            ]
+            for compress in (True, False)
+        ]
+    )
+    error = np.sqrt(found.var(axis=1, ddof=1).sum(axis=0) / 8)
+    assert (error < 0.015).all()
+    compressed, original = found.mean(axis=1)
+    # Student's t of 8 + 8 fits: beyond 8 once in a million
+    assert (np.abs(compressed - original) < 8 * error).all()
+
+
+def test_order_0_is_the_base_rate():
+    X, y = data(n=200)
+    model = InteractionClassifier(0, iterations=600, burn_in=100, random_state=0).fit(X, y)
+    p = model.predict_proba(np.vstack([X[:3], [[7, 7, 7, 7]]]))
+    assert (p == p[0]).all()
+    assert p[0, 1] == pytest.approx((y == "b").mean(), abs=0.02)
+    assert model.largest().empty
+
+
+def test_min_cases():
+    X, y = data()
+    model = InteractionClassifier(3, min_cases=5, **QUICK).fit(X, y)
+    fewer = model.compression_
+    assert fewer.n_groups < InteractionClassifier(3, **QUICK).fit(X, y).compression_.n_groups
+    assert model.largest(1000)["cases"].min() == 5
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_chains_that_have_not_mixed_are_warned_of():
+    X, y = data()
+    model = InteractionClassifier(2, iterations=12, burn_in=2, thin=1, random_state=0)
+    with pytest.warns(UnreliableWarning, match="increase iterations") as found:
+        model.fit(X, y)
+    assert found[0].filename == __file__
+    assert not model.diagnostics_["reliable"]
+
+
+# ---- features of any kind ----
+
+
+def named(n=80, seed=4):
+    """Return a table of all kinds of columns, the same as codes, and labels."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, (n, 6))
+    labels = np.where(rng.random(n) < 0.9, codes[:, 0] ^ codes[:, 1], 0)
+    missing = rng.random((n, 6)) < 0.1
+    missing[:, 4:] = False
+    kinds = [
+        ("size", ["big", "small"], object),
+        ("form", ["round", "square"], "category"),
+        ("number", [3, 7], "Int64"),
+        ("part", [1.0, 2.0], float),
+        ("old", [False, True], bool),
+        ("mixed", [4, "four"], object),
+    ]
+    table = pd.DataFrame(
+        {
+            name: pd.Series(
+                [None if gone else values[c] for c, gone in zip(*column, strict=True)], dtype=dtype
+            )
+            for (name, values, dtype), column in zip(
+                kinds, zip(codes.T, missing.T, strict=True), strict=True
+            )
+        }
+    )
+    return table, np.where(missing, MISSING, codes), labels
+
+
+def test_tables_are_as_their_codes():
+    table, codes, y = named()
+    model = InteractionClassifier(2, **QUICK).fit(table, y)
+    assert model.n_features_in_ == 6
+    assert list(model.feature_names_in_) == list(table.columns)
+    found = [one.tolist() for one in model.categories_]
+    assert found == [
+        ["big", "small"], ["round", "square"], [3, 7], [1, 2], [False, True], [4, "four"],
+    ]  # fmt: skip
+    assert np.array_equal(model.compression_.codes, codes)
+    floats = np.where(codes == MISSING, np.nan, codes)
+    same = InteractionClassifier(2, **QUICK).fit(floats, y)
+    p = model.predict_proba(table)
+    assert np.array_equal(p, same.predict_proba(floats))
+    lists = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    assert np.array_equal(p, clone(model).fit(lists, y).predict_proba(lists))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[table.columns[::-1]])
+
+
+@pytest.mark.parametrize("none", [None, np.nan, pd.NA])
+def test_values_as_python_compares_them(none):
+    X = np.array([[1, "a"], [2.0, "b"], [none, none], [True, "a"]], dtype=object)
+    names = ["x0", "x1"]
+    categories = find_categories(X, names)
+    assert [one.tolist() for one in categories] == [[1, 2], ["a", "b"]]
+    want = np.array([[0, 0], [1, 1], [MISSING, MISSING], [0, 0]])
+    assert np.array_equal(encode(X, names, categories), want)
+    new = np.array([[2, "c"], [3, 2], [none, "b"]], dtype=object)
+    want = np.array([[1, UNSEEN], [UNSEEN, UNSEEN], [MISSING, 1]])
+    assert np.array_equal(encode(new, names, categories), want)
+    for kind in (bool, np.uint8, np.int64, np.float32, "<U1"):
+        column = np.array([[0], [1], [1]]).astype(kind)
+        assert encode(column, ["x0"], find_categories(column, ["x0"])).ravel().tolist() == [0, 1, 1]
+
+
+def test_unseen_makes_new_patterns_and_missing_none():
+    rng = np.random.default_rng(0)
+    X = rng.choice(["u", "v"], (80, 3)).astype(object)
+    y = rng.random(80) < 0.9
+    model = InteractionClassifier(2, prior="gaussian", sigma=(5, 1, 1), **QUICK).fit(X, y)
+    rows = [[one] * 3 for one in ("new", "other", None, np.nan, pd.NA)]
+    p = model.predict_proba(np.array(rows, dtype=object))[:, 1]
+    assert p[0] == p[1]
+    assert p[2] == p[3] == p[4]
+    # six new coefficients of width 1, and no other: they only blur the intercept
+    intercept = model.draws_["posterior"]["coefficient"].to_numpy()[0, :, 0]
+    groups = model.compression_
+    (g,) = np.flatnonzero(groups.kinds[groups.kind, 0])
+    np.testing.assert_allclose(p[2], (1 / (1 + np.exp(-intercept[:, g]))).mean(), rtol=1e-5)
+    grid, weight = np.polynomial.hermite_e.hermegauss(60)
+    blurred = 1 / (1 + np.exp(-intercept[:, g, None] - np.sqrt(6) * grid))
+    np.testing.assert_allclose(p[0], (blurred @ weight / weight.sum()).mean(), rtol=1e-4)
+
+
+def test_largest_names_patterns_and_classes():
+    X, y = data(n=300, classes=3)
+    names = ["k", "l", "m", "n"]
+    model = InteractionClassifier(2, iterations=200, burn_in=50, random_state=0)
+    found = model.fit(pd.DataFrame(X, columns=names), y).largest(9)
+    want = ["pattern", "patterns", "class", "median", "low", "high", "cases"]
+    assert list(found.columns) == want
+    assert (found["median"].abs().diff().dropna() <= 0).all()
+    assert ((found["low"] <= found["median"]) & (found["median"] <= found["high"])).all()
+    for row in found.itertuples():
+        case = np.ones(300, dtype=bool)
+        for part in row.pattern.split(", "):
+            name, value = part.split("=")
+            case &= X[:, names.index(name)] == int(value)
+        assert case.sum() == row.cases
+    favoured = found[found["median"] > 0].iloc[0]
+    k, m = (int(part[-1]) for part in favoured["pattern"].split(", "))
+    assert favoured["class"] == "abc"[(k + m) % 3]
+
+
+# ---- tic-tac-toe ----
+
+
+def test_tic_tac_toe_finds_the_eight_lines():
+    table = tic_tac_toe()
+    X = pd.DataFrame(np.array(table.values)[np.arange(9), table.X], columns=table.features)
+    y = np.array(table.classes)[table.response]
+    test = np.random.default_rng(0).permutation(len(y)) < 200
+    # One chain may stay with other patterns for thousands of iterations: of four, medians do not.
+    options = {"min_cases": 40, "chains": 4, "iterations": 300, "burn_in": 100}
+    model = InteractionClassifier(3, random_state=1, **options)
+    model.fit(X[~test], y[~test])
+    found = model.largest(8)
+    lines = {", ".join(f"{table.features[int(s)]}=x" for s in line) for line in LINES}
+    assert set(found["pattern"]) == lines
+    assert (found["class"] == "x wins").all()
+    assert (found["median"] > 0).all()
+    assert np.mean(y[test] == "x wins") < 0.7
+    assert np.mean(model.predict(X[test]) == y[test]) > 0.95
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"order": 5}, "order 5 is above the number of features, 4"),
+        ({"order": -1}, "must not be negative"),
+        ({"order": 1.5}, "whole number or 'all'"),
+        ({"prior": "laplace"}, "unknown prior 'laplace'"),
+        ({"engine": "nuts"}, "unknown engine 'nuts'"),
+        ({"engine": "gp"}, "[Gg]aussian"),
+        ({"engine": "gp", "prior": "gaussian", "min_cases": 2}, "leave out min_cases"),
+        ({"min_cases": 0}, "min_cases must be a whole number from 1"),
+        ({"min_cases": 61}, "there are 60 training cases"),
+        ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),
+        ({"iterations": 10, "burn_in": 20}, "none is kept"),
+        ({"compress": "yes"}, "compress must be True or False"),
+    ],
+)
+def test_bad_arguments(options, words):
+    X, y = data()
+    with pytest.raises(UserError, match=words):
+        InteractionClassifier(**{"order": 3, **QUICK, **options}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (np.linspace(0, 1, 300), "column x1 holds .*KBinsDiscretizer"),
+        (np.linspace(0, 1, 300).astype(object), "column x1 holds .*KBinsDiscretizer"),
+        (np.arange(300), "column x1 has 300 values"),
+        (np.array([np.inf, 1.0] * 150), "column x1 holds inf"),
+        (np.array([-np.inf, "a"] * 150, dtype=object), "column x1 holds -inf"),
+        (np.array([[1], [2]] * 150 + [None], dtype=object)[:300], "column x1 holds values that"),
+    ],
+)
+def test_bad_columns(column, words):
+    X = np.empty((300, 2), dtype=object if column.dtype.kind == "O" else float)
+    X[:, 0], X[:, 1] = 1, column
+    y = np.arange(300) % 2
+    for one in (X, X.tolist()):
+        with pytest.raises(UserError, match=words):
+            InteractionClassifier(1, **QUICK).fit(one, y)
+    with pytest.raises(UserError, match=words.replace("x1", "form")):
+        InteractionRegressor(1, **QUICK).fit(pd.DataFrame(X, columns=["size", "form"]), y)
+
+
+def test_bad_data():
+    X, y = data()
+    model = InteractionClassifier(3, **QUICK)
+    with pytest.raises(
+        ValueError, match="InteractionClassifier needs two classes, got one class: 'a'"
+    ):
+        model.fit(X, np.full(len(X), "a"))
+    with pytest.raises(ValueError, match="requires y"):
+        model.fit(X, None)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, 1:])
+    with pytest.raises(UserError, match=r"x2 holds .*KBinsDiscretizer"):
+        model.predict(X + np.array([0, 0, 0.5, 0]))
+    with pytest.raises(UserError, match="split_draws"):
+        model.predict_proba(X, split_draws=0)
+
+
+def test_columns_without_anything_to_say():
+    X, y = data()
+    more = np.column_stack([X, np.full(len(X), np.nan), np.full(len(X), 5)])
+    model = InteractionClassifier(2, **QUICK).fit(more, y)
+    assert model.categories_[4].size == 0
+    assert model.categories_[5].tolist() == [5]
+    np.testing.assert_allclose(model.predict_proba(more).sum(axis=1), 1)
+
+
+# ---- regression ----
+
+
+def responses(n, seed, noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 5))
+    mean = 10 + 3.0 * ((X[:, 0] == 1) & (X[:, 1] == 2))
+    return X, mean, mean + rng.normal(0, noise, n)
+
+
+@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+def test_regression_recovers_an_interaction(prior):
+    X, _, y = responses(300, 1)
+    new, mean, future = responses(500, 2)
+    model = InteractionRegressor(2, prior=prior, iterations=600, burn_in=200, random_state=0)
+    model.fit(X, y)
+    (top,) = model.largest(1).itertuples()
+    if prior == "cauchy":
+        assert top.pattern == "x0=1, x1=2"
+        assert top.low - 0.5 < 3 < top.high + 0.5
+        assert "class" not in model.largest(1)
+    assert model.noise_ == pytest.approx(0.3, abs=0.06)
+    assert np.abs(model.predict(new) - mean).mean() < 0.2
+    quantiles = model.predict_quantiles(new, [0.05, 0.5, 0.95])
+    assert quantiles.shape == (500, 3)
+    assert np.array_equal(quantiles[:, 1], model.predict(new))
+    inside = ((quantiles[:, 0] < future) & (future < quantiles[:, 2])).mean()
+    assert 0.82 < inside < 0.97
+    assert model.draws_["posterior"]["log_noise"].shape == (1, 80)
+    assert np.array_equal(model.predict(new), clone(model).fit(X, y).predict(new))
+
+
+def test_regression_is_in_the_units_of_the_responses():
+    X, _, y = responses(80, 1)
+    new = responses(50, 2)[0]
+    one = InteractionRegressor(2, **QUICK).fit(X, y)
+    other = InteractionRegressor(2, **QUICK).fit(X, 100 * y - 7)
+    # the sampler goes other ways where numbers differ in the last digit
+    np.testing.assert_allclose(other.predict(new), 100 * one.predict(new) - 7, rtol=1e-3)
+    assert other.noise_ == pytest.approx(100 * one.noise_, rel=1e-3)
+    known = InteractionRegressor(2, noise=0.25, **QUICK).fit(X, y)
+    assert known.noise_ == pytest.approx(0.25)
+
+
+def test_bad_responses():
+    X, _, y = responses(30, 1)
+    model = InteractionRegressor(2, **QUICK)
+    with pytest.raises(UserError, match="responses are all 4"):
+        model.fit(X, np.full(30, 4.0))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, np.where(np.arange(30) == 3, np.nan, y))
+    with pytest.raises(UserError, match="noise must be a positive number"):
+        clone(model).set_params(noise=-1).fit(X, y)
+    model.fit(X, y)
+    with pytest.raises(UserError, match="between 0 and 1"):
+        model.predict_quantiles(X, [1.5])
+    with pytest.raises(UserError, match="split_draws"):
+        model.predict_quantiles(X, [0.5], split_draws=0)

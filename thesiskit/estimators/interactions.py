@@ -1,0 +1,187 @@
+"""A classifier and a regressor with interactions of discrete features."""
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from thesiskit.errors import UserError
+from thesiskit.estimators.features import FeatureModel
+from thesiskit.estimators.logistic import SPLIT_DRAWS, PatternClassifier
+from thesiskit.models import logistic
+from thesiskit.models.prediction import predict_response
+from thesiskit.models.priors import positive
+
+
+class InteractionClassifier(FeatureModel, PatternClassifier):
+    """Bayesian logistic classification with interactions of discrete features, of any order.
+
+    Section "Application to Logistic Classification Models" of the thesis.  Features are any
+    discrete values: strings, whole numbers, booleans, objects, columns of a DataFrame.  A pattern
+    that fixes a feature is not expressed by a case where that is missing (None, NaN or NA); a
+    value that no training case has makes new patterns.  Chains that have not mixed are warned of
+    (UnreliableWarning).
+
+    Parameters
+    ----------
+    order : the largest number of features that a pattern fixes, or "all".
+    prior : "cauchy" or "gaussian", of the coefficients.
+    compress : one coefficient for all patterns that the same training cases express.
+    min_cases : patterns that fewer training cases express are left out of the model.
+    engine : "slice", or "gp" for Gaussian priors: a Gaussian process, at n^2 memory.
+    iterations, burn_in, thin, chains : iterations counts all, burn_in the first ones; every
+        thin-th of the others is kept.
+    sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
+    sigma_scale : "log", or "natural" to update sigma on its own scale as the thesis.
+    random_state : seeds the chains and the predictions.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels.
+    categories_ : p arrays, the values of each feature, sorted; their places are the codes.
+    compression_ : groups of patterns of the codes, as `models.patterns.compress_features` returns
+        them; None with engine "gp".
+    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
+        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).
+    diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
+        "reliable".
+    n_features_in_, feature_names_in_ : as scikit-learn's.
+    """
+
+    exact_cauchy = False
+
+    def __init__(
+        self,
+        order,
+        *,
+        prior="cauchy",
+        compress=True,
+        min_cases=1,
+        engine="slice",
+        iterations=2000,
+        burn_in=750,
+        thin=5,
+        chains=1,
+        sigma=None,
+        sigma_scale="log",
+        random_state=None,
+    ):
+        self.order = order
+        self.prior = prior
+        self.compress = compress
+        self.min_cases = min_cases
+        self.engine = engine
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.thin = thin
+        self.chains = chains
+        self.sigma = sigma
+        self.sigma_scale = sigma_scale
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit to features X (n, p) and labels y (n,).
+
+        Raises ValueError for real or infinite values, more than 255 values of a feature, an order
+        above p, one class, and groups that memory would not hold.
+        """
+        if self.engine == "gp" and self.min_cases != 1:
+            raise UserError("a Gaussian process has all patterns; leave out min_cases")
+        return self._fit(*self._learn(X, y))
+
+
+class InteractionRegressor(RegressorMixin, FeatureModel):
+    """Bayesian linear regression with interactions of discrete features, of any order.
+
+    The model of section "Application to Logistic Classification Models" of the thesis with
+    another likelihood: the response is the linear function of the patterns plus normal noise.
+    Features are those of InteractionClassifier.  Responses are standardised, so that widths, and
+    the coefficients of `draws_`, are in units of their standard deviation; all else is in their
+    own units.  Chains that have not mixed are warned of (UnreliableWarning).
+
+    Parameters
+    ----------
+    order, prior, compress, min_cases, iterations, burn_in, thin, chains, sigma, sigma_scale,
+        random_state : as of InteractionClassifier.
+    noise : None to sample the standard deviation of the noise, or its value.
+
+    Attributes
+    ----------
+    categories_, compression_, draws_, diagnostics_, n_features_in_, feature_names_in_ : as of
+        InteractionClassifier; draws_ has log_noise too.
+    noise_ : posterior median of the standard deviation of the noise.
+    """
+
+    def __init__(
+        self,
+        order,
+        *,
+        prior="cauchy",
+        compress=True,
+        min_cases=1,
+        noise=None,
+        iterations=2000,
+        burn_in=750,
+        thin=5,
+        chains=1,
+        sigma=None,
+        sigma_scale="log",
+        random_state=None,
+    ):
+        self.order = order
+        self.prior = prior
+        self.compress = compress
+        self.min_cases = min_cases
+        self.noise = noise
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.thin = thin
+        self.chains = chains
+        self.sigma = sigma
+        self.sigma_scale = sigma_scale
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit to features X (n, p) and numbers y (n,).
+
+        Raises ValueError as InteractionClassifier does, and for responses that are missing,
+        infinite or all the same.
+        """
+        self._fit(*self._learn(X, y, y_numeric=True, ensure_min_samples=2))
+        self.noise_ = float(self._unit * np.median(np.exp(self._draws.log_noise)))
+        return self
+
+    def _responses(self, y):
+        self._mean, self._unit = float(y.mean()), float(y.std())
+        if y.min() == y.max():
+            raise UserError(f"the responses are all {y[0]:g}; there is nothing to predict")
+        return (y - self._mean) / self._unit
+
+    def _more_settings(self):
+        noise = self.noise
+        return {"noise": None if noise is None else positive("noise", noise) / self._unit}
+
+    def _model(self, response, settings):
+        return logistic.Normal(self.compression_, response, settings)
+
+    def predict(self, X):
+        """Return the medians of the responses, (m,).
+
+        With Cauchy priors the mean does not exist: a new pattern's coefficient has none.
+        """
+        return self.predict_quantiles(X, [0.5])[:, 0]
+
+    def predict_quantiles(self, X, q, *, split_draws=SPLIT_DRAWS):
+        """Return quantiles of the responses, noise included, (m, len(q)).
+
+        q : levels between 0 and 1.
+        split_draws : how often each draw of the parameters is split between what a case shares
+            with the training cases and what it does not.
+        """
+        check_is_fitted(self)
+        shared = self.compression_.shared(self._codes(X))
+        coefficient, log_sigma = self._draws.flat
+        found = predict_response(
+            coefficient, log_sigma, self._draws.log_noise.reshape(-1), shared,
+            cauchy=self.prior == "cauchy", rng=self._generator(), split_draws=split_draws,
+        )  # fmt: skip
+        return self._mean + self._unit * found.quantile(q).T

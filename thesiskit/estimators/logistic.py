@@ -1,0 +1,179 @@
+"""What the estimators with patterns share: settings, chains, and what is made of their draws."""
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.models import logistic
+from thesiskit.models.patterns import Groups
+from thesiskit.models.prediction import original_coefficients, predict
+
+SPLIT_DRAWS = 10  # where no expectation is known
+
+
+class PatternModel(BaseEstimator):
+    """A linear function of patterns; subclasses know the cases, and the responses."""
+
+    patterns: ClassVar[str]  # "sequences" or "features"
+    order: Any
+    prior: Any
+    compress: Any
+    iterations: Any
+    burn_in: Any
+    thin: Any
+    chains: Any
+    sigma: Any
+    sigma_scale: Any
+    random_state: Any
+    compression_: Any
+    engine = "slice"
+    _unit = 1.0  # of the coefficients
+
+    def _fit(self, codes: np.ndarray, order: int, y: np.ndarray):
+        """Run the chains of codes (n, p) and responses y (n,)."""
+        response = self._responses(y)
+        if self.engine not in ("slice", "gp"):
+            raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
+        if not isinstance(self.compress, bool | np.bool_):
+            raise UserError(f"compress must be True or False, got {self.compress!r}")
+        settings = logistic.Settings(
+            prior=self.prior,
+            sigma=self.sigma,
+            sigma_scale=self.sigma_scale,
+            iterations=self.iterations,
+            burn_in=self.burn_in,
+            thin=self.thin,
+            chains=self.chains,
+            **self._more_settings(),
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        *generators, self._predicting = np.random.default_rng(seed).spawn(settings.chains + 1)
+        self._draws = self._sample(codes, order, response, settings, generators)
+        rhat, ess = self._draws.compared()
+        self.diagnostics_ = {
+            "rhat": float(rhat[0]),
+            "ess": float(ess[0]),
+            "reliable": logistic.reliable(rhat, ess),
+        }
+        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
+        if not self.diagnostics_["reliable"]:
+            warnings.warn(
+                f"the chains do not support the predictions (R-hat of the log likelihood "
+                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}): increase iterations",
+                UnreliableWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _responses(self, y: np.ndarray) -> np.ndarray:
+        """Return the responses as the model takes them."""
+        raise NotImplementedError
+
+    def _model(self, response: np.ndarray, settings: logistic.Settings) -> logistic.Linear:
+        raise NotImplementedError
+
+    def _group(self, codes: np.ndarray, order: int) -> Groups:
+        raise NotImplementedError
+
+    def _codes(self, X) -> np.ndarray:
+        """Return test cases as codes (m, p)."""
+        raise NotImplementedError
+
+    def _more_settings(self) -> dict[str, Any]:
+        return {}
+
+    def _sample(self, codes, order, response, settings, generators) -> Any:
+        self.compression_ = self._group(codes, order)
+        return logistic.sample(self._model(response, settings), generators)
+
+    def _generator(self) -> np.random.Generator:
+        """Return the generator of the predictions: a copy, as asking twice must answer alike."""
+        rng = np.random.default_rng(0)
+        rng.bit_generator.state = self._predicting.bit_generator.state
+        return rng
+
+    def original_coefficients(self, random_state=None):
+        """Return draws of every original coefficient, (draws, sets, patterns).
+
+        Patterns stand group by group of `compression_`, and by rising order within a group, as
+        they do without compressing sequences.  Section "Splitting Compressed Parameters".
+        """
+        check_is_fitted(self)
+        if self.compression_ is None:
+            raise UserError("a Gaussian process has no coefficients; use engine='slice'")
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        coefficient, log_sigma = self._draws.flat
+        cauchy, rng = self.prior == "cauchy", np.random.default_rng(seed)
+        return self._unit * original_coefficients(
+            coefficient, log_sigma, self.compression_, cauchy=cauchy, rng=rng
+        )
+
+
+class PatternClassifier(ClassifierMixin, PatternModel):
+    """A logistic function of patterns."""
+
+    exact_cauchy: ClassVar[bool]  # whether each case shares at most one group in part
+
+    def _responses(self, y):
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            (only,) = self.classes_.tolist()
+            raise ValueError(f"{type(self).__name__} needs two classes, got one class: {only!r}")
+        return coded
+
+    def _model(self, response, settings):
+        return logistic.Model(self.compression_, response, len(self.classes_), settings)
+
+    def _sample(self, codes, order, response, settings, generators):
+        if self.engine == "slice":
+            return super()._sample(codes, order, response, settings, generators)
+        from thesiskit.models import gaussian_process
+
+        self.compression_ = None
+        return gaussian_process.sample(
+            codes, response, len(self.classes_), order, settings, generators,
+            patterns=self.patterns,
+        )  # fmt: skip
+
+    def predict_proba(self, X, *, split_draws=None):
+        """Return the probabilities of the classes, (m, K).
+
+        split_draws : how often each draw of the parameters is split between what a case shares
+            with the training cases and what it does not; "exact" needs no such draws, where the
+            expectation is known: for two classes, with Gaussian priors or where each case shares
+            at most one group of patterns in part, as histories do.  It is the default of these,
+            10 of others; then the answer for a case that holds new patterns depends a little on
+            which cases are asked about together.
+        """
+        check_is_fitted(self)
+        codes = self._codes(X)
+        if split_draws is None:
+            known = len(self.classes_) == 2 and (self.exact_cauchy or self.prior == "gaussian")
+            split_draws = "exact" if known else SPLIT_DRAWS
+        rng = self._generator()
+        if self.engine == "gp":
+            from thesiskit.models import gaussian_process
+
+            draws = 1 if split_draws == "exact" else split_draws
+            return gaussian_process.predict(self._draws, codes, rng, draws)
+        coefficient, log_sigma = self._draws.flat
+        return predict(
+            coefficient,
+            log_sigma,
+            self.compression_.shared(codes),
+            len(self.classes_),
+            cauchy=self.prior == "cauchy",
+            rng=rng,
+            split_draws=split_draws,
+        )
+
+    def predict(self, X):
+        """Return the most probable label of each case, (m,)."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]

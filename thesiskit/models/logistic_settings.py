@@ -1,0 +1,135 @@
+"""Priors of logistic models and how they are sampled, whatever samples them.
+
+Equations eqn-cc-prior and eqn-softmax; section "Specifications of the Priors and Computation
+Methods".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thesiskit.errors import UserError
+from thesiskit.models.priors import positive, whole
+
+PRIORS = ("cauchy", "gaussian")
+SCALES = ("log", "natural")
+SIGMA_0 = {"cauchy": 5.0, "gaussian": 10.0}
+STEP = {"cauchy": 20.0, "gaussian": 10.0}
+START_SIGMA = 0.1
+LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors and sampler; the defaults are the thesis's but for sigma_scale and joint_updates.
+
+    sigma_0 is the width of the coefficient of order 0, and `step` the first interval of the slice
+    sampler; None for the thesis's (5 and 20 for Cauchy priors, 10 and 10 for Gaussian ones).
+    sigma : None to sample sigma_1..sigma_O, or their values: a number for each order 0..O.
+    noise : of continuous responses alone: None to sample the noise's standard deviation, or its
+        value.  Its Inverse-Gamma prior is as vague as those of the sigmas; the mode is for
+        responses of standard deviation 1: as much noise as leaves three quarters explained.
+    sigma_scale : "log" updates log sigma, whose conditional density is about one wide wherever it
+        lies, so that steps of one suit it; "natural" sigma itself, as the thesis.
+    joint_updates : sweeps in an iteration that move coefficients along directions that the
+        likelihood does not see, and each sigma with the coefficients it is the width of; the
+        thesis has none.
+    iterations counts all, burn_in the first ones; every thin-th of the others is kept.
+    """
+
+    prior: str = "cauchy"
+    sigma_0: float | None = None
+    sigma_shape: float = 0.25
+    sigma_mode: float = 0.1
+    sigma: tuple[float, ...] | None = None
+    noise_shape: float = 0.25
+    noise_mode: float = 0.5
+    noise: float | None = None
+    sigma_scale: str = "log"
+    sigma_updates: int = 10
+    joint_updates: int = 1
+    step: float | None = None
+    sigma_step: float = 1.0
+    most_steps: int = 50
+    iterations: int = 2000
+    burn_in: int = 750
+    thin: int = 5
+    chains: int = 1
+
+    def __post_init__(self):
+        if self.prior not in PRIORS:
+            raise UserError(f"unknown prior {self.prior!r}; choose cauchy or gaussian")
+        if self.sigma_scale not in SCALES:
+            raise UserError(f"unknown sigma_scale {self.sigma_scale!r}; choose log or natural")
+        for name, default in (("sigma_0", SIGMA_0), ("step", STEP)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default[self.prior])
+        for name in ("sigma_shape", "noise_shape", "step", "sigma_step"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        for name in ("sigma_0", "sigma_mode", "noise_mode", "noise"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _width(name, getattr(self, name)))
+        for name in ("sigma", "noise"):
+            shape = getattr(self, f"{name}_shape")
+            if shape < LEAST_SHAPE:
+                raise UserError(
+                    f"{name}_shape must be at least {LEAST_SHAPE}, got {shape:g}: with less, "
+                    f"{name} is often beyond what numbers hold"
+                )
+        for name, least in (
+            ("sigma_updates", 1), ("joint_updates", 0), ("most_steps", 1), ("iterations", 1),
+            ("burn_in", 0), ("thin", 1), ("chains", 1),
+        ):  # fmt: skip
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        if self.burn_in + self.thin > self.iterations:
+            raise UserError(
+                f"of {self.iterations} iterations, none is kept after burn_in {self.burn_in} "
+                f"with thin {self.thin}; use more iterations"
+            )
+        if self.sigma is not None:
+            values = enumerate(np.atleast_1d(self.sigma).tolist())
+            sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)
+            object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def cauchy(self) -> bool:
+        """Whether the prior is Cauchy."""
+        return self.prior == "cauchy"
+
+    @property
+    def kept(self) -> int:
+        """Draws that each chain keeps."""
+        return (self.iterations - self.burn_in) // self.thin
+
+    def check_order(self, order: int) -> None:
+        """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
+        if self.sigma is not None and len(self.sigma) != order + 1:
+            raise UserError(
+                f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(self.sigma)}"
+            )
+
+    def rates(self, order: int) -> np.ndarray:
+        """Return rates of the Inverse-Gamma priors of sigma_o, (order + 1,); order 0 has none."""
+        return (self.sigma_shape + 1) * self.sigma_mode / np.maximum(np.arange(order + 1), 1)
+
+    def start(self, order: int, rng: np.random.Generator) -> np.ndarray:
+        """Return log sigmas (order + 1,) to start from: those given, or dispersed ones."""
+        if self.sigma is not None:
+            return np.log(self.sigma)
+        assert self.sigma_0 is not None  # filled in above
+        log_sigma = np.log(START_SIGMA) + rng.normal(size=order + 1)
+        log_sigma[0] = np.log(self.sigma_0)
+        return log_sigma
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """What chains must have in common to go on from one another."""
+        return {name: v for name, v in vars(self).items() if name not in ("iterations", "chains")}
+
+
+def _width(name: str, value: float) -> float:
+    value = positive(name, value)
+    if not 1e-20 <= value <= 1e20:
+        raise UserError(f"{name} must be between 1e-20 and 1e20, got {value:g}")
+    return value
