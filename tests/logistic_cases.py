@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special, stats
 from statistical import ALARM
 
-from thesiskit.models.patterns import Groups, compress_sequences
+from thesiskit.models.patterns import Groups, compress_features, compress_sequences
 
 # ---- groups to try ----
 
@@ -64,11 +64,19 @@ def groups_named(name: str, rng):
         return arbitrary(rng)
     if name == "arbitrary plain":
         return arbitrary(rng, merged=False)
+    if name == "features":
+        table = rng.integers(0, 3, (12, 4))
+        table[3] = table[7]
+        table[5, 1] = -1
+        return compress_features(table, 3)
     assert name == "large"
     return arbitrary(rng, large=530)
 
 
-NAMES = ("compressed", "original", "plain rows", "many cases", "arbitrary", "arbitrary plain")
+NAMES = (
+    "compressed", "original", "plain rows", "many cases", "arbitrary", "arbitrary plain",
+    "features",
+)  # fmt: skip
 
 
 def tiny(name, rng):
@@ -77,6 +85,9 @@ def tiny(name, rng):
         return arbitrary(rng, rows=5, groups=6)
     if name == "arbitrary plain":
         return arbitrary(rng, rows=6, groups=6, merged=False)
+    if name == "features":
+        table = [[0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1], [-1, 0, 0]]
+        return compress_features(table, 2)
     histories = [[0, 0], [1, 0], [0, 1], [1, 1], [0, 0], [0, 1], [0, 1]]
     if name == "plain rows":
         return compress_sequences([*histories[:4], [2, 1], [2, 2]], 2)

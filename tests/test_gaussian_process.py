@@ -14,7 +14,7 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import gaussian_process as gp
 from thesiskit.models import logistic
 from thesiskit.models.logistic import Settings
-from thesiskit.models.patterns import compress_sequences
+from thesiskit.models.patterns import compress_features, compress_sequences
 from thesiskit.report.draws import read_draws, write_draws
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
@@ -485,9 +485,12 @@ def by_batches(draws, tests, batches, rng, split_draws=1):
     return np.array(parts)
 
 
-def compressed_batches(X, y, K, order, told, tests, batches, rngs, *, compress=True, splits=1):
+def compressed_batches(
+    X, y, K, order, told, tests, batches, rngs, *, compress=True, splits=1, patterns="sequences"
+):
     """The same of the compressed model, or the original one."""
-    groups = compress_sequences(X, order, compress=compress)
+    compressed = compress_sequences if patterns == "sequences" else compress_features
+    groups = compressed(X, order, compress=compress)
     draws = logistic.sample(logistic.Model(groups, y, K, told), rngs)
     shared = groups.shared(tests)
     cases = len(shared.whole_begin) - 1
@@ -611,6 +614,57 @@ def test_the_compressed_model_is_this_process(n_states, K):
         theirs = compressed_batches(
             X, y, K, 5, told, tests, 25, generators(seed), compress=compress, splits=4
         )
+        agree(mine, theirs)
+
+
+def feature_cases(seed, n_values, K):
+    """Rows seen, seen in part, with values missing, and never seen; some training ones miss."""
+    X, y, tests = cases(seed, n_values, K)
+    X[1::9, 3] = -1
+    tests[-1, 0] = -2
+    return X, y, tests
+
+
+FEATURE_SIGMA = (1.5, 0.6, 0.4, 0.5, 0.3, 0.8)
+
+
+@pytest.mark.parametrize(("n_values", "K", "order"), [(2, 2, 5), (3, 3, 3)])
+def test_the_compressed_model_of_features_is_this_process(n_values, K, order):
+    X, y, tests = feature_cases(50 + n_values, n_values, K)
+    sigma = FEATURE_SIGMA[: order + 1]
+    told = settings(iterations=1050, burn_in=50, thin=2, sigma=sigma)
+    rng = np.random.default_rng(51)
+    draws = gp.sample(X, y, K, order, told, generators(52), patterns="features")
+    mine = by_batches(draws, tests, 25, rng, 4)
+    told = settings(iterations=10_500, burn_in=500, thin=4, sigma=sigma)
+    for seed, compress in ((53, True), (54, False)):
+        theirs = compressed_batches(
+            X, y, K, order, told, tests, 25, generators(seed), compress=compress, splits=4,
+            patterns="features",
+        )  # fmt: skip
+        agree(mine, theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize(("n_values", "K", "order"), [(2, 2, 5), (3, 3, 5), (3, 2, 2)])
+def test_the_compressed_model_of_features_is_this_process_longer(n_values, K, order, fixed):
+    X, y, tests = feature_cases(50 + n_values, n_values, K)
+    options = {"sigma": FEATURE_SIGMA[: order + 1] if fixed else None}
+    if not fixed:  # the process cannot take the thesis's prior where features are missing
+        options |= {"sigma_shape": 2.5, "sigma_mode": 0.5}
+    told = settings(
+        iterations=10_500 if fixed else 4200, burn_in=500 if fixed else 200, thin=4, **options
+    )
+    rng = np.random.default_rng(61)
+    draws = gp.sample(X, y, K, order, told, generators(62), patterns="features")
+    mine = by_batches(draws, tests, 25, rng, 4)
+    told = settings(iterations=201_000, burn_in=1000, thin=20, **options)
+    for seed, compress in ((63, True), (64, False)):
+        theirs = compressed_batches(
+            X, y, K, order, told, tests, 25, generators(seed), compress=compress, splits=4,
+            patterns="features",
+        )  # fmt: skip
         agree(mine, theirs)
 
 

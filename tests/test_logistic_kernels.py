@@ -592,6 +592,8 @@ QUICK = [
     ("arbitrary", "cauchy", 3, "log", 2.5),
     ("arbitrary", "gaussian", 2, "log", 2.5),
     ("arbitrary plain", "gaussian", 3, "log", 2.5),
+    ("features", "cauchy", 2, "log", 2.5),
+    ("features", "gaussian", 3, "log", 2.5),
 ]
 ALL = product(NAMES[:3] + NAMES[4:], PRIORS, CLASSES, logistic.SCALES, (2.5, 0.25))
 SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]

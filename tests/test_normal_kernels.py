@@ -285,7 +285,7 @@ def iterations_of(model):
 NOISE = {"noise_shape": 2.5, "noise_mode": 0.7}
 HEAVY = {"sigma_shape": 0.25, "sigma_mode": 0.1, "noise_shape": 0.25, "noise_mode": 0.5}
 QUICK = [
-    *product(("compressed", "arbitrary", "arbitrary plain"), PRIORS, ("log",), (True,)),
+    *product(("compressed", "arbitrary", "arbitrary plain", "features"), PRIORS, ("log",), (True,)),
     ("compressed", "cauchy", "natural", True),
     ("arbitrary", "gaussian", "natural", True),
     ("arbitrary", "cauchy", "log", False),
@@ -299,7 +299,9 @@ SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in 
 def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light):
     rng = np.random.default_rng([len(name), len(prior), len(scale), light])
     groups = tiny(name, rng)
-    assert (groups.n_rows < groups.n_cases) == (name in ("compressed", "original", "arbitrary"))
+    assert (groups.n_rows < groups.n_cases) == (
+        name in ("compressed", "original", "arbitrary", "features")
+    )
     model, slow = both(
         groups, np.arange(groups.n_cases), prior=prior, sigma_scale=scale, sigma_0=1.5, step=5.0,
         **(LIGHT | NOISE if light else HEAVY),
