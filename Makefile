@@ -56,7 +56,8 @@ check-kernels: $(VENV)/tools
 	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
 	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. \
 	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py \
-	    ../../tests/test_patterns.py ../../tests/test_logistic_kernels.py
+	    ../../tests/test_patterns.py ../../tests/test_feature_patterns.py \
+	    ../../tests/test_logistic_kernels.py
 
 # What is shipped is what works: build the sdist and from it the wheel, install each in a fresh
 # environment, and run it away from the sources.

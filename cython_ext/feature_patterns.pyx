@@ -64,7 +64,8 @@ cdef class Listing:
         self.touched, self.sizes, self.first, self.weights = touched, sizes, first, weights
         self.sums, self.scratch = sums, scratch
         self.least_weight, self.merged, self.free = least_weight, merged, free
-        self.n_groups = self.n_superpatterns = self.old = self.cursor = 0
+        self.n_groups = self.n_superpatterns = self.old = 0
+        self.cursor = -1
 
     def make_room(self, Py_ssize_t[::1] begin, int32_t[::1] members, uint64_t[::1] key,
                   double[:, ::1] counts, int32_t[::1] least, unsigned char[::1] constant,
@@ -178,7 +179,8 @@ cdef class Listing:
         """Add to every group what patterns that fix feature t give it."""
         cdef Py_ssize_t g, need
         with nogil:
-            if self.old == 0:  # not called again for room
+            if self.cursor < 0:  # not a sweep that stopped
+                self.cursor = 0
                 self.old = self.n_groups
                 for g in range(self.old):
                     # a group whose shortest pattern is of the largest order already gains nothing
@@ -194,7 +196,7 @@ cdef class Listing:
                         break
                 self.cursor += 1
             else:
-                self.old = self.cursor = 0
+                self.cursor = -1
         return need
 
     cdef inline bint agree(self, Py_ssize_t g, Py_ssize_t t) noexcept nogil:

@@ -18,6 +18,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import bench_features
 import bench_logistic
 import numpy as np
 import pandas as pd
@@ -351,11 +352,13 @@ PARTS = {
     "naive": (naive_rows, screening_rows, mapped_rows, colon_rows, help_rows),
     "mixture": (mixture_rows, mode_rows),
     "logistic": (bench_logistic.rows,),
+    "features": (bench_features.rows,),
 }
 GROWTH = {
     "naive": ("growth", growth, draw),
     "mixture": ("mixture-growth", mixture_growth, draw_mixture_growth),
     "logistic": ("logistic-growth", bench_logistic.growth, bench_logistic.draw_growth),
+    "features": ("features-growth", bench_features.growth, bench_features.draw_growth),
 }
 
 

@@ -4,7 +4,7 @@ Nothing here imports a kernel or the code it checks.
 """
 
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from scipy import special, stats
@@ -43,6 +43,80 @@ def by_order(patterns, order: int) -> tuple:
 def patterns_of(history, order: int) -> list[tuple]:
     """All patterns that a history expresses."""
     return [suffix(history, o) for o in range(order + 1)]
+
+
+# ---- patterns of features ----
+
+
+def feature_expressions(X, order: int, min_cases: int = 1) -> dict[tuple, int]:
+    """Every pattern of features that enough cases express, and these cases as bits.
+
+    A pattern is ((feature, value), ...), features ascending.
+    """
+    X = np.asarray(X)
+    values = [
+        {int(v): sum(1 << int(i) for i in np.flatnonzero(column == v)) for v in set(column) - {-1}}
+        for column in X.T
+    ]
+    found: dict[tuple, int] = {(): (1 << len(X)) - 1}
+    level = dict(found)
+    for _ in range(order):
+        level = {
+            (*pattern, (t, v)): cases & bits
+            for pattern, cases in level.items()
+            for t in range(pattern[-1][0] + 1 if pattern else 0, len(values))
+            for v, bits in values[t].items()
+            if (cases & bits).bit_count() >= min_cases
+        }
+        found |= level
+    return found
+
+
+def feature_groups(expressed: dict[tuple, int]) -> dict[int, list]:
+    """Every distinct expression, and the patterns that have it."""
+    groups: dict[int, list] = {}
+    for pattern, cases in expressed.items():
+        groups.setdefault(cases, []).append(pattern)
+    return groups
+
+
+def feature_patterns_of(x, order: int) -> list[tuple]:
+    """All patterns that a case expresses; a value that is missing (-1) is in none."""
+    items = [(t, int(v)) for t, v in enumerate(x) if v != -1]
+    return [pattern for o in range(order + 1) for pattern in combinations(items, o)]
+
+
+def interval_patterns(fixed, free, order: int) -> list[tuple]:
+    """Patterns that fix all of `fixed` and some of `free`."""
+    return [
+        tuple(sorted(fixed + some))
+        for o in range(order - len(fixed) + 1)
+        for some in combinations(free, o)
+    ]
+
+
+def thesis_superpatterns(X, order: int, min_cases: int = 1) -> int:
+    """How many superpatterns the thesis's splitting leaves: by the first most diverse feature."""
+
+    def diversity(column) -> float:
+        share = np.unique(column, return_counts=True)[1] / len(column)
+        return 0.0 if (column == -1).all() else float(-(share * np.log(share)).sum())
+
+    def count(rows, features, fixed) -> int:
+        best, greatest = None, 1e-9
+        for t in features if fixed < order else ():
+            if (found := diversity(rows[:, t])) > greatest * (1 + 1e-9):
+                best, greatest = t, found
+        if best is None:
+            return 1
+        rest = [t for t in features if t != best]
+        parts = [rows[rows[:, best] == v] for v in set(rows[:, best]) - {-1}]
+        return count(rows, rest, fixed) + sum(
+            count(part, rest, fixed + 1) for part in parts if len(part) >= min_cases
+        )
+
+    X = np.asarray(X)
+    return count(X, range(X.shape[1]), 0)
 
 
 # ---- the model ----

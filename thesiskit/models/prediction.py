@@ -105,11 +105,13 @@ def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndar
 
     low, high = -above(-mean, 1 - level), above(mean, level)
     for _ in range(MOST_HALVINGS):
-        if (high - low).max() <= TOLERANCE * sd.min():
+        wide = high - low > TOLERANCE * sd.min()  # each case by itself, whichever others there are
+        if not wide.any():
             break
         middle = low + (high - low) / 2
         reached = special.ndtr((middle - mean) / sd).mean(axis=0) >= level
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        low = np.where(wide & ~reached, middle, low)
+        high = np.where(wide & reached, middle, high)
     return low + (high - low) / 2
 
 

@@ -18,6 +18,7 @@ the same listing of the test case's own patterns.  Groups of all orders are the 
 """
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 
@@ -65,10 +66,13 @@ class FeatureGroups(Groups):
         self.codes, self.order, self.compressed = codes, order, compressed
         self.min_cases, self.algorithm = min_cases, algorithm
         self._columns = np.arange(codes.shape[1])
+        entropies = _entropies(codes)
         if algorithm == "closed":
-            self._columns = np.argsort(-_entropies(codes), kind="stable")
-        by_column = codes[:, self._columns]
-        first, which = distinct_rows(by_column if order else by_column[:, :0])
+            self._columns = np.argsort(-entropies, kind="stable")
+        self._information = np.cumsum(entropies[self._columns])
+        # with no pattern but that of order 0, no row has anything of its own
+        by_column = codes[:, self._columns] if order else np.full_like(codes, MISSING)
+        first, which = distinct_rows(by_column)
         place = np.lexsort(by_column[first].T[::-1]) if codes.shape[1] else np.arange(len(first))
         rank = np.empty_like(place)
         rank[place] = np.arange(len(place))
@@ -313,7 +317,7 @@ class _Listing:
         self.n_features, n_rows = rows.shape
         self.n_values = int(rows.max(initial=0)) + 1
         self.limit = available_memory()
-        self.asked = (self.n_features, groups.order)
+        self.asked, self.information = (self.n_features, groups.order), groups._information
         random = np.random.default_rng(1).integers(0, 2**63, n_rows, dtype=np.uint64)
         weight = np.bincount(groups.row_of, minlength=n_rows).astype(np.int32)
         self.begin = np.zeros(1, dtype=np.intp)
@@ -330,6 +334,7 @@ class _Listing:
         )  # fmt: skip
         self._grow(1000, max(10_000, 2 * n_rows))
         self.all_rows = np.arange(n_rows, dtype=np.int32)
+        self.lock = threading.Lock()  # one match at a time, for the kernel has one set of scratch
         self.start_key = int(random.sum(dtype=np.uint64))
 
     @property
@@ -386,12 +391,15 @@ class _Listing:
             before = self.n_groups
 
     def _project(self, t: int, before: int) -> None:
-        """Refuse what would not fit, if groups go on to grow by the power of t they now grow by.
+        """Refuse what would not fit, if groups go on to grow as they now do.
 
-        That power falls as expressions become small, so that the projection is rather too high.
+        That is, by a power of the sum of the entropies of the features taken, which is their
+        number where all are alike; features of one value add nothing.  The power falls as
+        expressions become small, so that the projection is rather too high.
         """
-        power = np.log(self.n_groups / before) / np.log((t + 1) / t)
-        growth = (self.n_features / (t + 1)) ** power
+        had, have, whole = self.information[[t - 1, t, -1]]
+        power = np.log(self.n_groups / before) / np.log(have / had) if have > had else 0
+        growth = (whole / have) ** power
         groups, members = growth * self.n_groups, growth * self.begin[self.n_groups]
         if self._bytes(groups, members) > self.limit:
             self._refuse(groups, members, f" (as those of the first {t + 1} grow)")
@@ -435,10 +443,11 @@ class _Listing:
         lengths = np.zeros((2, T + 1), dtype=np.intp)
         done = 0
         while done < T:
-            stop = self.kernel.match(
-                tests, done, kept, step, slot, found, following, polynomial, whole, partial,
-                shared, left, *ends,
-            )  # fmt: skip
+            with self.lock:
+                stop = self.kernel.match(
+                    tests, done, kept, step, slot, found, following, polynomial, whole, partial,
+                    shared, left, *ends,
+                )  # fmt: skip
             here = ends[:, done:stop]
             lengths[:, done + 1 : stop + 1] = np.diff(here, prepend=0, axis=1)
             wholes.append(whole[: here[0, -1]].copy())
@@ -529,7 +538,8 @@ def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:
         raise DataError(f"there are no {name}")
     if X.dtype.kind == "O":
         try:
-            X = np.where(X == None, np.nan, X).astype(float)  # noqa: E711
+            # + 0 fails for text, which astype alone would read as numbers
+            X = (np.where(X == None, np.nan, X) + 0).astype(float)  # noqa: E711
         except (TypeError, ValueError):
             raise DataError(_encode(name)) from None
     if X.dtype.kind not in "iufb":

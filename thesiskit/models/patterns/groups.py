@@ -89,8 +89,8 @@ class Groups:
     @property
     def n_patterns(self) -> int:
         """Patterns that some training case expresses."""
-        sizes = self.kinds.sum(axis=1)
-        return int(sizes @ np.bincount(self.kind, minlength=len(sizes)))
+        groups = np.bincount(self.kind, minlength=len(self.kinds))
+        return sum(int(n) * int(g) for n, g in zip(self.kinds.sum(axis=1), groups, strict=True))
 
     @property
     def expressed(self) -> np.ndarray:
@@ -124,9 +124,7 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     By 64-bit keys, for sorting rows is slow; the answer is checked.
     """
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    shift: np.ndarray = np.random.default_rng(0).integers(
-        0, 2**63, (bits.shape[1],), dtype=np.uint64
-    )
+    shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1:], dtype=np.uint64)
     key = np.zeros(len(bits), dtype=np.uint64)
     for column in range(bits.shape[1]):
         x = bits[:, column] + shift[column]
