@@ -9,6 +9,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # for reference.py and statistic
 ROOT = Path(__file__).parent.parent
 
 
+def arrays(path) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file, and close it."""
+    with np.load(path) as found:
+        return dict(found)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20070101)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from conftest import arrays
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
@@ -45,11 +46,6 @@ def config(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG)
     return path
-
-
-def arrays(path):
-    with np.load(path) as found:
-        return dict(found)
 
 
 def run(*arguments, code=0):

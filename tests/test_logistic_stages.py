@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
+from conftest import ROOT, arrays
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
@@ -64,7 +64,7 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path):
         run(stage, config, "--results", a)
     run("run", config, "--results", b)
     for name in ("probability", "response", "name"):
-        one, other = (np.load(folder / "tiny/predict/0000.npz")[name] for folder in (a, b))
+        one, other = (arrays(folder / "tiny/predict/0000.npz")[name] for folder in (a, b))
         assert np.array_equal(one, other)
     html = (a / "tiny/report.html").read_text()
     assert "CC:V" in html
@@ -194,7 +194,7 @@ def test_a_process_in_a_config(config, tmp_path):
                "--set", "model.orders=[3]", "--set", "report.order=3",
                "--set", "model.chains=1")  # fmt: skip
     assert "report:" in text
-    found = np.load(tmp_path / "tiny/predict/0000.npz")
+    found = arrays(tmp_path / "tiny/predict/0000.npz")
     assert "3-gaussian-process" in list(found["name"])
     np.testing.assert_allclose(found["probability"].sum(axis=2), 1)
 
@@ -203,7 +203,7 @@ def test_own_text_with_own_states(tmp_path, config):
     (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
     run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
         "--set", "data.states={A: a, X: bc}", "--set", "report.traced=[]")  # fmt: skip
-    assert list(np.load(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
+    assert list(arrays(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
     (tmp_path / "mine.txt").write_text("1234 567 " * 100)
     text = run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt", code=2)
     assert "letter" in text or "state" in text

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
+from conftest import ROOT, arrays
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
@@ -193,7 +193,7 @@ def test_stage_by_stage(small, tmp_path):
     found = tables(folder)
     assert set(found) == {"reduction-numbers", "statements"}
     numbers = found["reduction-numbers"]
-    blocks = [np.load(path) for path in sorted((folder / "compress").glob("*"))]
+    blocks = [arrays(path) for path in sorted((folder / "compress").glob("*"))]
     assert numbers["varied"].tolist() == ["K"] * 3 + ["p"] * 2 + ["O"] * 4
     for letter, name in (("K", "values"), ("p", "features"), ("O", "order")):
         assert numbers[letter].tolist() == blocks[0][name].tolist()
