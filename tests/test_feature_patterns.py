@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from thesiskit.datasets.features import tic_tac_toe
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.patterns import MISSING, UNSEEN, FeatureGroups, compress_features, features
+from thesiskit.models.patterns import (
+    MISSING,
+    UNSEEN,
+    FeatureGroups,
+    compress_features,
+    features,
+    listing,
+)
 
 
 @st.composite
@@ -204,12 +211,12 @@ def test_superpatterns_of_the_thesis(X, order, least):
     assert groups.n_intervals == twin.thesis_superpatterns(X, order, least)
 
 
-class Tight(features._Listing):
+class Tight(listing.Listing):
     """A listing that never has room for more than the next group, so that it stops at each."""
 
-    def __init__(self, groups, **options):
-        self.grown, self.rows = 0, groups.n_rows
-        super().__init__(groups, **options)
+    def __init__(self, rows, *arguments, **options):
+        self.grown, self.rows = 0, rows.shape[1]
+        super().__init__(rows, *arguments, **options)
 
     def _grow(self, groups, members):
         self.grown += 1
@@ -228,7 +235,7 @@ def test_a_listing_may_stop_anywhere(X, order, least):
     for way in WAYS:
         wanted = compress_features(X, order, min_cases=least, **way)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(features, "_Listing", Tight)
+            patch.setattr(features, "Listing", Tight)
             groups = compress_features(X, order, min_cases=least, **way)
             check_groups(groups, X, order, least)
             assert groups.n_intervals == wanted.n_intervals
@@ -533,7 +540,7 @@ def listed_bytes(groups) -> float:
 
 
 def estimate(X, order, memory, monkeypatch, **options) -> tuple[float, str]:
-    monkeypatch.setattr(features, "available_memory", lambda: memory)
+    monkeypatch.setattr(listing, "available_memory", lambda: memory)
     with pytest.raises(UserError) as caught:
         compress_features(X, order, **options)
     return float(re.search("about ([0-9.e+]+) groups", str(caught.value))[1]), str(caught.value)
@@ -542,7 +549,7 @@ def estimate(X, order, memory, monkeypatch, **options) -> tuple[float, str]:
 def test_what_memory_would_not_hold_is_refused(rng, monkeypatch):
     X = rng.integers(0, 4, (100, 12))
     needed = listed_bytes(compress_features(X, 4))
-    monkeypatch.setattr(features, "PROBED", 500)
+    monkeypatch.setattr(listing, "PROBED", 500)
     for way in WAYS:
         _, message = estimate(X, 4, needed / 4, monkeypatch, **way)
         assert re.fullmatch(
@@ -567,12 +574,12 @@ def test_the_number_of_groups_is_projected(monkeypatch, which):
     # uniform features; many of one value; of little information; of different numbers of values
     X, order = list(wide_tables())[which]
     groups = compress_features(X, order)
-    assert groups.n_groups > 1.5 * features.PROBED
+    assert groups.n_groups > 1.5 * listing.PROBED
     needed = listed_bytes(groups)
     about, message = estimate(X, order, needed / 2, monkeypatch)
     assert re.search(r"\(as those of the first \d+ grow\)", message)
     assert groups.n_groups / 1.5 < about < 1.5 * groups.n_groups
-    monkeypatch.setattr(features, "available_memory", lambda: 2 * needed)
+    monkeypatch.setattr(listing, "available_memory", lambda: 2 * needed)
     assert compress_features(X, order).n_groups == groups.n_groups
 
 

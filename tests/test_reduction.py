@@ -16,7 +16,6 @@ from thesiskit.experiments import reduction_work
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.stages import Experiment
 from thesiskit.models.patterns import compress_features
-from thesiskit.models.patterns.features import _Listing
 from thesiskit.report.reduction import reduction_figure
 from thesiskit.report.store import Results
 
@@ -104,30 +103,6 @@ def test_seed_and_sweeps_matter_to_the_stage(small, tmp_path):
 
     keys = {key(), key("seed=6"), key("reduction.cases=26"), key("replicates=2"), key("title=T")}
     assert len(keys) == 3
-
-
-@pytest.mark.parametrize(("p", "values", "order"), [(6, 8, 4), (5, 2, 5), (7, 3, 3)])
-def test_where_room_runs_out_does_not_matter(monkeypatch, rng, p, values, order):
-    X = draw_uniform(rng, features=p, values=values, cases=40).X
-    grow = _Listing._grow
-    times = []
-
-    def for_one_more(listing, groups, members):
-        times.append(groups)
-        grow(listing, listing.n_groups + 1, int(listing.begin[listing.n_groups]) + 40)
-
-    monkeypatch.setattr(_Listing, "_grow", for_one_more)
-    found = {name: compress_features(X, order, algorithm=name) for name in ("closed", "thesis")}
-    assert len(times) >= 2 * found["closed"].n_groups
-    for groups in found.values():
-        assert (groups.n_patterns, groups.n_groups) == count(X, order)
-
-
-def test_both_algorithms_agree_where_arrays_grow():
-    for seed in range(3):  # seed 1 once ran out of room while the first group was divided
-        X = draw_uniform(np.random.default_rng(seed), features=10, values=8, cases=200).X
-        one, other = (compress_features(X, 4, algorithm=name) for name in ("closed", "thesis"))
-        assert reduction_work._content(one) == reduction_work._content(other)
 
 
 # ---- refusals ----
