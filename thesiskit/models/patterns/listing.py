@@ -91,8 +91,8 @@ class Listing:
     def _refuse(self, groups: float, members: float, how: str = "") -> None:
         needed = self._bytes(groups, members) / 1e9
         raise UserError(
-            f"order {self.order} of {self.n_features} features gives about {groups:.2g} groups{how}, which need "
-            f"{needed:,.1f} GB of {self.limit / 1e9:,.1f} free; lower the order, use fewer "
+            f"order {self.order} of {self.n_features} features gives about {groups:.2g} "
+            f"groups{how}, which need {needed:,.1f} GB of {self.limit / 1e9:,.1f} free; lower the order, use fewer "
             "features, or raise min_cases"
         )
 
