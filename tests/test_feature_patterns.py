@@ -280,7 +280,7 @@ def test_shared_patterns_do_not_depend_on_room(rng, monkeypatch, block, large, s
     tests = np.append(rng.integers(UNSEEN, 4, (40, 5)), X, axis=0)
     tests[60:, 0] = UNSEEN  # shares nothing but parts
     for name, value in (("BLOCK", block), ("LARGE", large), ("STEPS", steps)):
-        monkeypatch.setattr(features, name, value)
+        monkeypatch.setattr(listing, name, value)
     for way in WAYS:
         groups = compress_features(X, 4, **way)
         check_shared(groups, *check_groups(groups, X, 4), tests)
@@ -290,7 +290,7 @@ def test_shared_patterns_do_not_depend_on_room(rng, monkeypatch, block, large, s
     ("p", "order", "n_groups", "n_patterns"),
     [(10, 10, 9_597, 159_236), (10, 4, 9_574, 37_329), (20, 4, 77_942, 744_244)],
 )
-def test_the_table_of_the_issue(p, order, n_groups, n_patterns):
+def test_known_numbers(p, order, n_groups, n_patterns):
     X = np.random.default_rng(0).integers(0, 4, (200, p))
     groups = compress_features(X, order)
     assert (groups.n_groups, groups.n_patterns) == (n_groups, n_patterns)

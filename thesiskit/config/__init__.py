@@ -19,6 +19,7 @@ from thesiskit.config.features import (
     TableData,
     TicTacToeData,
     VotesData,
+    check_response,
 )
 from thesiskit.config.logistic import (
     SEQUENCES,
@@ -210,6 +211,9 @@ def _check_logistic(config: Config) -> None:
             "text, sequences, logistic, interactions, tic-tac-toe, splice, votes, epistasis or "
             "table"
         )
+    problem = check_response(config.data, config.model.continuous)
+    if problem:
+        raise ValueError(problem)
     if config.selection is not None:
         raise ValueError("selection: a logistic model selects no features; leave it out")
     if config.block != 1:

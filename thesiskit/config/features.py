@@ -1,10 +1,18 @@
 """Data with discrete features, in configs of chapter 3."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from thesiskit.config.blocks import Block, Count, Positive, Probability, Text, distinct
+from thesiskit.config.blocks import (
+    Block,
+    Count,
+    Positive,
+    PositiveNumber,
+    Probability,
+    Text,
+    distinct,
+)
 
 Values = Annotated[int, Field(strict=True, ge=1, le=255)]
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
@@ -20,6 +28,7 @@ class InteractionData(Block):
     sigma: Widths  # of the coefficients of orders 0, 1, ...; 0 leaves an order out
     prior: Literal["cauchy", "gaussian"] = "cauchy"
     classes: Annotated[int, Field(strict=True, ge=2)] = 2
+    noise: PositiveNumber = 0.5  # standard deviation, of real responses
     train: Positive
     test: Positive
 
@@ -80,3 +89,18 @@ class TableData(Block):
 
 
 FEATURES = (InteractionData, TicTacToeData, SpliceData, VotesData, EpistasisData, TableData)
+CONTINUOUS = (InteractionData, TableData)  # responses can be real
+
+
+def check_response(data: Any, continuous: bool) -> str | None:
+    """Say what these data have nothing to do with, by such responses; None if all is well."""
+    if continuous and not isinstance(data, CONTINUOUS):
+        return (
+            f"model.response: gaussian needs data.source: table or interactions; {data.source} "
+            "has classes"
+        )
+    if isinstance(data, InteractionData):
+        alien, kind = ("classes", "classes") if continuous else ("noise", "gaussian")
+        if alien in data.model_fields_set:
+            return f"data.{alien}: is for model.response: {kind}; leave it out"
+    return None

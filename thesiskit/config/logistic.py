@@ -78,12 +78,14 @@ FEATURE_PEERS = (
     "logistic-regression", "pairwise-logistic-regression", "random-forest", "gradient-boosting",
     "naive-bayes",
 )  # fmt: skip
+RESPONSE_PEERS = ("ridge", "pairwise-ridge", "random-forest", "gradient-boosting")
 
 
 class LogisticModel(Block):
     """Priors, sampler and variants of a logistic model; each list is combined with the others."""
 
     kind: Literal["logistic"]
+    response: Literal["classes", "gaussian"] = "classes"
     orders: Annotated[list[Order], Field(min_length=1)]
     priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = ["cauchy"]
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
@@ -100,11 +102,19 @@ class LogisticModel(Block):
     sigma_0: Width | None = None
     sigma_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
     sigma_mode: Width = 0.1
+    noise: Width | None = None  # of real responses, in their units; sampled unless given
+    noise_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
+    noise_mode: Width = 0.5
     step: PositiveNumber | None = None
     sigma_step: PositiveNumber = 1.0
     most_steps: Positive = 50
     split_draws: Positive | Literal["exact"] = 1
     original: StrictBool = False  # keep draws of every original coefficient
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return self.response == "gaussian"
 
     @field_validator("orders", "priors", "compress", "engine", "sigma_scale", mode="before")
     @classmethod
@@ -123,6 +133,13 @@ class LogisticModel(Block):
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
+        for name in ("noise", "noise_shape", "noise_mode"):
+            if name in self.model_fields_set and not self.continuous:
+                raise ValueError(f"{name} is for real responses; add `response: gaussian`")
+        if self.continuous and "gp" in self.engine:
+            raise ValueError("engine: gp is for classes; leave it out with response: gaussian")
+        if self.continuous and self.split_draws == "exact":
+            raise ValueError("split_draws: exact is for classes; give a number of splits")
         alone = self.engine == ["gp"] and self.priors != ["gaussian"]
         if alone or ("gp" in self.engine and "gaussian" not in self.priors):
             raise ValueError(
@@ -146,9 +163,14 @@ def check_orders(model: LogisticModel, most: int, *, sequences: bool) -> str | N
 
 def check_peers(model: LogisticModel, *, sequences: bool) -> str | None:
     """Say which peer there is not for such data, None if there are all."""
-    known = SEQUENCE_PEERS if sequences else FEATURE_PEERS
+    known, of = (
+        (SEQUENCE_PEERS, "sequences")
+        if sequences
+        else (RESPONSE_PEERS, "real responses")
+        if model.continuous
+        else (FEATURE_PEERS, "features")
+    )
     for peer in model.peers:
         if peer not in known:
-            of = "sequences" if sequences else "features"
             return f"there is no peer {peer!r} for {of}; choose from {', '.join(known)}"
     return None

@@ -22,12 +22,13 @@ import numpy as np
 
 from thesiskit.datasets.files import check_column, few
 from thesiskit.datasets.sequences import at_least_one, utf8
-from thesiskit.datasets.synthetic import draw_responses, draw_rows
+from thesiskit.datasets.synthetic import draw_real_responses, draw_responses, draw_rows
 from thesiskit.errors import DataError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
 MOST_VALUES = 255
+LARGEST = 1e20  # of real responses
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,10 @@ class FeatureTable:
     Attributes
     ----------
     X : (n, p) int16 codes from 0, MISSING or UNSEEN.
-    response : (n,) int32 codes from 0.
+    response : (n,) int32 codes from 0, or float64 real responses.
     features : the name of each feature.
     values : for each feature, the symbol of each code.
-    classes : the symbol of each code of the response.
+    classes : the symbol of each code of the response; none of real ones.
     digest : sha256 of codes, names and symbols, for provenance.
     source : where they come from, for people.
     """
@@ -57,7 +58,8 @@ class FeatureTable:
         names = repr((self.X.shape, self.features, self.values, self.classes))
         whole = hashlib.sha256(names.encode(errors="surrogatepass"))
         whole.update(self.X.astype("<i2").tobytes())
-        whole.update(self.response.astype("<i4").tobytes())
+        codes = self.response.dtype.kind in "iu"
+        whole.update(self.response.astype("<i4" if codes else "<f8").tobytes())
         object.__setattr__(self, "digest", whole.hexdigest())
 
 
@@ -95,6 +97,7 @@ def draw_interactions(
     train: int,
     cauchy: bool = True,
     classes: int = 2,
+    noise: float | None = None,
 ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
     """Draw uniform features, and responses from all their patterns up to an order.
 
@@ -104,10 +107,11 @@ def draw_interactions(
     sigma : (order + 1,) widths; 0 makes the coefficients of an order 0.  Or a function that draws
         them: simulation-based calibration must draw them again with the responses.
     train : among so many first responses there are two classes at least.
+    noise : None for classes; or the standard deviation of the noise of real responses.
 
     Returns
     -------
-    The table, and what synthetic.draw_responses says it was drawn with.
+    The table, and what synthetic.draw_responses, or draw_real_responses, says it was drawn with.
 
     Raises
     ------
@@ -120,6 +124,8 @@ def draw_interactions(
         raise DataError(f"classes is {classes}; it must be at least 2")
     if not 2 <= train <= cases:
         raise DataError(f"train is {train}; it must be from 2 to the {cases} cases")
+    if noise is not None and not noise > 0:
+        raise DataError(f"noise is {noise}; it must be positive")
 
     def widths() -> np.ndarray:
         found = np.asarray(sigma() if callable(sigma) else sigma, dtype=float)
@@ -139,10 +145,14 @@ def draw_interactions(
             for subset in combinations(range(features), o)
         }
         patterns.append(list(level.values()))
-    response, truth = draw_responses(
-        rng, patterns, widths, classes=classes, train=train, cauchy=cauchy
-    )
-    symbols = [str(k + 1) for k in range(classes)]
+    if noise is None:
+        response, truth = draw_responses(
+            rng, patterns, widths, classes=classes, train=train, cauchy=cauchy
+        )
+        symbols = [str(k + 1) for k in range(classes)]
+    else:
+        response, truth = draw_real_responses(rng, patterns, widths, noise=noise, cauchy=cauchy)
+        symbols = []
     source = f"drawn from a model of order {order}"
     return FeatureTable(table.X, response, table.features, table.values, symbols, source), truth
 
@@ -338,6 +348,7 @@ def read_features(
     ignore: tuple[str, ...] = (),
     missing: tuple[str, ...] = ("", "NA", "?", "nan", "NaN"),
     like: FeatureTable | None = None,
+    continuous: bool = False,
 ) -> FeatureTable:
     """Read a table of discrete features, one case per line under a line of names.
 
@@ -349,6 +360,7 @@ def read_features(
     missing : what stands for a missing value; a column may have nothing else.
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
+    continuous : the responses are real numbers, not classes.
 
     Returns
     -------
@@ -386,26 +398,53 @@ def read_features(
         for j, name in enumerate(features)
     ]
     where = f"{path}: the response {response!r}"
-    classes, y = _encode(columns[response], missing, like.classes if like else None, where)
-    bad = np.flatnonzero(y < 0)
-    if len(bad):
-        line, label = lines[bad[0]], columns[response][bad[0]]
-        if y[bad[0]] == MISSING:
+    labels = columns[response]
+    for label, line in zip(labels, lines, strict=True):
+        if label in missing:
             raise DataError(f"{where} is missing in line {line} ({label!r}); leave such cases out")
-        raise DataError(
-            f"{where} is {label!r} in line {line}, which no training case has ({few(classes)}); "
-            "leave such cases out, or train with some"
-        )
-    if len(classes) < 2:
-        raise DataError(f"{where} is {classes[0]!r} in all cases; two classes are needed")
+    if continuous:
+        classes: list[str] = []
+        y = _numbers(labels, lines, where)
+        if like is None and y.min() == y.max():
+            raise DataError(f"{where} is {labels[0]} in all cases; there is nothing to predict")
+    else:
+        classes, y = _classes(labels, lines, like.classes if like else None, where)
     return FeatureTable(
         np.column_stack([codes for _, codes in coded]),
-        y.astype(np.int32),
+        y,
         list(features),
         [values for values, _ in coded],
         classes,
         path.name,
     )
+
+
+def _classes(
+    labels: tuple[str, ...], lines: list[int], known: list[str] | None, where: str
+) -> tuple[list[str], np.ndarray]:
+    """Return the symbols of the classes, the known ones if given, and the class of each case."""
+    hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
+    classes, y = _encode(labels, (), known, where, hint)
+    for code, label, line in zip(y, labels, lines, strict=True):
+        if code == UNSEEN:
+            raise DataError(
+                f"{where} is {label!r} in line {line}, which no training case has "
+                f"({few(classes)}); leave such cases out, or train with some"
+            )
+    if len(classes) < 2:
+        raise DataError(f"{where} is {classes[0]!r} in all cases; two classes are needed")
+    return classes, y.astype(np.int32)
+
+
+def _numbers(labels: tuple[str, ...], lines: list[int], where: str) -> np.ndarray:
+    """Return real responses."""
+    for label, line in zip(labels, lines, strict=True):
+        if not (REAL.fullmatch(label) and abs(float(label)) <= LARGEST):
+            raise DataError(
+                f"{where} is {label!r} in line {line}, which is no number within {LARGEST:g}; "
+                "mend it, or leave such cases out"
+            )
+    return np.array(labels, dtype=float)
 
 
 def _read_cells(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
@@ -444,7 +483,11 @@ def _read_cells(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 
 
 def _encode(
-    labels: tuple[str, ...], missing: tuple[str, ...], known: list[str] | None, where: str
+    labels: tuple[str, ...],
+    missing: tuple[str, ...],
+    known: list[str] | None,
+    where: str,
+    hint: str = "",
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of a column, the known ones if given, and its int16 codes."""
     found = set(labels) - set(missing)
@@ -460,13 +503,13 @@ def _encode(
             )
             raise DataError(
                 f"{where} has real values ({example}); cut it into intervals, for example with "
-                "scikit-learn's KBinsDiscretizer"
+                f"scikit-learn's KBinsDiscretizer{hint}"
             )
         known = sorted(set(symbol.values()), key=int if whole else str)
         if len(known) > MOST_VALUES:
             raise DataError(
                 f"{where} has {len(known)} values, at most {MOST_VALUES} are possible; join some, "
-                "or leave it out"
+                f"or leave it out{hint}"
             )
     number = {value: code for code, value in enumerate(known)}
     code = {label: number.get(symbol[label], UNSEEN) for label in found}
@@ -480,7 +523,7 @@ def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator)
     """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
 
     Equal rows of X are in one fold.  Each class is spread as evenly as this allows: evenly to one
-    case if no rows are equal, and so are the sizes.
+    case if no rows are equal, and so are the sizes.  Real responses are one class.
 
     Raises
     ------
@@ -492,6 +535,8 @@ def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator)
         raise DataError(
             f"cannot make {k} folds of {distinct} distinct rows; choose from 2 to {distinct}"
         )
+    if response.dtype.kind == "f":
+        response = np.zeros(len(response), dtype=np.int64)
     counts = np.zeros((distinct, response.max() + 1))
     np.add.at(counts, (row, response), 1)
     per_class = np.maximum(counts.sum(axis=0), 1)

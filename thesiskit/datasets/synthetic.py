@@ -132,12 +132,7 @@ def draw_responses(
     sets = 1 if classes == 2 else classes
     for _ in range(10_000):
         widths = sigma()
-        eta = np.zeros((cases, sets))
-        for width, codes in zip(widths, patterns, strict=True):
-            for code in codes:
-                shape = (code.max() + 1, sets)
-                beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
-                eta += (width * beta)[code]
+        eta = _draw_linear(rng, patterns, widths, sets, cauchy)
         if sets == 1:
             eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
         probability = np.exp(eta - eta.max(axis=1, keepdims=True))
@@ -149,6 +144,46 @@ def draw_responses(
         raise DataError("the training cases came out with one class 10,000 times; draw more cases")
     with np.errstate(divide="ignore"):
         return response, {"log_sigma": np.log(widths), "probability": probability}
+
+
+def draw_real_responses(
+    rng: np.random.Generator,
+    patterns: list[list[np.ndarray]],
+    sigma: Callable[[], np.ndarray],
+    *,
+    noise: float,
+    cauchy: bool,
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Draw responses that are a linear function of patterns plus normal noise.
+
+    As `draw_responses`, with one coefficient for each code, and noise of a standard deviation.
+
+    Returns
+    -------
+    Responses (cases,), and what they were drawn with: log_sigma (order + 1,) and linear (cases,).
+    """
+    widths = sigma()
+    linear = _draw_linear(rng, patterns, widths, 1, cauchy)[:, 0]
+    with np.errstate(divide="ignore"):
+        truth = {"log_sigma": np.log(widths), "linear": linear}
+    return linear + noise * rng.standard_normal(len(linear)), truth
+
+
+def _draw_linear(
+    rng: np.random.Generator,
+    patterns: list[list[np.ndarray]],
+    widths: np.ndarray,
+    sets: int,
+    cauchy: bool,
+) -> np.ndarray:
+    """Draw coefficients, and return their linear functions, (cases, sets)."""
+    eta = np.zeros((len(patterns[0][0]), sets))
+    for width, codes in zip(widths, patterns, strict=True):
+        for code in codes:
+            shape = (code.max() + 1, sets)
+            beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
+            eta += (width * beta)[code]
+    return eta
 
 
 def draw_rows(rng: np.random.Generator, probability: np.ndarray, row: np.ndarray) -> np.ndarray:

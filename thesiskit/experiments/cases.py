@@ -20,7 +20,7 @@ class Cases:
     train_response: np.ndarray
     test: np.ndarray
     test_response: np.ndarray
-    classes: list[str]
+    classes: list[str]  # none where responses are real
     truth: dict[str, np.ndarray] = field(default_factory=dict)  # of data drawn from the model
 
 
@@ -51,11 +51,16 @@ class Source(ABC):
 
     def _checked(self, cases: Cases) -> Cases:
         """Return the cases, or say why nothing can be learnt from them."""
-        known = np.unique(cases.train_response)
-        if len(known) < 2:
+        y = cases.train_response
+        if y.min() == y.max() or not np.std(y) > 0:
+            what = (
+                f"are of class {cases.classes[y[0]]!r}"
+                if cases.classes
+                else f"have the response {y[0]:g}"
+            )
             raise DataError(
-                f"all {len(cases.train_response):,} training cases are of class "
-                f"{cases.classes[known[0]]!r}; there is nothing to predict, choose other cases"
+                f"all {len(y):,} training cases {what}; there is nothing to predict, choose other "
+                "cases"
             )
         return cases
 
@@ -110,4 +115,4 @@ class Source(ABC):
 
     @abstractmethod
     def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:
-        """Return a peer's predictive probabilities, (T, K)."""
+        """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""

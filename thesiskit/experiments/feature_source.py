@@ -24,7 +24,7 @@ from thesiskit.models.patterns import FeatureGroups, compress_features
 
 
 class FeatureSource(Source):
-    """Cases with features, and their classes."""
+    """Cases with features, and their classes or real responses."""
 
     patterns = "features"
 
@@ -44,7 +44,11 @@ class FeatureSource(Source):
         if isinstance(data, VotesData):
             return [public_tables.votes()]
         if isinstance(data, TableData):
-            options: dict[str, Any] = {"ignore": tuple(data.ignore), "missing": tuple(data.missing)}
+            options: dict[str, Any] = {
+                "ignore": tuple(data.ignore),
+                "missing": tuple(data.missing),
+                "continuous": self.model.continuous,
+            }
             first = features.read_features(self.folder / data.path, data.response, **options)
             if data.test_path is None:
                 return [first]
@@ -75,7 +79,8 @@ class FeatureSource(Source):
 
     def _drawn(self, replicate: int) -> tuple[FeatureTable, dict[str, np.ndarray]]:
         data = self.config.data
-        rng = generator(self.config.seed, "data", data.model_dump(), replicate)  # type: ignore[union-attr]
+        settings = data.model_dump(exclude={"noise"})  # type: ignore[union-attr]
+        rng = generator(self.config.seed, "data", settings, replicate)
         if isinstance(data, EpistasisData):
             return features.draw_epistasis(
                 rng, cases=data.cases, noise_features=data.noise_features,
@@ -87,6 +92,7 @@ class FeatureSource(Source):
             rng, features=data.features, values=data.values, order=len(data.sigma) - 1,
             sigma=np.array(data.sigma), cases=data.train + data.test, train=data.train,
             cauchy=data.prior == "cauchy", classes=data.classes,
+            noise=data.noise if self.model.continuous else None,
         )  # fmt: skip
 
     def make(self, division: int) -> Cases:
@@ -109,8 +115,12 @@ class FeatureSource(Source):
 
     @property
     def drawn_with(self) -> dict[str, object]:
-        """What the division depends on besides the data."""
-        return {"scheme": self.config.scheme, "folds": self.config.evaluation.folds}
+        """What the division and the responses depend on besides the data."""
+        return {
+            "scheme": self.config.scheme,
+            "folds": self.config.evaluation.folds,
+            "response": self.model.response,
+        }
 
     @cached_property
     def names(self) -> tuple[list[str], list[list[str]]]:
@@ -131,7 +141,7 @@ class FeatureSource(Source):
 
     def told(self) -> str:
         """Say what a case is."""
-        counts = sorted({len(one) for one in self.names[1]})
+        counts = sorted(set(self._n_values))
         values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"{self.most} features of {values} values"
 
@@ -174,11 +184,15 @@ class FeatureSource(Source):
         feature_peers.load(peers)
 
     def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:  # noqa: ARG002
-        """Return a peer's predictive probabilities, (T, K)."""
-        n_values = [len(one) for one in self.names[1]]
-        return feature_peers.fit_predict(
-            peer, cases.train, cases.train_response, cases.test, n_values, len(cases.classes), seed
-        )
+        """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""
+        data = cases.train, cases.train_response, cases.test, self._n_values
+        if self.model.continuous:
+            return feature_peers.fit_predict_response(peer, *data, seed)
+        return feature_peers.fit_predict(peer, *data, len(cases.classes), seed)
+
+    @property
+    def _n_values(self) -> list[int]:
+        return [len(one) for one in self.names[1]]
 
 
 def _divided(table: FeatureTable, train: np.ndarray) -> Cases:

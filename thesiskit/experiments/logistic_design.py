@@ -63,6 +63,11 @@ class LogisticDesign:
         self.config, self.model = config, config.model
         self.source = source_of(config, folder)
 
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers; what comes of it is in response_fits."""
+        return self.model.continuous
+
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         self.source.check()

@@ -9,7 +9,7 @@ import json
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import gaussian_process, logistic
 from thesiskit.models.patterns import Groups
 from thesiskit.models.prediction import original_coefficients, predict
+from thesiskit.models.running import Arrays
 from thesiskit.report.draws import read_draws, write_draws
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
@@ -32,7 +33,12 @@ SETTINGS = (
 
 
 class LogisticFits:
-    """Fits and predicts the arms of one replicate."""
+    """Fits and predicts the arms of one replicate, whose responses are classes.
+
+    sampled_by : the keys of a config's model that chains depend on.
+    """
+
+    sampled_by: ClassVar[tuple[str, ...]] = SETTINGS
 
     def __init__(self, work, number: int):
         self.design: LogisticDesign = work.design
@@ -60,8 +66,16 @@ class LogisticFits:
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
-        own = {name: getattr(self.design.model, name) for name in SETTINGS}
+        own = {name: getattr(self.design.model, name) for name in self.sampled_by}
         return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, **own)
+
+    def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
+        """Return the model of the training cases."""
+        return logistic.Model(groups, self.cases.train_response, self.n_classes, settings)
+
+    def described(self) -> Arrays:
+        """Return what files of draws say of the responses."""
+        return {}
 
     def generator(self, purpose: str, arm: Arm, chain: int = 0) -> np.random.Generator:
         """Return the generator of a chain, or of an arm's predictions."""
@@ -89,7 +103,7 @@ class LogisticFits:
             )  # fmt: skip
         else:
             groups = self.groups(arm)
-            model = logistic.Model(groups, self.cases.train_response, self.n_classes, settings)
+            model = self.model(groups, settings)
             draws = logistic.sample(model, generators, saved=saved, save=checkpoint.save)
         seconds += time.perf_counter() - started
         rhat, ess = draws.compared()
@@ -107,7 +121,7 @@ class LogisticFits:
     def _write(self, arm: Arm, groups, draws, found: dict[str, np.ndarray]) -> None:
         more: dict[str, Any] = {
             name: ((f"{name}_part",) if values.ndim else (), values)
-            for name, values in found.items()
+            for name, values in (found | self.described()).items()
             if name != "log_likelihood"  # of every draw, it is there
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
@@ -137,7 +151,9 @@ class LogisticFits:
     def identity(self, arm: Arm) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
         model = {
-            name: getattr(self.design.model, name) for name in SETTINGS if name != "iterations"
+            name: getattr(self.design.model, name)
+            for name in self.sampled_by
+            if name != "iterations"
         }
         data = self.experiment.config.data.model_dump(mode="json")
         return (
@@ -191,15 +207,18 @@ class LogisticFits:
 
     # ---- predict ----
 
-    def predict(self, arm: Arm) -> np.ndarray:
-        """Return the predictive probabilities of the test cases, (T, K)."""
+    def predict(self, arm: Arm) -> Arrays:
+        """Return what is predicted of the test cases."""
         if arm.peer:
-            seed = int(self.generator("peer", arm).integers(2**31))
-            return self.design.source.predict(arm.engine, arm.order, self.cases, seed)
-        found = read_draws(
-            self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
-        )
-        rng = self.generator("predict", arm)
+            return self.by_peer(arm, int(self.generator("peer", arm).integers(2**31)))
+        return self.by_draws(arm, self._read(arm), self.generator("predict", arm))
+
+    def by_peer(self, arm: Arm, seed: int) -> Arrays:
+        """Return the predictive probabilities of the classes, (T, K)."""
+        return {"probability": self.design.source.predict(arm.engine, arm.order, self.cases, seed)}
+
+    def by_draws(self, arm: Arm, found: Arrays, rng: np.random.Generator) -> Arrays:
+        """Return the predictive probabilities of the classes, (T, K)."""
         split_draws = self.design.model.split_draws
         if arm.engine == "gp":
             process = gaussian_process.Process(
@@ -209,19 +228,19 @@ class LogisticFits:
             fitted = gaussian_process.Draws(
                 found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
             )
-            return gaussian_process.predict(
+            p = gaussian_process.predict(
                 fitted, self.cases.test, rng, 1 if split_draws == "exact" else split_draws
             )
-        draws, kept = found["coefficient"].shape[:2]
-        return predict(
-            found["coefficient"].reshape(draws * kept, *found["coefficient"].shape[2:]),
-            found["log_sigma"].reshape(draws * kept, -1),
-            self.groups(arm).shared(self.cases.test),
-            self.n_classes,
-            cauchy=arm.prior == "cauchy",
-            rng=rng,
-            split_draws=split_draws,
-        )
+        else:
+            p = predict(
+                *flat(found), self.groups(arm).shared(self.cases.test), self.n_classes,
+                cauchy=arm.prior == "cauchy", rng=rng, split_draws=split_draws,
+            )  # fmt: skip
+        return {"probability": p}
+
+    def _read(self, arm: Arm) -> Arrays:
+        key = self.experiment.key("fit", self.number)
+        return read_draws(self.path(arm), key, command="fit-logistic")
 
     def ranks(self, arm: Arm) -> np.ndarray:
         """Return where the truth stands among the draws: log sigma_1, P(last class) of a case.
@@ -229,12 +248,8 @@ class LogisticFits:
         (2,) counts of draws below the true value, of data drawn from the model; ties, as where
         both are 1, are broken at random.
         """
-        found = read_draws(
-            self.path(arm), self.experiment.key("fit", self.number), command="fit-logistic"
-        )
+        coefficient, log_sigma = flat(self._read(arm))
         rng = self.generator("ranks", arm)
-        log_sigma = found["log_sigma"].reshape(-1, arm.order + 1)
-        coefficient = found["coefficient"].reshape(len(log_sigma), *found["coefficient"].shape[2:])
         shared = self.groups(arm).shared(self.cases.test[:1])
         p = [
             predict(
@@ -250,3 +265,12 @@ class LogisticFits:
         ):
             ranks.append((values < true).sum() + rng.integers(0, (values == true).sum() + 1))
         return np.array(ranks)
+
+
+def flat(found: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Return coefficients (D, S, G) and log sigma (D, O + 1) of the draws of all chains."""
+    coefficient, log_sigma = found["coefficient"], found["log_sigma"]
+    return (
+        coefficient.reshape(-1, *coefficient.shape[2:]),
+        log_sigma.reshape(-1, log_sigma.shape[-1]),
+    )

@@ -55,9 +55,11 @@ class LogisticWork(Work):
         for name in wanted:
             pattern, colon, response = name.rpartition(":")
             try:
-                if not colon:
+                if self.design.continuous:
+                    pattern = name
+                elif not colon:
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
-                if response not in cases.classes:
+                elif response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
                 group = source.name(groups, source.find(groups, pattern))
                 # a report knows groups of features by name
@@ -139,6 +141,10 @@ class LogisticWork(Work):
         return [(i, arm) for i, arm in enumerate(self.design.arms) if not arm.peer]
 
     def _fits(self, number: int):
+        if self.design.continuous:
+            from thesiskit.experiments.response_fits import ResponseFits
+
+            return ResponseFits(self, number)
         from thesiskit.experiments.logistic_fits import LogisticFits
 
         return LogisticFits(self, number)
@@ -187,11 +193,11 @@ class LogisticWork(Work):
     def _predict(self, number: int) -> dict[str, np.ndarray]:
         fits = self._fits(number)
         self.design.source.load(self.design.peers)
-        probability, seconds = [], []
+        found, seconds = [], []
         arms = self.design.arms
         for arm in self._watched(arms, len(arms), "predictions"):
             started = time.perf_counter()
-            probability.append(fits.predict(arm))
+            found.append(fits.predict(arm))
             seconds.append(time.perf_counter() - started)
         truth = {}
         if fits.cases.truth:
@@ -209,7 +215,7 @@ class LogisticWork(Work):
                 "rank_draws": np.array(settings.kept * settings.chains),
             }
         return truth | {
-            "probability": np.array(probability),
+            **{name: np.array([one[name] for one in found]) for name in found[0]},
             "response": fits.cases.test_response,
             "train_response": fits.cases.train_response,
             "seconds": np.array(seconds),
@@ -238,9 +244,15 @@ class LogisticWork(Work):
 
     def _told(self, arrays) -> str:
         train, cases = int(arrays["train_cases"]), len(arrays["response"])
+        y = arrays["response"]
+        responses = (
+            f"response from {y.min():.4g} to {y.max():.4g}"
+            if self.design.continuous
+            else f"{len(arrays['classes'])} classes"
+        )
         return (
             f"{train:,} training and {cases - train:,} test cases, {self.design.source.told()}, "
-            f"{len(arrays['classes'])} classes"
+            f"{responses}"
         )
 
     def _sampled(self, arrays) -> str:
@@ -259,12 +271,17 @@ class LogisticWork(Work):
         return text
 
     def _predicted(self, arrays) -> str:
+        words, found, score = (
+            ("root mean squared error", arrays["median"], metrics.root_mean_square)
+            if self.design.continuous
+            else ("AMLP", arrays["probability"], metrics.class_amlp)
+        )
         scores = [
-            (metrics.class_amlp(p, arrays["response"]), str(name))
-            for p, name in zip(arrays["probability"], arrays["name"], strict=True)
+            (score(one, arrays["response"]), str(name))
+            for one, name in zip(found, arrays["name"], strict=True)
         ]
         best = sorted(scores)[:3]
-        return "lowest AMLP " + ", ".join(f"{name} {score:.4f}" for score, name in best)
+        return f"lowest {words} " + ", ".join(f"{name} {value:.4g}" for value, name in best)
 
 
 def _compressed(arrays) -> str:

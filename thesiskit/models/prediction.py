@@ -93,6 +93,17 @@ class Response:
                 result[i, part] = _mixture_quantile(self.distinct[:, part], self.noise, level)
         return result[:, self.case_of]
 
+    def log_density(self, response: np.ndarray) -> np.ndarray:
+        """Return the log predictive densities of the responses (T,), (T,)."""
+        response = np.asarray(response, dtype=float)
+        result = np.empty(len(response))
+        step = max(1, BLOCK // len(self.distinct))
+        for start in range(0, len(result), step):
+            part = slice(start, start + step)
+            z = (response[part] - self.distinct[:, self.case_of[part]]) / self.noise[:, None]
+            result[part] = special.logsumexp(-(z**2) / 2 - np.log(self.noise)[:, None], axis=0)
+        return result - np.log(len(self.distinct) * np.sqrt(2 * np.pi))
+
 
 def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndarray:
     # of equally likely N(mean[d, t], sd[d]^2), by bisection

@@ -32,6 +32,7 @@ def sampler_table(record: LogisticRecord) -> list[Table]:
                 "R-hat: log likelihood": fits["rhat"][j, 0],
                 "R-hat: log prior": fits["rhat"][j, 1],
                 "R-hat: worst sigma": np.nanmax(fits["rhat"][j, sigma]),
+                **({"R-hat: log noise": fits["rhat"][j, sigma.stop]} if record.continuous else {}),
                 "effective draws: log likelihood": np.rint(fits["ess"][j, 0]),
                 "effective draws: worst sigma": np.rint(np.nanmin(fits["ess"][j, sigma])),
                 "effective draws: of order": worst,
@@ -113,10 +114,10 @@ def median_scatter(record: LogisticRecord) -> list[Figure]:
     if None in pair:
         return []
     x, y = (_medians(record, arm).reshape(-1) for arm in pair)
-    near = record.thesis.get("enlarged", 2.0)
+    far = 1.05 * max(np.abs(x).max(), np.abs(y).max())
+    near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
     figure, axes = canvas(1, 2, height=3.8)
-    for axis, limit in zip(axes.flat, (1.05 * max(np.abs(x).max(), np.abs(y).max()), near),
-                           strict=True):  # fmt: skip
+    for axis, limit in zip(axes.flat, (far, near), strict=True):
         axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
         axis.set_xlim(-limit, limit)
@@ -143,17 +144,17 @@ def _box(half: float):
 
 
 def coefficient_name(pattern: str, response: str) -> str:
-    """Write a coefficient: history, colon, response."""
-    return f"{pattern or '(any)'}:{response}"
+    """Write a coefficient: pattern, and of a class a colon and the class."""
+    return (pattern or "(any)") + (f":{response}" if response else "")
 
 
 def _places(record: LogisticRecord, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Return set and group of the coefficients that are traced, by name."""
-    classes = record.classes if draws["coefficient"].shape[2] > 1 else record.classes[1:]
+    classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
     found = {}
     patterns = [str(one) for one in draws["pattern"]]
     for name in record.config["report"].get("traced", []):
-        text, _, response = name.rpartition(":")
+        text, _, response = name.rpartition(":") if record.classes else (name, "", "")
         g = _group(draws, patterns, "" if text == "(any)" else text)
         if g is not None and response in classes:
             found[name] = (classes.index(response), g)
@@ -208,12 +209,20 @@ def coefficient_traces(record: LogisticRecord) -> list[Figure]:
             "traces",
             f"Coefficients along the chains, order {order}",
             figure,
-            f"Draws kept of {chains} chain{'s' if chains > 1 else ''}. A name gives the history, "
-            "most recent state last, and after the colon the response whose coefficient it is. "
+            f"Draws kept of {chains} chain{'s' if chains > 1 else ''}. {_naming(record)}"
             "The last row is the coefficient with the largest posterior median under "
             f"{priors[0].capitalize()} priors. Of the draws, 0.4 % lie outside the axes.",
         )
     ]
+
+
+def _naming(record: LogisticRecord) -> str:
+    if record.continuous:
+        return "Coefficients are in the response's units, the intercept counted from its mean. "
+    return (
+        "A name gives the history, most recent state last, and after the colon the response whose "
+        "coefficient it is. "
+    )
 
 
 def scale_figure(record: LogisticRecord) -> list[Figure]:

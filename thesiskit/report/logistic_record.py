@@ -17,6 +17,8 @@ PEER_WORDS = {
     "n-gram": "interpolated n-gram, order chosen",
     "logistic-regression": "logistic regression, one-hot",
     "pairwise-logistic-regression": "logistic regression, pairs",
+    "ridge": "ridge regression, one-hot",
+    "pairwise-ridge": "ridge regression, pairs",
     "random-forest": "random forest",
     "gradient-boosting": "gradient boosting",
     "naive-bayes": "naive Bayes",
@@ -53,14 +55,41 @@ class Arm:
         text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
         return text + (", sigma's own scale" if self.scale == "natural" else "")
 
+    @property
+    def title(self) -> str:
+        """How a table of all models calls it."""
+        return self.words if self.peer else f"{self.words}, order {self.order}"
+
 
 class LogisticRecord(Finished):
     """Arrays of all blocks; draws are read when asked for."""
 
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return self.config["model"]["response"] == "gaussian"
+
+    @property
+    def predicted(self) -> tuple[str, ...]:
+        """What is predicted of each case, by the names of the arrays."""
+        return ("median", "low", "high", "log_density") if self.continuous else ("probability",)
+
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
-        """Probabilities (arms, N, K), and what they are for."""
-        return self._join("predict", {"probability": 1, "response": 0, "train_response": 0})
+        """What is predicted: probability (arms, N, K) or others (arms, N); and responses."""
+        axes = {"response": 0, "train_response": 0} | dict.fromkeys(self.predicted, 1)
+        return self._join("predict", axes)
+
+    @property
+    def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the responses that each test case is predicted from."""
+        blocks = [self.results.load("predict", number) for number in range(self.n_blocks)]
+        cases = [len(one["response"]) for one in blocks]
+        train = [one["train_response"] for one in blocks]
+        return (
+            np.repeat([one.mean() for one in train], cases),
+            np.repeat([one.std() for one in train], cases),
+        )
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
@@ -71,6 +100,11 @@ class LogisticRecord(Finished):
         train = np.full(len(predict[0]), np.nan)
         train[fit[0]["arm"]] = np.mean([one["seconds"] for one in fit], axis=0)
         return {"train": train, "predict": np.mean(predict, axis=0)}
+
+    def total_seconds(self, arm: Arm) -> float:
+        """Seconds to fit and to predict, mean over divisions."""
+        train = self.seconds["train"][arm.row]
+        return float(np.nan_to_num(train) + self.seconds["predict"][arm.row])
 
     @cached_property
     def compression(self) -> dict[str, np.ndarray]:
@@ -134,6 +168,16 @@ class LogisticRecord(Finished):
         return self.config["scheme"] == "k-fold"
 
     @property
+    def divided(self) -> str:
+        """How a caption says where test cases and seconds are from."""
+        if not self.folded:
+            return ", seconds to fit and to predict"
+        return (
+            f"; {self.config['evaluation']['folds']}-fold cross-validation, equal rows in one "
+            "fold; seconds to fit and to predict in a fold"
+        )
+
+    @property
     def shown_sigmas(self) -> list[int]:
         """Orders whose sigmas are shown: the thesis's, or the largest."""
         orders = range(1, max(self.orders) + 1)
@@ -141,12 +185,12 @@ class LogisticRecord(Finished):
 
     @property
     def response(self) -> np.ndarray:
-        """Classes of the test cases, (N,)."""
+        """Classes, or real responses, of the test cases, (N,)."""
         return self.predictions["response"]
 
     @property
     def classes(self) -> list[str]:
-        """Symbols of the classes."""
+        """Symbols of the classes; none where responses are real."""
         return [str(one) for one in self.predictions["classes"]]
 
     def probability(self, arm: Arm) -> np.ndarray:
@@ -166,9 +210,15 @@ class LogisticRecord(Finished):
         return float(self.losses(arm).mean())
 
     def draws(self, arm: Arm) -> dict[str, np.ndarray]:
-        """Return the draws of an arm, of the first division."""
+        """Return the draws of an arm, of the first division.
+
+        Coefficients are in the response's units where it is real.
+        """
         path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
-        return read_draws(path, self.results.key("fit", 0), command="fit-logistic")
+        found = read_draws(path, self.results.key("fit", 0), command="fit-logistic")
+        if "response_unit" in found:
+            found["coefficient"] = found["response_unit"] * found["coefficient"]
+        return found
 
     @property
     def drawn_order(self) -> int:

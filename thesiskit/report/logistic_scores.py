@@ -45,8 +45,10 @@ def parameter_table(record: LogisticRecord) -> list[Table]:
             "parameters",
             "Parameters",
             frame,
-            "Patterns that some training case expresses, and groups of them with one expression; "
-            f"each class has a coefficient for every one.{_no_more(record)}{beside}",
+            "Patterns that some training case expresses, and groups of them with one expression"
+            + ("." if record.continuous else "; each class has a coefficient for every one.")
+            + _no_more(record)
+            + beside,
         )
     ]
 
@@ -65,7 +67,7 @@ def parameter_figure(record: LogisticRecord) -> list[Figure]:
     x = found["order"][order]
     axes[0, 0].plot(x, found["patterns"][order], "-x", color=INK, label="original")
     axes[0, 0].plot(x, found["groups"][order], "-o", color=INK, mfc="white", label="compressed")
-    axes[0, 0].set_ylabel("parameters for each class")
+    axes[0, 0].set_ylabel("parameters" + ("" if record.continuous else " for each class"))
     axes[0, 0].legend(frameon=False)
     axes[0, 1].plot(x, (found["groups"] / found["patterns"])[order], "-o", color=INK, mfc="white")
     axes[0, 1].set_ylabel("compressed / original")
@@ -193,8 +195,7 @@ def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
         return record.amlp(arm)
     if measure == "error":
         return record.error(arm)
-    train = record.seconds["train"][arm.row]
-    return float(np.nan_to_num(train) + record.seconds["predict"][arm.row])
+    return record.total_seconds(arm)
 
 
 def _base_rate(record: LogisticRecord) -> tuple[float, float]:
@@ -211,11 +212,11 @@ def model_table(record: LogisticRecord) -> list[Table]:
             losses = record.losses(arm)
             rows.append(
                 {
-                    "model": arm.words + ("" if arm.peer else f", order {arm.order}"),
+                    "model": arm.title,
                     "AMLP": losses.mean(),
                     "its standard error": losses.std(ddof=1) / np.sqrt(len(losses)),
                     "error": record.error(arm),
-                    "seconds": _measure(record, arm, "seconds"),
+                    "seconds": record.total_seconds(arm),
                 }
             )
     base = _base_rate(record)
@@ -223,16 +224,13 @@ def model_table(record: LogisticRecord) -> list[Table]:
         {"model": "base rate", "AMLP": base[0], "its standard error": np.nan, "error": base[1],
          "seconds": np.nan}
     )  # fmt: skip
-    folds = record.config["evaluation"]["folds"]
-    how = f"{folds}-fold cross-validation, equal rows in one fold; " if record.folded else ""
     return [
         Table(
             "models",
             "Beside other models",
             pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
-            f"Over {len(record.response):,} test cases{'; ' + how if how else ', '}seconds to fit "
-            f"and to predict{' in a fold' if record.folded else ''}. AMLP is the average minus log "
-            "probability of the actual class.",
+            f"Over {len(record.response):,} test cases{record.divided}. AMLP is the average minus "
+            "log probability of the actual class.",
         )
     ]
 
@@ -245,12 +243,14 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
     draws = record.draws(arm)
     coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
     low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)
-    classes = record.classes if len(median) > 1 else record.classes[1:]
+    classes = record.classes[-len(median) :]
     size = np.where(draws["cases"] == draws["cases"].max(), -1, np.abs(median))  # no intercept
     place = np.argsort(-size, axis=None, kind="stable")[:SHOWN_GROUPS]
     rows = []
     for k, g in zip(*np.unravel_index(place, median.shape), strict=True):
-        row = {"pattern": str(draws["pattern"][g]), "class": classes[k]}
+        row: dict = {"pattern": str(draws["pattern"][g])}
+        if classes:
+            row["class"] = classes[k]
         if "patterns" in draws:
             row["patterns in its group"] = int(draws["patterns"][g])
         rows.append(
@@ -269,6 +269,7 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
             pd.DataFrame(rows),
             f"{arm.words}, order {order}: groups whose coefficients have the largest medians "
             f"in size{', in the first fold' if record.folded else ''}, the intercept left out. A "
-            "group is written as a shortest of its patterns; its coefficient is the sum of theirs.",
+            "group is written as a shortest of its patterns; its coefficient is the sum of theirs"
+            + (", in the response's units." if record.continuous else "."),
         )
     ]

@@ -84,6 +84,11 @@ def _number_of_ones(p: np.ndarray) -> np.ndarray:
     return np.convolve(_number_of_ones(p[:half]), _number_of_ones(p[half:]))
 
 
+def root_mean_square(predicted: np.ndarray, y: np.ndarray) -> float:
+    """Root mean squared error of predictions (N,) of real responses (N,)."""
+    return float(np.sqrt(np.mean((y - predicted) ** 2)))
+
+
 def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     """Two-sided p-value of the paired t test."""
     if np.allclose(a, b):

@@ -9,6 +9,7 @@ from thesiskit.report import (
     divisions,
     figures,
     logistic_chains,
+    logistic_responses,
     logistic_scores,
     ranks,
     reduction,
@@ -33,6 +34,8 @@ MIXTURE = "model.kind: mixture"
 ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
 LOGISTIC = "model.kind: logistic"
+CLASSES = "classes (model.response: classes)"
+RESPONSES = "real responses (model.response: gaussian)"
 SLICE = "model.engine: slice"
 COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
@@ -71,6 +74,8 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ),
     GROUPS: lambda config: config["evaluation"]["groups"] > 1,
     LOGISTIC: lambda config: config["model"]["kind"] == "logistic",
+    CLASSES: lambda config: config["model"].get("response") == "classes",
+    RESPONSES: lambda config: config["model"].get("response") == "gaussian",
     SLICE: lambda config: "slice" in _of_model(config, "engine"),
     COMPRESSED: lambda config: True in _of_model(config, "compress"),
     ORDERS: lambda config: _of_model(config, "orders") != [0],
@@ -118,12 +123,14 @@ PARTS: dict[str, Part] = {
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(logistic_scores.parameter_table, (LOGISTIC,)),
     "parameter-figure": Part(logistic_scores.parameter_figure, (LOGISTIC,)),
-    "statement-table": Part(statements.statement_table, (LOGISTIC, SLICE, ORDERS)),
-    "order-figure": Part(logistic_scores.performance_figure, (LOGISTIC,)),
-    "order-table": Part(logistic_scores.score_table, (LOGISTIC,)),
-    "model-table": Part(logistic_scores.model_table, (LOGISTIC,)),
+    "statement-table": Part(statements.statement_table, (LOGISTIC, CLASSES, SLICE, ORDERS)),
+    "order-figure": Part(logistic_scores.performance_figure, (LOGISTIC, CLASSES)),
+    "order-table": Part(logistic_scores.score_table, (LOGISTIC, CLASSES)),
+    "model-table": Part(logistic_scores.model_table, (LOGISTIC, CLASSES)),
+    "response-table": Part(logistic_responses.response_table, (LOGISTIC, RESPONSES)),
+    "response-figure": Part(logistic_responses.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(logistic_scores.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
-    "peer-table": Part(logistic_scores.peer_table, (LOGISTIC,)),
+    "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
     "autocorrelation-figure": Part(
         logistic_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
