@@ -92,8 +92,8 @@ class Listing:
         needed = self._bytes(groups, members) / 1e9
         raise UserError(
             f"order {self.order} of {self.n_features} features gives about {groups:.2g} "
-            f"groups{how}, which need {needed:,.1f} GB of {self.limit / 1e9:,.1f} free; lower the order, use fewer "
-            "features, or raise min_cases"
+            f"groups{how}, which need {needed:,.1f} GB of "
+            f"{self.limit / 1e9:,.1f} free; lower the order, use fewer features, or raise min_cases"
         )
 
     def take_features(self) -> None:
