@@ -15,16 +15,15 @@ from scipy.optimize import linprog
 from statistical import assert_calibrated, assert_proportions
 
 from thesiskit.datasets import public_tables
+from thesiskit.datasets.epistasis import draw_epistasis, penetrance
+from thesiskit.datasets.feature_files import read_features
 from thesiskit.datasets.features import (
     MISSING,
     UNSEEN,
     FeatureTable,
-    draw_epistasis,
     draw_interactions,
     draw_uniform,
     folds,
-    penetrance,
-    read_features,
     tic_tac_toe,
 )
 from thesiskit.datasets.synthetic import draw_sigma

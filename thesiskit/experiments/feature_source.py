@@ -14,7 +14,7 @@ from thesiskit.config.features import (
     VotesData,
 )
 from thesiskit.config.logistic import check_orders
-from thesiskit.datasets import features, public_tables
+from thesiskit.datasets import epistasis, feature_files, features, public_tables
 from thesiskit.datasets.features import FeatureTable
 from thesiskit.errors import DataError
 from thesiskit.experiments.cases import Cases, Source
@@ -49,11 +49,11 @@ class FeatureSource(Source):
                 "missing": tuple(data.missing),
                 "continuous": self.model.continuous,
             }
-            first = features.read_features(self.folder / data.path, data.response, **options)
+            first = feature_files.read_features(self.folder / data.path, data.response, **options)
             if data.test_path is None:
                 return [first]
             path = self.folder / data.test_path
-            return [first, features.read_features(path, data.response, like=first, **options)]
+            return [first, feature_files.read_features(path, data.response, like=first, **options)]
         return []
 
     @property
@@ -82,7 +82,7 @@ class FeatureSource(Source):
         settings = data.model_dump(exclude={"noise"})  # type: ignore[union-attr]
         rng = generator(self.config.seed, "data", settings, replicate)
         if isinstance(data, EpistasisData):
-            return features.draw_epistasis(
+            return epistasis.draw_epistasis(
                 rng, cases=data.cases, noise_features=data.noise_features,
                 frequency=data.frequency, heritability=data.heritability,
                 prevalence=data.prevalence,

@@ -230,6 +230,11 @@ class LogisticRecord(Finished):
         """Whether the chains of each of our models support predictions, in 19 of 20 divisions."""
         return self.fits["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
 
+    def supported(self, *arms: Arm) -> bool:
+        """Whether the chains of all these models of ours support predictions."""
+        place = {arm: j for j, arm in enumerate(self.own)}
+        return all(self.reliable[place[arm]] for arm in arms)
+
     @property
     def warnings(self) -> list[str]:
         """Sentences about chains that do not support their predictions, and absent peers."""

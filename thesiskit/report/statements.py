@@ -116,13 +116,13 @@ def _same_predictions(record: LogisticRecord) -> list[dict[str, Any]]:
             if a and b:
                 difference = _difference(record, a, b)
                 if worst is None or abs(difference[0]) > abs(worst[1][0]):
-                    worst = (order, difference)
+                    worst = (order, difference, record.supported(a, b))
         if worst:
             rows.append(
                 _row(
                     f"compressed and original parameters predict alike ({prior.capitalize()})",
                     f"largest difference of AMLP {_words(worst[1])}, at order {worst[0]}",
-                    _alike(worst[1]),
+                    _alike(worst[1]) if worst[2] else None,
                 )
             )
     return rows
