@@ -9,7 +9,8 @@ from scipy import stats
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.config.logistic import RESPONSE_PEERS
-from thesiskit.datasets.features import draw_interactions, folds, read_features
+from thesiskit.datasets.feature_files import read_features
+from thesiskit.datasets.features import draw_interactions, folds
 from thesiskit.errors import DataError
 from thesiskit.experiments.logistic_design import LogisticDesign
 from thesiskit.models.feature_peers import REGRESSION_METHODS
