@@ -1,6 +1,8 @@
 """Classifiers and regressors with interactions of discrete features."""
 
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -399,3 +401,18 @@ def test_bad_responses():
         model.predict_quantiles(X, [1.5])
     with pytest.raises(UserError, match="split_draws"):
         model.predict_quantiles(X, [0.5], split_draws=0)
+
+
+def test_the_pair_of_published_epistasis_data_is_found():
+    """In the GAMETES table, simulated by others, P1 and P2 matter together and neither alone."""
+    folder = os.environ.get("THESISKIT_DATA_DIR")
+    if not folder or not (path := Path(folder) / "gametes2way.csv.gz").exists():
+        pytest.skip("gametes2way.csv.gz is not here")
+    table = pd.read_csv(path)
+    X, y = table.drop(columns="y"), table["y"]
+    model = InteractionClassifier(2, iterations=300, burn_in=150, chains=2, random_state=1)
+    top = model.fit(X, y).largest(3)["pattern"]
+    assert top[0].startswith("P1=")
+    assert ", P2=" in top[0]
+    loci = {item.split("=")[0] for pattern in top for item in pattern.split(", ")}
+    assert loci == {"P1", "P2"}
