@@ -57,7 +57,7 @@ check-kernels: $(VENV)/tools
 	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. \
 	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py \
 	    ../../tests/test_patterns.py ../../tests/test_feature_patterns.py \
-	    ../../tests/test_logistic_kernels.py
+	    ../../tests/test_logistic_kernels.py ../../tests/test_normal_kernels.py
 
 # What is shipped is what works: build the sdist and from it the wheel, install each in a fresh
 # environment, and run it away from the sources.
@@ -69,6 +69,7 @@ check-sdist: $(VENV)/tools
 	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
 	    ../../configs/chapter2/naive-simulation.yaml \
 	    ../../configs/chapter2/mixture-simulation.yaml ../../configs/chapter3/text.yaml \
+	    ../../configs/chapter3/tic-tac-toe.yaml \
 	    ../../configs/examples/breast-cancer.yaml
 	build/sdist/venv/bin/python -m pip install --quiet --no-deps --force-reinstall build/sdist/*.whl
 	cd build/sdist && venv/bin/thesiskit run --smoke --force --results results \
