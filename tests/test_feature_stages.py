@@ -186,3 +186,20 @@ def test_order_0_is_the_base_rate(config, tmp_path):
     block = arrays(tmp_path / "mine/predict/0000.npz")
     rate = block["train_response"].mean()
     assert np.abs(block["probability"][0, :, 1] - rate).max() < 0.05
+
+
+def test_odd_columns_and_a_class_that_a_fold_lacks(config, tmp_path):
+    """One value, all missing, and one case of a third class: what cannot be learnt is the prior's."""
+    table = pd.read_csv(tmp_path / "mine.csv", keep_default_na=False)
+    table["same"], table["nothing"] = "a", "?"
+    table.loc[5, "status"] = "perhaps"
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    run("run", config, "--results", tmp_path / "r", "--set", "report.traced=[]",
+        "--set", "report.parts=[model-table, order-table]")  # fmt: skip
+    for fold in range(3):
+        block = arrays(tmp_path / f"r/mine/predict/{fold:04d}.npz")
+        assert block["probability"].shape[2] == 3
+        assert np.isfinite(block["probability"]).all()
+        assert (block["probability"] > 0).all()
+        if 1 in block["response"]:
+            assert 1 not in block["train_response"]
