@@ -189,7 +189,7 @@ def test_order_0_is_the_base_rate(config, tmp_path):
 
 
 def test_odd_columns_and_a_class_that_a_fold_lacks(config, tmp_path):
-    """One value, all missing, and one case of a third class: what cannot be learnt is the prior's."""
+    """One value, all missing, one case of a third class: what cannot be learnt is the prior's."""
     table = pd.read_csv(tmp_path / "mine.csv", keep_default_na=False)
     table["same"], table["nothing"] = "a", "?"
     table.loc[5, "status"] = "perhaps"
