@@ -12,7 +12,7 @@ Expressions are ascending lists of row numbers, end to end: where patterns are m
 are a few rows of many.  A hash table finds them by a sum of random numbers, one for each row.
 """
 
-from libc.math cimport log
+from libc.math cimport fabs, log
 from libc.stdint cimport int16_t, int32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -20,6 +20,8 @@ cdef enum:
     UNKNOWN_STEP = -2
 
 UNKNOWN = UNKNOWN_STEP
+
+cdef double ROUNDING = 1e-12  # part of a case's patterns that counts beyond 2^53 do not resolve
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -349,16 +351,16 @@ cdef class Listing:
     def match(self, const int16_t[:, ::1] tests, Py_ssize_t begin, const int32_t[::1] kept,
               int32_t[:, :, ::1] step, int32_t[::1] slot, int32_t[::1] found, int32_t[::1] next,
               double[:, ::1] polynomial, int32_t[::1] whole, int32_t[::1] partial,
-              double[:, ::1] shared, double[:, ::1] left, Py_ssize_t[::1] whole_end,
-              Py_ssize_t[::1] partial_end):
+              double[:, ::1] shared, double[:, ::1] left, double[::1] total,
+              Py_ssize_t[::1] whole_end, Py_ssize_t[::1] partial_end):
         """Find what patterns of test rows (T, p) the groups hold, from row `begin` on.
 
         Of test i, groups whole[whole_end[i - 1] : whole_end[i]] are expressed entirely, of the
         groups partial[.] the patterns counted by shared[.]; left[i] counts by order those of
         its own that are in no group.  step[kept[g], t, v] (., p, V), where kept[g] >= 0, keeps
         what group g becomes with value v of feature t, UNKNOWN at first.  slot (G,) is -1
-        everywhere, before and after; found, next, polynomial (G, .) are scratch.  Returns the
-        first test for which there was no room.
+        everywhere, before and after; found, next, polynomial (G, .), total (O + 1,) are scratch.
+        Returns the first test for which there was no room.
         """
         cdef Py_ssize_t i, j, o, n, wholes = 0, partials = 0, g
         with nogil:
@@ -369,12 +371,13 @@ cdef class Listing:
                 if (wholes + n > whole.shape[0]) or (partials + n > partial.shape[0]):
                     break
                 count_patterns(tests[i], left[i])
+                count_patterns(tests[i], total)
                 for j in range(n):
                     g = found[j]
                     for o in range(self.most + 1):
                         left[i, o] -= polynomial[j, o]
                     for o in range(self.most + 1):
-                        if polynomial[j, o] != self.counts[g, o]:
+                        if fabs(polynomial[j, o] - self.counts[g, o]) > ROUNDING * total[o]:
                             break
                     else:
                         whole[wholes] = <int32_t> g
@@ -383,6 +386,9 @@ cdef class Listing:
                     shared[partials, :] = polynomial[j]
                     partial[partials] = <int32_t> g
                     partials += 1
+                for o in range(self.most + 1):
+                    if left[i, o] < ROUNDING * total[o]:
+                        left[i, o] = 0
                 whole_end[i], partial_end[i] = wholes, partials
             else:
                 i = tests.shape[0]

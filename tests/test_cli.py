@@ -295,7 +295,7 @@ def test_an_unforeseen_failure_is_one_line_and_a_trace_on_request(small, monkeyp
 @pytest.mark.skipif(not shutil.which("kill"), reason="needs signals")
 def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
     small.write_text(
-        SMALL.replace("replicates: 4\nblock: 2", "replicates: 3000\nblock: 10").replace(
+        SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10").replace(
             "features: 40,", "features: 4000,"
         )
     )
@@ -311,7 +311,7 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
     assert "Interrupted" in stderr
     assert "Traceback" not in stderr
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("0*.npz")}
-    assert 3 <= len(kept) < 300
+    assert 3 <= len(kept) < 3000
     assert list(folder.glob(".*")) == []  # no half-written file
     assert (
         invoke("simulate", small, "--results", tmp_path, "--set", "replicates=100").exit_code == 0

@@ -94,7 +94,10 @@ def test_groups_are_listed(config, tmp_path):
     assert "form=round" in lines[-1]
     assert "training cases" in lines[-1]
     text = run("compress", config, "--results", tmp_path / "r", "--pattern", "size=huge", code=2)
-    assert "size has no value 'huge'; it has large, small" in text
+    assert "size has no value 'huge'; it has 'large', 'small'" in text
+    text = run("compress", config, "--results", tmp_path / "r", "--pattern",
+               "size=small, size=large", code=2)  # fmt: skip
+    assert "size is fixed twice" in text
 
 
 def test_a_gaussian_process_predicts_the_same(config, tmp_path):
@@ -146,7 +149,7 @@ def test_stored_chains_go_on(config, tmp_path):
         (("evaluation.folds=61",), "evaluation.folds"),
         (("data.response=nothing",), "nothing"),
         (("data.path=none.csv",), "none.csv"),
-        (("model.min_cases=100",), "min_cases is 100, but there are 40 training cases"),
+        (("model.min_cases=100",), "model.min_cases: there are 40 training cases"),
         (("model.split_draws=exact",), "exact is for Gaussian priors here"),
         (("report.traced=['size=huge:yes']",), "size has no value 'huge'"),
         (("report.traced=['size=small:perhaps']",), "there is no class 'perhaps'"),

@@ -71,7 +71,11 @@ class FeatureSource(Source):
         problem = check_orders(self.model, self.most, sequences=False)
         if problem:
             raise self.config.wrong("model.orders", problem)
-        self.cases(0)
+        cases = len(self.cases(0).train)
+        if self.model.min_cases > cases:
+            raise self.config.wrong(
+                "model.min_cases", f"there are {cases} training cases; use at most as many"
+            )
 
     def table(self, replicate: int) -> FeatureTable:
         """Return the table of a replicate."""

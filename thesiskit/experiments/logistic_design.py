@@ -15,12 +15,14 @@ from thesiskit.config import SEQUENCES, Config
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.experiments.cases import Cases, Source
 
+ALL = -1  # in place of an order
+
 
 @dataclass(frozen=True)
 class Arm:
     """One model."""
 
-    order: int
+    order: int  # what a peer sees of a history; of a peer that sees all features, ALL
     prior: str  # "none" of a peer
     compress: bool
     engine: str  # "slice", "gp", or a peer's name
@@ -34,7 +36,9 @@ class Arm:
     @property
     def name(self) -> str:
         """What files and tables call it."""
-        parts = [str(self.order), self.engine if self.peer else self.prior]
+        parts = [self.engine if self.peer else self.prior]
+        if self.order != ALL:
+            parts.insert(0, str(self.order))
         if self.engine == "slice":
             parts.append("compressed" if self.compress else "original")
         elif self.engine == "gp":
@@ -127,8 +131,7 @@ class LogisticDesign:
         ]
         if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
             own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
-        # the order is what a peer sees of a history; of features it sees all
-        seen = self.orders if self.source.patterns == "sequences" else [self.source.most]
+        seen = self.orders if self.source.patterns == "sequences" else [ALL]
         return own + [
             Arm(order, "none", False, peer, "none") for peer in self.peers for order in seen
         ]

@@ -237,10 +237,10 @@ class LogisticWork(Work):
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
         arrays = self.experiment.results.load(stage, 0)
-        more = " in the first division" if len(self.experiment.blocks) > 1 else ""
+        first = "of the first division: " if len(self.experiment.blocks) > 1 else ""
         tell = {"simulate": self._told, "compress": _compressed, "fit": self._sampled,
                 "predict": self._predicted}[stage]  # fmt: skip
-        return tell(arrays) + more
+        return first + tell(arrays)
 
     def _told(self, arrays) -> str:
         train, cases = int(arrays["train_cases"]), len(arrays["response"])
@@ -288,14 +288,11 @@ def _compressed(arrays) -> str:
     last = int(np.argmax(arrays["order"]))
     stopped = int(arrays["stopped"])
     groups, patterns = int(arrays["groups"][last]), int(arrays["patterns"][last])
+    order = int(arrays["order"][last])
+    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
     return (
-        f"order {arrays['order'][last]}: {groups:,} groups of {patterns:,} patterns "
-        f"(ratio {groups / patterns:.3f})"
-        + (
-            f"; no new groups beyond order {stopped}"
-            if stopped < arrays["order"][last]
-            else "; groups still grow there"
-        )
+        f"order {order}: {groups:,} groups of {patterns:,} patterns "
+        f"(ratio {groups / patterns:.3f}){growth}"
     )
 
 

@@ -91,6 +91,21 @@ class LogisticRecord(Finished):
             np.repeat([one.std() for one in train], cases),
         )
 
+    @property
+    def n_cases(self) -> int:
+        """Test cases that are not the same: repeated folds test a table's cases again."""
+        again = self.config["replicates"] if self.folded and not self.drawn else 1
+        return len(self.predictions["response"]) // again
+
+    @property
+    def drawn(self) -> bool:
+        """Whether each replicate draws its own cases."""
+        return self.config["data"]["source"] == "epistasis"
+
+    def standard_error(self, values: np.ndarray) -> float:
+        """Return the standard error of the mean of test cases' values, as if independent."""
+        return float(values.std(ddof=1) / np.sqrt(self.n_cases))
+
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
         """Seconds by arm and stage, means over divisions."""
@@ -268,7 +283,7 @@ class LogisticRecord(Finished):
         """Rows of timings.csv."""
         return [
             {
-                "order": arm.order,
+                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that sees all features
                 "model": arm.words,
                 "parameters": self.parameters(arm) or np.nan,
                 "train": self.seconds["train"][arm.row],

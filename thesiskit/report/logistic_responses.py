@@ -17,15 +17,14 @@ def response_table(record: LogisticRecord) -> list[Table]:
     found = record.predictions
     rows = [
         {"model": arm.title}
-        | _scores(record.response, *(found[name][arm.row] for name in record.predicted))
+        | _scores(record, record.response, *(found[name][arm.row] for name in record.predicted))
         | {"seconds": record.total_seconds(arm)}
         for arm in record.arms
     ]
     mean, sd = record.base_rate
     base = stats.norm(mean, sd)
-    scores = _scores(
-        record.response, mean, base.ppf(0.05), base.ppf(0.95), base.logpdf(record.response)
-    )
+    y = record.response
+    scores = _scores(record, y, mean, base.ppf(0.05), base.ppf(0.95), base.logpdf(y))
     rows.append({"model": "base rate"} | scores | {"seconds": np.nan})
     frame = pd.DataFrame(rows).sort_values("root mean squared error", ignore_index=True)
     return [
@@ -33,7 +32,7 @@ def response_table(record: LogisticRecord) -> list[Table]:
             "responses",
             "Beside other models",
             frame,
-            f"Over {len(record.response):,} test cases{record.divided}. Errors are those of the "
+            f"Over {record.n_cases:,} test cases{record.divided}. Errors are those of the "
             "predictive median, in the response's units. Minus log density is that of the actual "
             "response, in those units too; within 90 %: the share of responses inside the "
             "predictive interval. The base rate is a normal distribution with the mean and the "
@@ -42,10 +41,12 @@ def response_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def _scores(y: np.ndarray, median, low, high, log_density) -> dict[str, float]:
+def _scores(
+    record: LogisticRecord, y: np.ndarray, median, low, high, log_density
+) -> dict[str, float]:
     square = (y - median) ** 2
     root = root_mean_square(median, y)
-    error = square.std(ddof=1) / np.sqrt(len(y)) / (2 * root) if root and len(y) > 1 else np.nan
+    error = record.standard_error(square) / (2 * root) if root and len(y) > 1 else np.nan
     within = np.nan if np.isnan(low).all() else np.mean((low <= y) & (y <= high))
     return {
         "root mean squared error": root,

@@ -81,6 +81,7 @@ def parameter_figure(record: LogisticRecord) -> list[Figure]:
     axes[1, 0].legend(frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.set_xlabel("order")
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.set_ylim(bottom=0)
     save_space(axes)
     return [
@@ -105,7 +106,7 @@ def performance_figure(record: LogisticRecord) -> list[Figure]:
             style = _style(line[0]) | {"linestyle": "-", "label": words, "elinewidth": 0.5}
             wrong = np.array([record.error(arm) for arm in line])
             losses = np.array([record.losses(arm) for arm in line])
-            root = np.sqrt(losses.shape[1])
+            root = np.sqrt(record.n_cases)
             axes[row, 0].errorbar(orders, wrong, np.sqrt(wrong * (1 - wrong)) / root, **style)
             axes[row, 1].errorbar(orders, losses.mean(axis=1), losses.std(axis=1) / root, **style)
         axes[row, 0].set_ylabel("error rate")
@@ -113,6 +114,7 @@ def performance_figure(record: LogisticRecord) -> list[Figure]:
         axes[row, 1].legend(frameon=False, fontsize=8)
         for axis in axes[row]:
             axis.set_xlabel("order")
+            axis.xaxis.get_major_locator().set_params(integer=True)
     save_space(axes)
     both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
     return [
@@ -139,7 +141,7 @@ def score_table(record: LogisticRecord) -> list[Table]:
                 "parameters a class": record.parameters(arm) or np.nan,
                 "error": record.error(arm),
                 "AMLP": losses.mean(),
-                "its standard error": losses.std(ddof=1) / np.sqrt(len(losses)),
+                "its standard error": record.standard_error(losses),
                 "log likelihood: R-hat": fits["rhat"][j, 0],
                 "log likelihood: effective draws": np.rint(fits["ess"][j, 0]),
                 "seconds: train": record.seconds["train"][arm.row],
@@ -199,22 +201,28 @@ def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
 
 
 def _base_rate(record: LogisticRecord) -> tuple[float, float]:
-    counts = np.bincount(record.predictions["train_response"], minlength=len(record.classes)) + 0.5
-    p = counts / counts.sum()
-    return float(-np.log(p[record.response]).mean()), float(np.mean(record.response != p.argmax()))
+    """AMLP and error of the frequencies of the classes among the training cases."""
+    blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
+    losses, wrong = [], []
+    for block in blocks:
+        p = np.bincount(block["train_response"], minlength=len(record.classes)) + 0.5
+        p /= p.sum()
+        losses.append(-np.log(p[block["response"]]))
+        wrong.append(block["response"] != p.argmax())
+    return float(np.concatenate(losses).mean()), float(np.concatenate(wrong).mean())
 
 
 def model_table(record: LogisticRecord) -> list[Table]:
     """Every model, ours and others', by AMLP."""
-    rows = []
+    rows, compress = [], max(record.config["model"]["compress"])
     for arm in record.arms:
-        if arm.peer or arm.compress or arm.engine == "gp":
+        if arm.peer or arm.engine == "gp" or arm.compress == compress:
             losses = record.losses(arm)
             rows.append(
                 {
                     "model": arm.title,
                     "AMLP": losses.mean(),
-                    "its standard error": losses.std(ddof=1) / np.sqrt(len(losses)),
+                    "its standard error": record.standard_error(losses),
                     "error": record.error(arm),
                     "seconds": record.total_seconds(arm),
                 }

@@ -58,7 +58,7 @@ def _alike(difference: tuple[float, float]) -> bool | None:
 def _difference(record: LogisticRecord, a: Arm, b: Arm) -> tuple[float, float]:
     """AMLP of a less that of b, and its standard error."""
     d = record.losses(a) - record.losses(b)
-    return float(d.mean()), float(d.std(ddof=1) / np.sqrt(len(d)))
+    return float(d.mean()), record.standard_error(d)
 
 
 def _words(difference: tuple[float, float]) -> str:

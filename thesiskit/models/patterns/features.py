@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 
 import numpy as np
+from scipy import special
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.patterns.groups import (
@@ -36,6 +37,8 @@ from thesiskit.models.patterns.listing import Listing
 MOST_VALUES = 255
 ALGORITHMS = ("closed", "thesis")
 EXACT = 2.0**53  # counts of patterns are whole up to here
+ROUNDING = 1e-12  # part of larger counts that is not told apart
+MOST_PATTERNS = 1e300
 
 Pattern = tuple[tuple[int, int], ...]
 
@@ -202,10 +205,16 @@ class FeatureGroups(Groups):
             partial=partial,
             partial_kind=partial_kind,
             shared_counts=counts,
-            other_counts=self.kinds[self.kind[partial[one]]] - counts,
+            other_counts=self._rest(self.kinds[self.kind[partial[one]]], counts),
             new_kind=new_kind,
             new_counts=left[new].astype(dtype),
         )
+
+    @staticmethod
+    def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+        """Return whole - part, where counts beyond 2^53 differ by rounding 0."""
+        rest = whole - part
+        return np.where(rest <= ROUNDING * whole, 0, rest)
 
     # ---- for people ----
 
@@ -269,16 +278,10 @@ class FeatureGroups(Groups):
         Raises UserError for what there is not, and for a pattern that is not expressed.
         """
         x = np.full(self.n_features, MISSING)
-        for item in filter(None, (one.strip() for one in pattern.split(","))):
-            feature, _, value = (part.strip() for part in item.partition("="))
-            if feature not in features:
-                raise UserError(f"there is no feature {feature!r}; write feature=value, ...")
-            t = list(features).index(feature)
-            if value not in values[t]:
-                raise UserError(
-                    f"{feature} has no value {value!r}; it has {', '.join(values[t][:9])}"
-                )
-            x[t] = list(values[t]).index(value)
+        for t, v in _read_pattern(pattern, features, values):
+            if x[t] >= 0:
+                raise UserError(f"{features[t]} is fixed twice in {pattern!r}")
+            x[t] = v
         order = int((x >= 0).sum())
         if order > self.order:
             raise UserError(f"{pattern!r} fixes {order} features, the groups at most {self.order}")
@@ -308,6 +311,29 @@ def write_pattern(
 ) -> str:
     """Write a pattern as "size=small, form=round"."""
     return ", ".join(f"{features[t]}={values[t][v]}" for t, v in pattern)
+
+
+def _read_pattern(
+    text: str, features: Sequence[str], values: Sequence[Sequence[str]]
+) -> Iterator[tuple[int, int]]:
+    """Yield what a pattern fixes, written as `write_pattern` does; names may hold commas."""
+    known = {
+        f"{name}={value}": (t, v)
+        for t, name in enumerate(features)
+        for v, value in enumerate(values[t])
+    }
+    parts = text.split(",") if text.strip() else []
+    while parts:
+        lengths = (n for n in range(len(parts), 0, -1) if ",".join(parts[:n]).strip() in known)
+        n = next(lengths, 0)
+        if not n:
+            name, _, value = (part.strip() for part in parts[0].partition("="))
+            if name not in features:
+                raise UserError(f"there is no feature {name!r}; write feature=value, ...")
+            some = ", ".join(map(repr, values[list(features).index(name)][:9]))
+            raise UserError(f"{name} has no value {value!r}; it has {some}")
+        yield known[",".join(parts[:n]).strip()]
+        parts = parts[n:]
 
 
 def _entropies(codes: np.ndarray) -> np.ndarray:
@@ -343,6 +369,11 @@ def compress_features(
     """
     codes = check_features(X, "training cases")
     order = check_order(order, codes.shape[1], "the number of features", "more features")
+    if special.comb(codes.shape[1], np.arange(order + 1)).sum() > MOST_PATTERNS:
+        raise UserError(
+            f"order {order} of {codes.shape[1]} features: a case has more patterns than numbers "
+            "hold; lower the order"
+        )
     if algorithm not in ALGORITHMS:
         raise UserError(f"unknown algorithm {algorithm!r}; choose closed or thesis")
     if algorithm == "thesis" and not compress:

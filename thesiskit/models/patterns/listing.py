@@ -34,6 +34,7 @@ class Listing:
     ):
         self.order, self.information = order, information
         self.n_features, n_rows = rows.shape
+        self.taken = 0  # features
         self.n_values = int(rows.max(initial=0)) + 1
         self.limit = available_memory()
         random = np.random.default_rng(1).integers(0, 2**63, n_rows, dtype=np.uint64)
@@ -61,7 +62,7 @@ class Listing:
 
     def _grow(self, groups: int, members: int) -> None:
         if self._bytes(groups, members) > self.limit:
-            self._refuse(groups, members)
+            self._refuse(groups, members, f" (that is after {self.taken} of them)")
         self.begin = _longer(self.begin, groups + 1)
         self.members = _longer(self.members, members)
         self.key, self.counts = _longer(self.key, groups), _longer(self.counts, groups)
@@ -76,13 +77,15 @@ class Listing:
         )  # fmt: skip
 
     def _more(self, need: int) -> None:
-        """Make room for more groups, or members, whichever are short."""
+        """Make room for more groups, or members, whichever are short: twice, or what fits."""
         groups, members = len(self.key), len(self.members)
-        if self.n_groups + 300 > groups:
-            groups = 2 * groups
-        if self.begin[self.n_groups] + need > members:
-            members = 2 * members + need
-        self._grow(groups, members)
+        more_groups = groups if self.n_groups + 300 > groups else 0
+        more_members = members + need if self.begin[self.n_groups] + need > members else 0
+        for part in (1.0, 0.5, 0.25, 0.1):
+            wanted = groups + int(part * more_groups), members + need + int(part * more_members)
+            if self._bytes(*wanted) <= self.limit:
+                break
+        self._grow(*wanted)
 
     def _bytes(self, groups: float, members: float) -> float:
         """Memory that so much takes, with the arrays that it is copied from when it grows."""
@@ -91,9 +94,9 @@ class Listing:
     def _refuse(self, groups: float, members: float, how: str = "") -> None:
         needed = self._bytes(groups, members) / 1e9
         raise UserError(
-            f"order {self.order} of {self.n_features} features gives about {groups:.2g} "
-            f"groups{how}, which need {needed:,.1f} GB of "
-            f"{self.limit / 1e9:,.1f} free; lower the order, use fewer features, or raise min_cases"
+            f"order {self.order} of {self.n_features} features gives {groups:.2g} groups or "
+            f"more{how}, which need {needed:.3g} GB of {self.limit / 1e9:,.1f} free; lower the "
+            "order, use fewer features, or raise min_cases"
         )
 
     def take_features(self) -> None:
@@ -101,6 +104,7 @@ class Listing:
         self.kernel.begin_with(self.all_rows, self.start_key, 1)
         before = 1
         for t in range(self.n_features):
+            self.taken = t
             while need := self.kernel.add_feature(t):
                 self._more(need)
             if t and self.n_groups > PROBED:
@@ -151,7 +155,7 @@ class Listing:
         kept = np.full(G, -1, dtype=np.int32)
         kept[large] = np.arange(len(large))
         step = np.full((len(large), self.n_features, self.n_values), kernel.UNKNOWN, dtype=np.int32)
-        left = np.empty((T, width))
+        left, total = np.empty((T, width)), np.empty(width)
         ends = np.empty((2, T), dtype=np.intp)
         room = max(BLOCK, G)
         whole, partial = np.empty((2, room), dtype=np.int32)
@@ -163,7 +167,7 @@ class Listing:
             with self.lock:
                 stop = self.kernel.match(
                     tests, done, kept, step, slot, found, following, polynomial, whole, partial,
-                    shared, left, *ends,
+                    shared, left, total, *ends,
                 )  # fmt: skip
             here = ends[:, done:stop]
             lengths[:, done + 1 : stop + 1] = np.diff(here, prepend=0, axis=1)
