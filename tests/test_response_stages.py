@@ -81,7 +81,7 @@ def test_a_table_of_ones_own(config, tmp_path):
     weight = real_table()["weight"]
     assert "32 training and 16 test cases, 3 features of 2 to 3 values, response from " in text
     assert f"from {weight.min():.4g} to {weight.max():.4g}" in text
-    assert "predict: lowest root mean squared error 2-" in text
+    assert "lowest root mean squared error 2-" in text
     folder = results / "mine"
     blocks = [arrays(folder / f"predict/{fold:04d}.npz") for fold in range(3)]
     y = np.concatenate([block["response"] for block in blocks])
