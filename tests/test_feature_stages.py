@@ -139,12 +139,25 @@ def test_stored_chains_go_on(config, tmp_path):
         assert np.array_equal(a["log_sigma"], b["log_sigma"])
 
 
+def test_chains_of_other_patterns_are_made_again(config, tmp_path):
+    shapes = []
+    for least in (1, 8):
+        for stage in ("simulate", "compress", "fit-logistic"):
+            run(stage, config, "--results", tmp_path, "--set", f"model.min_cases={least}",
+                "--set", "report.traced=[]")  # fmt: skip
+        found = read_draws(tmp_path / "mine/fit/0000-2-cauchy-compressed.nc")
+        shapes.append(found["coefficient"].shape[-1])
+    assert shapes[1] < shapes[0]
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         (("model.orders=[4]",), "model.orders: order 4 is above the number of features, 3"),
         (("model.peers=[vlmc]",), "there is no peer 'vlmc' for features; choose from logistic"),
         (("evaluation.scheme=holdout",), "these data are divided by k-fold; leave it out"),
+        (("model.engine=gp", "model.priors=gaussian", "model.min_cases=2"),
+         "engine: gp has all patterns; leave out min_cases"),
         (("evaluation.groups=2",), "a logistic model takes all features"),
         (("evaluation.folds=61",), "evaluation.folds"),
         (("data.response=nothing",), "nothing"),

@@ -145,6 +145,8 @@ class LogisticModel(Block):
             raise ValueError(
                 "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
             )
+        if "gp" in self.engine and self.min_cases > 1:
+            raise ValueError("engine: gp has all patterns; leave out min_cases, or use slice")
         return self
 
 

@@ -161,6 +161,7 @@ class LogisticFits:
             | {f"data.{name}": value for name, value in data.items()}
             | {
                 "arm": arm.name,
+                "min_cases": self.design.model.min_cases,
                 "code": code_digest(),
                 "seed": self.experiment.config.seed,
                 "digest of cases": self._digest,
