@@ -300,7 +300,11 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
         )
     )
     command = [sys.executable, "-m", "thesiskit.cli", "simulate", str(small), "--results"]
-    process = subprocess.Popen([*command, str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, str(tmp_path)], stderr=subprocess.PIPE, text=True,
+        # in the background, shells have their jobs ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     folder = tmp_path / "small" / "simulate"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and len(list(folder.glob("0*.npz"))) < 3:
