@@ -54,7 +54,7 @@ check-kernels: $(VENV)/tools
 	rm -rf build/checked
 	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
 	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
-	    ../../$(BIN)/pytest -c ../../pyproject.toml --rootdir ../.. \
+	    ../../$(BIN)/pytest -n 2 -c ../../pyproject.toml --rootdir ../.. \
 	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py \
 	    ../../tests/test_patterns.py ../../tests/test_feature_patterns.py \
 	    ../../tests/test_logistic_kernels.py ../../tests/test_normal_kernels.py
