@@ -84,8 +84,8 @@ def main() -> None:
     """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
 
     An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
-    predict and report; of sequences, simulate, compress, fit-logistic, predict and report. Each
-    reads what those before it wrote under results/EXPERIMENT/, and `run` does them all.
+    predict and report; of sequences and discrete features, simulate, compress, fit-logistic,
+    predict and report. Each reads what those before it wrote under results/EXPERIMENT/, and `run` does them all.
     """
 
 
@@ -195,13 +195,14 @@ _stage_command(
     metavar="N",
     help="Write the N groups that most training cases express.",
 )
-@click.option("--pattern", help="Write the group of a pattern, for example CC in a text.")
+@click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
 @click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
 def compress(config, results, settings, seed, smoke, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
-    A group is written as its longest pattern, with a bar before the shortest: V_|CC stands for
-    CC, _CC and V_CC.
+    A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
+    stands for CC, _CC and V_CC; of features as what its patterns fix, and in brackets what they
+    may fix too.
 
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
