@@ -85,7 +85,8 @@ def main() -> None:
 
     An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
     predict and report; of sequences and discrete features, simulate, compress, fit-logistic,
-    predict and report. Each reads what those before it wrote under results/EXPERIMENT/, and `run` does them all.
+    predict and report. Each reads what those before it wrote under results/EXPERIMENT/, and `run`
+    does them all.
     """
 
 
