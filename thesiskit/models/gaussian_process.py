@@ -40,19 +40,18 @@ from threadpoolctl import threadpool_limits
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.agreement import compare_chains
 from thesiskit.models.draws import Named, as_tree
-from thesiskit.models.logistic import Settings
+from thesiskit.models.logistic_settings import Settings, check_sigma
+from thesiskit.models.patterns import MISSING
 from thesiskit.models.priors import whole
-from thesiskit.models.running import Arrays, run
+from thesiskit.models.running import Arrays, check_saved, run
 from thesiskit.models.splitting import expected_logistic_gaussian
 
 LATENT_UPDATES = 10  # in an iteration, for each class
-START_SIGMA = 0.1
 MOST_ROWS = 10_000  # of histories: 2.4 GB; fewer of features, for as much
 KEPT = ("latent", "log_sigma", "log_likelihood")
 STATE = ("steps", "log_sigma", "done", "generator", "model")
 FARTHEST = 300.0  # abs log sigma: beyond, squares overflow
 LEAST_PIVOT = 1e-10  # share of a step's variance that the steps before it leave
-MISSING = -1  # the code of a feature that is not known
 ROUNDING = 1e-11  # of counts of shared patterns, relative to the largest
 Relation = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -277,8 +276,7 @@ class Process:
             raise UserError("the responses are all of one class; there is nothing to predict")
         if response.dtype.kind not in "iu" or response.min() < 0 or response.max() >= n_classes:
             raise DataError(f"responses must be whole numbers from 0 to {n_classes - 1}")
-        if settings.sigma is not None:
-            _check_sigma(settings.sigma, order)
+        settings.check_order(order)
         self.order, self.settings, self.n_classes = order, settings, n_classes
         self.inputs: Sequences | Features = KINDS[patterns](X, order)
         self.rows = self.inputs.rows
@@ -308,7 +306,7 @@ class Process:
 
     def log_prior(self, order: int, log_sigma: float) -> float:
         """Return the log density of log sigma_o, from eqn-cc-prior, up to a constant."""
-        shape = self.settings.sigma_shape
+        shape = self.settings.sigma_shape  # not by the settings' rates: this is their oracle
         rate = (shape + 1) * self.settings.sigma_mode / order
         with np.errstate(over="ignore"):
             return float(-shape * log_sigma - rate * np.exp(-log_sigma))
@@ -318,10 +316,10 @@ class Process:
         """What chains must have in common to be continued, as JSON."""
         data = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int64).tobytes())
         data.update(self.cases.tobytes())
-        skip = ("iterations", "chains")
-        settings = {name: v for name, v in vars(self.settings).items() if name not in skip}
         sizes = {"order": self.order, "classes": self.n_classes, "rows": len(self.rows)}
-        return json.dumps(settings | sizes | {"patterns": self.patterns, "data": data.hexdigest()})
+        return json.dumps(
+            self.settings.lasting | sizes | {"patterns": self.patterns, "data": data.hexdigest()}
+        )
 
 
 class Chain:
@@ -329,15 +327,8 @@ class Chain:
 
     def __init__(self, process: Process, rng: np.random.Generator):
         self.process, self.rng, self.done = process, rng, 0
-        settings = process.settings
-        if settings.sigma is not None:
-            log_sigma = np.log(settings.sigma)
-        else:
-            assert settings.sigma_0 is not None  # the settings fill it in
-            log_sigma = np.log(START_SIGMA) + rng.normal(size=process.order + 1)
-            log_sigma[0] = np.log(settings.sigma_0)
         latent = np.zeros((process.sets, len(process.rows)))
-        self.set(process.inputs.steps(latent), log_sigma)
+        self.set(process.inputs.steps(latent), process.settings.start(process.order, rng))
 
     def set(self, steps: np.ndarray, log_sigma: np.ndarray) -> None:
         """Go to a place."""
@@ -515,14 +506,7 @@ def sample(
     process = Process(X, response, n_classes, order, settings, patterns)
     chains = [Chain(process, rng) for rng in generators]
     if saved is not None:
-        stored = sum(name.startswith("state-") and name.endswith("-model") for name in saved)
-        if stored != len(chains):
-            raise UserError(f"there are {stored} stored chains, not {len(chains)}")
-        if int(saved["done"]) > settings.iterations:
-            raise UserError(
-                f"the stored chains have done {int(saved['done'])} iterations, more than "
-                f"{settings.iterations}; ask for at least as many"
-            )
+        check_saved(saved, len(chains), settings.iterations)
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
         parts = run(chains, settings.iterations, saved=saved, save=save)
     state = {"done": np.array(settings.iterations)}
@@ -588,7 +572,7 @@ def normal_posterior(
     words = KINDS[patterns].words
     X, X_test = _as_codes(X, *words), _as_codes(X_test, f"test {words[0]}", words[1])
     _check_order(order, X)
-    _check_sigma(sigma, order)
+    check_sigma(sigma, order)
     prior = covariance(agreement(X, patterns=patterns), sigma, patterns)
     cross = covariance(agreement(X_test, X, patterns), sigma, patterns)
     factor = linalg.cho_factor(prior + noise**2 * np.eye(len(X)))
@@ -609,11 +593,6 @@ def _as_codes(X, name: str, columns: str) -> np.ndarray:
 def _check_order(order: int, X: np.ndarray) -> None:
     if not 0 <= order <= X.shape[1]:
         raise UserError(f"order must be from 0 to {X.shape[1]}, got {order}")
-
-
-def _check_sigma(sigma, order: int) -> None:
-    if len(sigma) != order + 1:
-        raise UserError(f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(sigma)}")
 
 
 def _distinct(X: np.ndarray, most: int, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models.logistic_draws import INFO, Draws, reliable, saved_from
 from thesiskit.models.logistic_settings import SCALES, SIGMA_0, Settings
 from thesiskit.models.patterns import Groups
-from thesiskit.models.running import Arrays, run
+from thesiskit.models.running import Arrays, check_saved, run
 
 __all__ = [
     "SCALES", "SIGMA_0", "Chain", "Draws", "Model", "Normal", "Settings", "reliable", "sample",
@@ -288,14 +288,7 @@ def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
                 f"the stored chains have {name} {found.get(name)!r}, these settings "
                 f"{wanted.get(name)!r}; only iterations may grow"
             )
-    stored = sum(name.startswith("state-") and name.endswith("-generator") for name in saved)
-    if stored != chains:
-        raise UserError(f"there are {stored} stored chains, not {chains}")
-    if int(saved["done"]) > model.settings.iterations:
-        raise UserError(
-            f"the stored chains have done {int(saved['done'])} iterations, more than "
-            f"{model.settings.iterations}; ask for at least as many"
-        )
+    check_saved(saved, chains, model.settings.iterations)
 
 
 class Chain:

@@ -104,10 +104,8 @@ class Settings:
 
     def check_order(self, order: int) -> None:
         """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
-        if self.sigma is not None and len(self.sigma) != order + 1:
-            raise UserError(
-                f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(self.sigma)}"
-            )
+        if self.sigma is not None:
+            check_sigma(self.sigma, order)
 
     def rates(self, order: int) -> np.ndarray:
         """Return rates of the Inverse-Gamma priors of sigma_o, (order + 1,); order 0 has none."""
@@ -126,6 +124,12 @@ class Settings:
     def lasting(self) -> dict[str, Any]:
         """What chains must have in common to go on from one another."""
         return {name: v for name, v in vars(self).items() if name not in ("iterations", "chains")}
+
+
+def check_sigma(sigma, order: int) -> None:
+    """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
+    if len(sigma) != order + 1:
+        raise UserError(f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(sigma)}")
 
 
 def _width(name: str, value: float) -> float:

@@ -13,6 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from thesiskit.errors import UserError
+
 FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0
 SAVE_SECONDS = 5.0  # between saves of an unfinished run
@@ -31,6 +33,18 @@ class Chain(Protocol):
 
     def restore(self, state: Arrays) -> None:
         """Go back to a state."""
+
+
+def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
+    """Raise UserError where `saved` is of another number of chains, or has more iterations."""
+    stored = sum(name.startswith("state-") and name.endswith("-generator") for name in saved)
+    if stored != chains:
+        raise UserError(f"there are {stored} stored chains, not {chains}")
+    if int(saved["done"]) > iterations:
+        raise UserError(
+            f"the stored chains have done {int(saved['done'])} iterations, more than "
+            f"{iterations}; ask for at least as many"
+        )
 
 
 def run(
