@@ -28,7 +28,6 @@ from thesiskit.config.logistic import (
     PriorData,
     SequenceFileData,
     TextData,
-    check_orders,
     check_peers,
 )
 from thesiskit.config.reduction import Reduction
@@ -152,12 +151,22 @@ class Config(Block):
     @property
     def scheme(self) -> str:
         """How cases are divided; the data decide where the config does not."""
-        if self.evaluation.scheme is not None:
-            return self.evaluation.scheme
+        return self.evaluation.scheme or self.usual_scheme
+
+    @property
+    def usual_scheme(self) -> str:
+        """A test set where the data come with one, else folds."""
         come_with_one = (*DRAWN, *SEQUENCES, InteractionData)
         if isinstance(self.data, come_with_one) or getattr(self.data, "test_path", None):
             return "test-set"
         return "k-fold"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether data are drawn, not read."""
+        return isinstance(
+            self.data, (*DRAWN, HiddenMarkovData, PriorData, InteractionData, EpistasisData)
+        )
 
     @property
     def divisions(self) -> int:
@@ -218,24 +227,15 @@ def _check_logistic(config: Config) -> None:
         raise ValueError("selection: a logistic model selects no features; leave it out")
     if config.block != 1:
         raise ValueError("block: each division has a file of its own here; leave it out")
-    given = config.evaluation.scheme
-    tests = (
-        sequences
-        or isinstance(config.data, InteractionData)
-        or getattr(config.data, "test_path", None)
-    )
-    if given not in (None, "test-set" if tests else "k-fold"):
+    if config.scheme != config.usual_scheme:
         what = "sequences" if sequences else "these data"
+        tests = config.usual_scheme == "test-set"
         has = "come with a test set" if tests else "are divided by k-fold"
         raise ValueError(f"evaluation.scheme: {what} {has}; leave it out")
     if config.evaluation.groups != 1:
         raise ValueError("evaluation.groups: a logistic model takes all features; leave it out")
     if sequences and config.model.min_cases > 1:
         raise ValueError("model.min_cases: is for discrete features; leave it out")
-    most = getattr(config.data, "history" if sequences else "features", None)
-    problem = most and check_orders(config.model, most, sequences=sequences)
-    if problem:
-        raise ValueError(f"model.orders: {problem}")
     problem = check_peers(config.model, sequences=sequences)
     if problem:
         raise ValueError(f"model.peers: {problem}")

@@ -150,19 +150,6 @@ class LogisticModel(Block):
         return self
 
 
-def check_orders(model: LogisticModel, most: int, *, sequences: bool) -> str | None:
-    """Say which order is too large, None if none is."""
-    what, more = (
-        ("the length of the histories", "longer histories")
-        if sequences
-        else ("the number of features", "more features")
-    )
-    for order in model.orders:
-        if order != "all" and order > most:
-            return f"order {order} is above {what}, {most}; use at most {most}, or {more}"
-    return None
-
-
 def check_peers(model: LogisticModel, *, sequences: bool) -> str | None:
     """Say which peer there is not for such data, None if there are all."""
     known, of = (

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from thesiskit.datasets.sequences import at_least_one
+from thesiskit.datasets.sequences import at_least_one, numbered
 from thesiskit.datasets.synthetic import draw_real_responses, draw_responses
 from thesiskit.errors import DataError
 
@@ -74,7 +74,7 @@ def draw_uniform(
         rng.integers(0, values, (cases, features), dtype=np.int16),
         np.zeros(cases, dtype=np.int32),
         [f"x{j + 1}" for j in range(features)],
-        [[str(value + 1) for value in range(values)] for _ in range(features)],
+        [numbered(values) for _ in range(features)],
         ["1"],
         "uniform features",
     )

@@ -53,6 +53,11 @@ class Sequences:
     source: str = ""
 
 
+def numbered(n: int) -> list[str]:
+    """Return the symbols of drawn states, values or classes: 1 to n."""
+    return [str(i + 1) for i in range(n)]
+
+
 # ---- a hidden Markov model ----
 
 
@@ -92,7 +97,7 @@ def draw_hidden_markov(
         if t:
             hidden = draw_rows(rng, transition, hidden)
         states[:, t] = draw_rows(rng, emission, hidden)
-    symbols = [str(m + 1) for m in range(emission.shape[1])]
+    symbols = numbered(emission.shape[1])
     return Sequences(
         states[:, :-1],
         states[:, -1].copy(),
@@ -138,8 +143,7 @@ def draw_logistic(
         cauchy=cauchy,
     )
     drawn = Sequences(
-        histories, response, [str(i + 1) for i in range(states)],
-        [str(i + 1) for i in range(classes)],
+        histories, response, numbered(states), numbered(classes),
     )  # fmt: skip
     return drawn, truth
 

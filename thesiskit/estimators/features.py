@@ -24,7 +24,7 @@ class FeatureModel(PatternModel):
     def _learn(self, X, y, **checks):
         """Return codes (n, p), the order and the responses, once the categories are known."""
         X, y = validate_data(self, X, y, **_options(X), **checks)
-        order = check_order(self.order, X.shape[1], "the number of features", "more features")
+        order = check_order(self.order, X.shape[1], self.patterns)
         self.categories_ = find_categories(X, self._names)
         return encode(X, self._names, self.categories_), order, y
 

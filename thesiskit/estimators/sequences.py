@@ -11,7 +11,7 @@ from sklearn.utils.validation import (
 )
 
 from thesiskit.estimators.logistic import PatternClassifier
-from thesiskit.models.patterns import check_histories, check_history, compress_sequences
+from thesiskit.models.patterns import check_histories, check_order, compress_sequences
 
 
 class SequenceClassifier(PatternClassifier):
@@ -85,7 +85,8 @@ class SequenceClassifier(PatternClassifier):
         if np.asarray(X).dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
         histories = check_histories(X, "histories")
-        return self._fit(histories, check_history(self.order, histories), y)
+        order = check_order(self.order, histories.shape[1], self.patterns)
+        return self._fit(histories, order, y)
 
     def _group(self, codes, order):
         return compress_sequences(codes, order, compress=bool(self.compress))

@@ -1,15 +1,17 @@
 """Cases of chapter 3, wherever they come from: what sequences and tables have in common."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
-from thesiskit.errors import DataError
-from thesiskit.models.patterns import Groups
+from thesiskit.errors import DataError, UserError
+from thesiskit.models.patterns import Groups, check_order
 
 
 @dataclass(frozen=True)
@@ -27,21 +29,37 @@ class Cases:
 class Source(ABC):
     """Where the cases of a config come from, what their patterns are, and who else predicts them.
 
-    drawn : whether cases are drawn, and the simulate stage keeps them.
-    digest : what identifies cases that are not drawn.
-    most : the largest order that there can be.
     patterns : "sequences" or "features".
+    stored : data that are not drawn, the training cases first.
+    most : the largest order that there can be.
     """
 
     patterns: str
-    drawn: bool
-    digest: str
+    stored: Sequence[Any]  # with a digest each
     most: int
 
     def __init__(self, config: Config, folder: Path):
         assert isinstance(config.model, LogisticModel)
         self.config, self.folder, self.model = config, folder, config.model
         self._made: tuple[int, Cases] | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether cases are drawn, and the simulate stage keeps them."""
+        return self.config.drawn
+
+    @property
+    def digest(self) -> str:
+        """What identifies cases that are not drawn."""
+        return "".join(one.digest for one in self.stored)
+
+    def check_orders(self) -> None:
+        """Raise ConfigError for an order that there cannot be."""
+        for order in self.model.orders:
+            try:
+                check_order(order, self.most, self.patterns)
+            except UserError as error:
+                raise self.config.wrong("model.orders", str(error)) from None
 
     def cases(self, division: int) -> Cases:
         """Return the cases of a division; the last ones are kept."""

@@ -13,7 +13,6 @@ from thesiskit.config.features import (
     TicTacToeData,
     VotesData,
 )
-from thesiskit.config.logistic import check_orders
 from thesiskit.datasets import epistasis, feature_files, features, public_tables
 from thesiskit.datasets.features import FeatureTable
 from thesiskit.errors import DataError
@@ -28,13 +27,8 @@ class FeatureSource(Source):
 
     patterns = "features"
 
-    @property
-    def drawn(self) -> bool:  # type: ignore[override]
-        """Whether cases are drawn."""
-        return isinstance(self.config.data, InteractionData | EpistasisData)
-
     @cached_property
-    def stored(self) -> list[FeatureTable]:
+    def stored(self) -> list[FeatureTable]:  # type: ignore[override]
         """Tables that are not drawn; a second one is of test cases."""
         data = self.config.data
         if isinstance(data, TicTacToeData):
@@ -56,11 +50,6 @@ class FeatureSource(Source):
             return [first, feature_files.read_features(path, data.response, like=first, **options)]
         return []
 
-    @property
-    def digest(self) -> str:  # type: ignore[override]
-        """What identifies tables that are not drawn."""
-        return "".join(one.digest for one in self.stored)
-
     @cached_property
     def most(self) -> int:  # type: ignore[override]
         """Features of a case."""
@@ -68,9 +57,7 @@ class FeatureSource(Source):
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
-        problem = check_orders(self.model, self.most, sequences=False)
-        if problem:
-            raise self.config.wrong("model.orders", problem)
+        self.check_orders()
         cases = len(self.cases(0).train)
         if self.model.min_cases > cases:
             raise self.config.wrong(

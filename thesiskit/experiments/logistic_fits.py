@@ -20,6 +20,7 @@ from thesiskit.experiments.provenance import code_digest
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import gaussian_process, logistic
+from thesiskit.models.logistic_draws import flat
 from thesiskit.models.patterns import Groups
 from thesiskit.models.prediction import original_coefficients, predict
 from thesiskit.models.running import Arrays
@@ -234,7 +235,8 @@ class LogisticFits:
             )
         else:
             p = predict(
-                *flat(found), self.groups(arm).shared(self.cases.test), self.n_classes,
+                *flat(found["coefficient"], found["log_sigma"]),
+                self.groups(arm).shared(self.cases.test), self.n_classes,
                 cauchy=arm.prior == "cauchy", rng=rng, split_draws=split_draws,
             )  # fmt: skip
         return {"probability": p}
@@ -249,7 +251,8 @@ class LogisticFits:
         (2,) counts of draws below the true value, of data drawn from the model; ties, as where
         both are 1, are broken at random.
         """
-        coefficient, log_sigma = flat(self._read(arm))
+        found = self._read(arm)
+        coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
         rng = self.generator("ranks", arm)
         shared = self.groups(arm).shared(self.cases.test[:1])
         p = [
@@ -266,12 +269,3 @@ class LogisticFits:
         ):
             ranks.append((values < true).sum() + rng.integers(0, (values == true).sum() + 1))
         return np.array(ranks)
-
-
-def flat(found: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients (D, S, G) and log sigma (D, O + 1) of the draws of all chains."""
-    coefficient, log_sigma = found["coefficient"], found["log_sigma"]
-    return (
-        coefficient.reshape(-1, *coefficient.shape[2:]),
-        log_sigma.reshape(-1, log_sigma.shape[-1]),
-    )

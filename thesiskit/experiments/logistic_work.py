@@ -36,8 +36,11 @@ class LogisticWork(Work):
 
     @property
     def described(self) -> dict[str, Any]:
-        """The config, with how cases are divided."""
-        return super().described | {"scheme": self.config.scheme}
+        """The config, with how cases are divided, and whether they are drawn."""
+        return super().described | {
+            "scheme": self.config.scheme,
+            "drawn": self.config.drawn,
+        }
 
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
@@ -87,7 +90,7 @@ class LogisticWork(Work):
             (replicate,) = self.experiment.blocks[number]
             return self.design.draw(replicate)
         before = self.stages[self.stages.index(stage) - 1]
-        self.experiment.load(before, number)  # or say what to run
+        self.experiment.require(before, number)
         return getattr(self, f"_{stage}")(number)
 
     def _watched(self, items: Iterable, total: int, label: str) -> Iterable:

@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from thesiskit.experiments.logistic_design import Arm
-from thesiskit.experiments.logistic_fits import SETTINGS, LogisticFits, flat
+from thesiskit.experiments.logistic_fits import SETTINGS, LogisticFits
 from thesiskit.models import logistic
+from thesiskit.models.logistic_draws import flat
 from thesiskit.models.patterns import Groups
 from thesiskit.models.prediction import predict_response
 from thesiskit.models.running import Arrays
@@ -55,7 +56,7 @@ class ResponseFits(LogisticFits):
         split_draws = self.design.model.split_draws
         assert split_draws != "exact"
         predicted = predict_response(
-            *flat(found), found["log_noise"].reshape(-1),
+            *flat(found["coefficient"], found["log_sigma"]), found["log_noise"].reshape(-1),
             self.groups(arm).shared(self.cases.test), cauchy=arm.prior == "cauchy", rng=rng,
             split_draws=split_draws,
         )  # fmt: skip

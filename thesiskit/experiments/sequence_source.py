@@ -12,7 +12,6 @@ from thesiskit.config.logistic import (
     PriorData,
     SequenceFileData,
     TextData,
-    check_orders,
 )
 from thesiskit.datasets import sequences
 from thesiskit.datasets.sequences import Sequences
@@ -29,13 +28,8 @@ class SequenceSource(Source):
 
     patterns = "sequences"
 
-    @property
-    def drawn(self) -> bool:  # type: ignore[override]
-        """Whether cases are drawn."""
-        return isinstance(self.config.data, HiddenMarkovData | PriorData)
-
     @cached_property
-    def stored(self) -> list[Sequences]:
+    def stored(self) -> list[Sequences]:  # type: ignore[override]
         """Sequences that are not drawn: of a text, or of the user's files."""
         data = self.config.data
         if isinstance(data, TextData):
@@ -64,11 +58,6 @@ class SequenceSource(Source):
         return sequences.windows(codes, data.history, states=symbols, limit=data.limit)
 
     @property
-    def digest(self) -> str:  # type: ignore[override]
-        """What identifies sequences that are not drawn."""
-        return "".join(one.digest for one in self.stored)
-
-    @property
     def most(self) -> int:  # type: ignore[override]
         """States of a history."""
         if isinstance(self.config.data, HiddenMarkovData | PriorData):
@@ -80,19 +69,16 @@ class SequenceSource(Source):
         """Symbols of the states."""
         data = self.config.data
         if isinstance(data, HiddenMarkovData):
-            return [str(m + 1) for m in range(len(data.emission[0]))]
+            return sequences.numbered(len(data.emission[0]))
         if isinstance(data, PriorData):
-            return [str(m + 1) for m in range(data.states)]
+            return sequences.numbered(data.states)
         return self.stored[-1].states
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
-        for one in self.stored[:1]:
-            problem = check_orders(self.model, one.histories.shape[1], sequences=True)
-            if problem:
-                raise self.config.wrong("model.orders", problem)
-            if getattr(self.config.data, "train", None):
-                self._train_cases(len(one.response))
+        self.check_orders()
+        if self.stored and getattr(self.config.data, "train", None):
+            self._train_cases(len(self.stored[0].response))
 
     def _train_cases(self, cases: int) -> int:
         assert isinstance(self.config.data, TextData | SequenceFileData)

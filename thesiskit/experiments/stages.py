@@ -143,7 +143,7 @@ class Experiment:
         described = self.work.described
         self.results.prepare()
         numbers = range(len(self.blocks))
-        keys = [self._checked_key(stage, number) for stage in self.stages for number in numbers]
+        keys = [self.require(stage, number) for stage in self.stages for number in numbers]
         key = digest([keys, described, code_digest("report/")])
         page = self.results.folder / "report.html"
         last = self.results.provenance().get("report", {})
@@ -165,10 +165,10 @@ class Experiment:
 
     def load(self, stage: str, number: int) -> dict[str, np.ndarray]:
         """Return the arrays of a block, checked to be what this config leads to."""
-        self._checked_key(stage, number)
+        self.require(stage, number)
         return self.results.load(stage, number)
 
-    def _checked_key(self, stage: str, number: int) -> str:
+    def require(self, stage: str, number: int) -> str:
         """Return a block's key if it is the right one, or say what to run."""
         found, wanted = self.results.key(stage, number), self.key(stage, number)
         if found == wanted:

@@ -40,6 +40,7 @@ from threadpoolctl import threadpool_limits
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.agreement import compare_chains
 from thesiskit.models.draws import Named, as_tree
+from thesiskit.models.logistic_draws import flat
 from thesiskit.models.logistic_settings import Settings, check_sigma
 from thesiskit.models.patterns import MISSING
 from thesiskit.models.priors import whole
@@ -453,8 +454,7 @@ class Draws:
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Latent (C D, S, R) and log sigma (C D, O + 1) of all draws in a row."""
-        latent, log_sigma = self.latent, self.log_sigma
-        return latent.reshape(-1, *latent.shape[2:]), log_sigma.reshape(-1, log_sigma.shape[2])
+        return flat(self.latent, self.log_sigma)
 
     evaluations = np.full(2, np.nan)  # of what is not sampled here
 

@@ -109,10 +109,15 @@ class Draws:
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (C D, S, G) and log sigma (C D, O + 1) of all draws in a row."""
-        return (
-            self.coefficient.reshape(-1, *self.coefficient.shape[2:]),
-            self.log_sigma.reshape(-1, self.trace.shape[2]),
-        )
+        return flat(self.coefficient, self.log_sigma)
+
+
+def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (C, D, ...) values of chains as (C D, ...), one draw after another."""
+    return (
+        coefficient.reshape(-1, *coefficient.shape[2:]),
+        log_sigma.reshape(-1, log_sigma.shape[-1]),
+    )
 
 
 def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:

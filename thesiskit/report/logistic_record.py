@@ -94,13 +94,8 @@ class LogisticRecord(Finished):
     @property
     def n_cases(self) -> int:
         """Test cases that are not the same: repeated folds test a table's cases again."""
-        again = self.config["replicates"] if self.folded and not self.drawn else 1
+        again = 1 if self.config["drawn"] or not self.folded else self.config["replicates"]
         return len(self.predictions["response"]) // again
-
-    @property
-    def drawn(self) -> bool:
-        """Whether each replicate draws its own cases."""
-        return self.config["data"]["source"] == "epistasis"
 
     def standard_error(self, values: np.ndarray) -> float:
         """Return the standard error of the mean of test cases' values, as if independent."""

@@ -5,7 +5,6 @@ from thesiskit.models.patterns.groups import MISSING, UNSEEN, Groups, Shared, ch
 from thesiskit.models.patterns.sequences import (
     SequenceGroups,
     check_histories,
-    check_history,
     compress_sequences,
 )
 
@@ -18,7 +17,6 @@ __all__ = [
     "Shared",
     "check_features",
     "check_histories",
-    "check_history",
     "check_order",
     "compress_features",
     "compress_sequences",

@@ -368,7 +368,7 @@ def compress_features(
     and where memory would not hold the groups, DataError for values that are not such numbers.
     """
     codes = check_features(X, "training cases")
-    order = check_order(order, codes.shape[1], "the number of features", "more features")
+    order = check_order(order, codes.shape[1], "features")
     if special.comb(codes.shape[1], np.arange(order + 1)).sum() > MOST_PATTERNS:
         raise UserError(
             f"order {order} of {codes.shape[1]} features: a case has more patterns than numbers "

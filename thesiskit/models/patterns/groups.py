@@ -20,6 +20,10 @@ from thesiskit.errors import UserError
 
 MISSING = -1  # the code of a value that is not known
 UNSEEN = -2  # the code of a value that no training case has
+MOST_ORDER = {
+    "sequences": ("the length of the histories", "longer histories"),
+    "features": ("the number of features", "more features"),
+}
 NONE, ZERO = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.intp)
 
 
@@ -105,8 +109,11 @@ class Groups:
         return self.kinds[self.kind]
 
 
-def check_order(order, most: int, what: str, more: str) -> int:
-    """Return the order as a number, or say what is wrong with it."""
+def check_order(order, most: int, patterns: str) -> int:
+    """Return the order as a number, or say what is wrong with it.
+
+    patterns : "sequences" or "features", of which there are `most` states or features.
+    """
     if isinstance(order, str) and order == "all":
         return most
     if isinstance(order, bool) or not isinstance(order, int | np.integer):
@@ -114,6 +121,7 @@ def check_order(order, most: int, what: str, more: str) -> int:
     if order < 0:
         raise UserError(f"order must not be negative, got {order}")
     if order > most:
+        what, more = MOST_ORDER[patterns]
         raise UserError(f"order {order} is above {what}, {most}; use at most {most}, or {more}")
     return int(order)
 

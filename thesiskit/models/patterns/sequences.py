@@ -249,12 +249,8 @@ def compress_sequences(X, order: int | str, *, compress: bool = True) -> Sequenc
     above L, DataError for states that are missing, negative or not whole numbers.
     """
     histories = check_histories(X, "histories")
-    return SequenceGroups(histories, check_history(order, histories), compressed=compress)
-
-
-def check_history(order, histories: np.ndarray) -> int:
-    """Return the order as a number, or say that the histories (n, L) are too short for it."""
-    return check_order(order, histories.shape[1], "the length of the histories", "longer histories")
+    order = check_order(order, histories.shape[1], "sequences")
+    return SequenceGroups(histories, order, compressed=compress)
 
 
 def check_histories(X, name: str, *, unseen: bool = False) -> np.ndarray:
