@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for reference.py and statistical.py
 ROOT = Path(__file__).parent.parent
+os.environ["THESISKIT_JOBS"] = "0"  # cells in the tests' own process, unless a test says otherwise
 
 
 def arrays(path) -> dict[str, np.ndarray]:

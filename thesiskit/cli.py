@@ -114,6 +114,13 @@ def _experiment_options(*, many: bool = False):
         click.option("--seed", type=click.IntRange(min=0), help="Replace the config's seed."),
         click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
         click.option("--force", is_flag=True, help="Make again what is already there."),
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=0),
+            envvar="THESISKIT_JOBS",
+            metavar="N",
+            help="Child processes; as many as cores unless given. 0: none, for a debugger.",
+        ),
         VERBOSE,
     ]
 
@@ -125,13 +132,28 @@ def _experiment_options(*, many: bool = False):
     return decorate
 
 
-def _open(config: Path, results: Path, settings: tuple[str, ...], seed: int | None, smoke: bool):
+def _open(
+    config: Path,
+    results: Path,
+    settings: tuple[str, ...],
+    seed: int | None,
+    smoke: bool,
+    jobs: int | None = 0,
+):
     from thesiskit.config import load_config
     from thesiskit.experiments.stages import Experiment
+    from thesiskit.models.running import cores
     from thesiskit.report.store import Results
 
     loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
-    return Experiment(loaded, Results(results, loaded.experiment), Path(config).parent)
+    experiment = Experiment(
+        loaded,
+        Results(results, loaded.experiment),
+        Path(config).parent,
+        cores() if jobs is None else jobs,
+    )
+    click.get_current_context().call_on_close(experiment.close)
+    return experiment
 
 
 def _run_stage(experiment, stage: str, force: bool) -> None:
@@ -146,8 +168,8 @@ def _stage_command(name: str, stage: str, text: str) -> None:
 
     @main.command(name, help=text)
     @_experiment_options()
-    def command(config, results, settings, seed, smoke, force) -> None:
-        experiment = _open(config, results, settings, seed, smoke)
+    def command(config, results, settings, seed, smoke, force, jobs) -> None:
+        experiment = _open(config, results, settings, seed, smoke, jobs)
         experiment.check_command(stage, name)
         _run_stage(experiment, stage, force)
 
@@ -198,7 +220,7 @@ _stage_command(
 )
 @click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
 @click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
-def compress(config, results, settings, seed, smoke, force, listed, pattern, order) -> None:
+def compress(config, results, settings, seed, smoke, force, jobs, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
     A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
@@ -207,7 +229,7 @@ def compress(config, results, settings, seed, smoke, force, listed, pattern, ord
 
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
-    experiment = _open(config, results, settings, seed, smoke)
+    experiment = _open(config, results, settings, seed, smoke, jobs)
     experiment.check_command("compress", "compress")
     if "simulate" in experiment.stages:
         _run_stage(experiment, "simulate", False)
@@ -221,14 +243,14 @@ def compress(config, results, settings, seed, smoke, force, listed, pattern, ord
 @click.option(
     "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
 )
-def fit_logistic(config, results, settings, seed, smoke, force, extend) -> None:
+def fit_logistic(config, results, settings, seed, smoke, force, jobs, extend) -> None:
     """Sample the coefficients of a logistic model, compressed or not.
 
     Chains stored for fewer iterations of the same settings go on from there.
 
     Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
     """
-    experiment = _open(config, results, settings, seed, smoke)
+    experiment = _open(config, results, settings, seed, smoke, jobs)
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
         raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
@@ -249,12 +271,12 @@ _stage_command(
 
 @main.command()
 @_experiment_options()
-def report(config, results, settings, seed, smoke, force) -> None:
+def report(config, results, settings, seed, smoke, force, jobs) -> None:
     """Write tables, figures and one page from what the other stages left.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
-    _report(_open(config, results, settings, seed, smoke), force)
+    _report(_open(config, results, settings, seed, smoke, jobs), force)
 
 
 def _report(experiment, force: bool) -> None:
@@ -266,14 +288,14 @@ def _report(experiment, force: bool) -> None:
 
 @main.command()
 @_experiment_options(many=True)
-def run(configs, results, settings, seed, smoke, force) -> None:
+def run(configs, results, settings, seed, smoke, force, jobs) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
 
     Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
     """
     from thesiskit.report.page import write_index
 
-    experiments = [_open(config, results, settings, seed, smoke) for config in configs]
+    experiments = [_open(config, results, settings, seed, smoke, jobs) for config in configs]
     failed = None
     for experiment in experiments:
         if len(experiments) > 1:

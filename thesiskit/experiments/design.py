@@ -8,6 +8,7 @@ keep, by which method, with which quadrature or sampler.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,11 @@ class Arm:
     label: str  # how many features: "10", "all", or "|COR| > 0.2"
     method: str
     variant: str  # the rule for theta, or the sampler; "none" for a peer
+
+    @property
+    def name(self) -> str:
+        """What it is called, the same whatever else is done."""
+        return " ".join(one for one in (self.label, self.method, self.variant) if one != "none")
 
 
 def sizes(config: Config) -> list[int | str | float]:
@@ -206,13 +212,31 @@ class Design:
                 features = PackedFeatures(drawn["words"][b], len(response))
             group = drawn["group"][b]
             columns = [np.flatnonzero(group == g) for g in range(self.config.evaluation.groups)]
-            for f in np.unique(fold[fold >= 0]):
+            for f in _folds(fold):
                 train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
                 if features is None or per_fold:
                     features = PackedFeatures.pack(*tables, cases=train if per_fold else None)
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
                     yield Split(replicate, g, int(f), mine, response, train, test)
+
+    def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what the test cases of all splits are, in their order: (N,) each."""
+        rows: list[tuple[np.ndarray, ...]] = []
+        for replicate, response, fold in zip(
+            replicates, drawn["response"], drawn["fold"], strict=True
+        ):
+            for f, g in product(_folds(fold), range(self.config.evaluation.groups)):
+                test = np.flatnonzero(fold == f)
+                about = (np.full(len(test), one) for one in (replicate, g, f))
+                rows.append((*about, test, response[test]))
+        names = ("replicate", "group", "fold", "case", "response")
+        return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+def _folds(fold: np.ndarray) -> np.ndarray:
+    """Return the folds that are tested."""
+    return np.unique(fold[fold >= 0])
 
 
 def _same_columns(table: Table, test: Table, data: FileData) -> Table:

@@ -13,7 +13,7 @@ class LatticeWork(Work):
 
     stages = ("select",)
 
-    def settings_of(self, stage: str) -> Any:  # noqa: ARG002
+    def settings_of(self, stage: str, arm: str = "") -> Any:  # noqa: ARG002
         """Return the part of the config that matters to a stage."""
         return self.config.lattice.model_dump()
 

@@ -6,8 +6,10 @@ made with the same settings but fewer iterations go on from there.
 
 import hashlib
 import json
+import re
 import time
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,7 +61,7 @@ class LogisticFits:
 
     def path(self, arm: Arm) -> Path:
         """Return the file of an arm's draws."""
-        return self.experiment.results.folder / "fit" / f"{self.number:04d}-{arm.name}.nc"
+        return self.experiment.work.draws("fit", self.number, arm.name)
 
     def groups(self, arm: Arm) -> Groups:
         """Return the groups of an arm."""
@@ -86,40 +88,57 @@ class LogisticFits:
 
     # ---- fit ----
 
-    def fit(self, place: int, arm: Arm, unfinished: Unfinished) -> dict[str, np.ndarray]:
-        """Write the draws of an arm, and return what tables need of it."""
-        settings = self.settings(arm)
-        generators = [self.generator("chain", arm, c) for c in range(settings.chains)]
-        checkpoint = unfinished.checkpoint(place)
-        saved, seconds = checkpoint.saved, checkpoint.seconds
+    def sample(self, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
+        """Run a chain of an arm, or go on with the one that is stored."""
+        settings, rng = self.settings(arm), self.generator("chain", arm, chain)
+        saved, seconds = unfinished.saved(0), unfinished.seconds
         if saved is None:
-            saved, seconds = self._stored(arm)
+            saved, seconds = self._stored(arm, chain)
         started = time.perf_counter()
-        groups = None
-        if arm.engine == "gp":
-            draws: Any = gaussian_process.sample(
-                self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
-                generators, patterns=self.design.source.patterns, saved=saved,
-                save=checkpoint.save,
-            )  # fmt: skip
-        else:
-            groups = self.groups(arm)
-            model = self.model(groups, settings)
-            draws = logistic.sample(model, generators, saved=saved, save=checkpoint.save)
+        draws = self._draws(arm, settings, [rng], saved, partial(unfinished.save, 0))
         seconds += time.perf_counter() - started
+        return {
+            name: values.astype(np.float32) if name.endswith("-coefficient") else values
+            for name, values in draws.saved.items()
+        } | {"seconds": np.array(seconds)}
+
+    def compare(self, arm: Arm) -> Arrays:
+        """Compare the chains of an arm, write their draws, and return what tables need of them."""
+        settings = self.settings(arm)
+        saved: Arrays = {}
+        seconds = 0.0
+        for chain in range(settings.chains):
+            left = self.experiment.read("fit", self.number, arm.name, chain)
+            seconds += float(left.pop("seconds"))
+            saved |= {
+                re.sub(r"^(state|draws)-0-", rf"\1-{chain}-", name): values
+                for name, values in left.items()
+            }
+        generators = [self.generator("chain", arm, chain) for chain in range(settings.chains)]
+        draws = self._draws(arm, settings, generators, saved)  # nothing is left to sample
         rhat, ess = draws.compared()
         found = {
-            "seconds": np.array(seconds),
             "rhat": rhat,
             "ess": ess,
             "reliable": np.array(logistic.reliable(rhat, ess)),
             "evaluations": draws.evaluations,
             "log_likelihood": np.array(draws.log_likelihood.mean()),
         }
-        self._write(arm, groups, draws, found)
-        return found
+        self._write(arm, draws, found)
+        return found | {"seconds": np.array(seconds)}
 
-    def _write(self, arm: Arm, groups, draws, found: dict[str, np.ndarray]) -> None:
+    def _draws(self, arm: Arm, settings, generators, saved: Arrays | None, save=None) -> Any:
+        """Return the draws of chains, sampled as far as they are not in `saved`."""
+        if arm.engine == "gp":
+            return gaussian_process.sample(
+                self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
+                generators, patterns=self.design.source.patterns, saved=saved, save=save,
+            )  # fmt: skip
+        model = self.model(self.groups(arm), settings)
+        return logistic.sample(model, generators, saved=saved, save=save)
+
+    def _write(self, arm: Arm, draws, found: Arrays) -> None:
+        groups = None if arm.engine == "gp" else self.groups(arm)
         more: dict[str, Any] = {
             name: ((f"{name}_part",) if values.ndim else (), values)
             for name, values in (found | self.described()).items()
@@ -145,7 +164,7 @@ class LogisticFits:
         attributes = {
             "arm": arm.name,
             "classes": ", ".join(self.cases.classes),
-            "key": self.experiment.key("fit", self.number),
+            "key": self.experiment.key("fit", self.number, arm.name),
         }
         write_draws(self.path(arm), draws.as_arviz(more, attributes))
 
@@ -170,14 +189,20 @@ class LogisticFits:
             }
         )
 
-    def _stored(self, arm: Arm) -> tuple[dict[str, np.ndarray] | None, float]:
-        """Return the stored chains of an arm, if they can go on, and their seconds."""
+    def _stored(self, arm: Arm, chain: int) -> tuple[Arrays | None, float]:
+        """Return the stored chain of an arm, if it can go on, and its seconds."""
         try:
             found = read_draws(self.path(arm))
             known = json.loads(str(found["identity"])) == self.identity(arm)
             if known and int(found["done"]) <= self.design.model.iterations:
                 engine = gaussian_process if arm.engine == "gp" else logistic
-                return engine.saved_from(found), float(found["seconds"])
+                saved = engine.saved_from(found)
+                mine = rf"^(state|draws)-{chain}-"
+                return {"done": saved["done"]} | {
+                    re.sub(mine, r"\1-0-", name): values
+                    for name, values in saved.items()
+                    if re.match(mine, name)
+                }, self._spent(arm)
             if known:
                 raise UserError(
                     f"{self.path(arm)}: its chains have done {int(found['done']):,} iterations; "
@@ -186,6 +211,14 @@ class LogisticFits:
         except (ResultsError, KeyError):
             pass
         return None, 0.0
+
+    def _spent(self, arm: Arm) -> float:
+        """Return the seconds that a stored chain took, 0 if they are not known."""
+        with suppress(ResultsError, KeyError, ValueError):
+            fit = self.experiment.results.load("fit", self.number)
+            place = list(fit["name"]).index(arm.name)
+            return float(fit["seconds"][place]) / self.design.model.chains
+        return 0.0
 
     def check_extension(self, arm: Arm) -> None:
         """Raise UserError where the stored chains of an arm cannot go on."""
@@ -242,7 +275,7 @@ class LogisticFits:
         return {"probability": p}
 
     def _read(self, arm: Arm) -> Arrays:
-        key = self.experiment.key("fit", self.number)
+        key = self.experiment.key("fit", self.number, arm.name)
         return read_draws(self.path(arm), key, command="fit-logistic")
 
     def ranks(self, arm: Arm) -> np.ndarray:

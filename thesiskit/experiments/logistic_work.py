@@ -1,7 +1,7 @@
 """Experiments with logistic models: simulate, compress, fit, predict."""
 
 import time
-from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from thesiskit.errors import UserError
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
+from thesiskit.models.running import Arrays
 from thesiskit.report import metrics
 from thesiskit.report.logistic_record import LogisticRecord
-from thesiskit.report.store import UNFINISHED
 
 
 class LogisticWork(Work):
@@ -71,37 +71,63 @@ class LogisticWork(Work):
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
 
-    def settings_of(self, stage: str) -> Any:
-        """Return the part of the config that matters to a stage."""
+    @cached_property
+    def all_arms(self) -> dict[str, tuple[int, Arm]]:
+        """All arms by name, with their places."""
+        return {arm.name: (i, arm) for i, arm in enumerate(self.design.arms)}
+
+    @cached_property
+    def own_arms(self) -> dict[str, tuple[int, Arm]]:
+        """The arms that are fitted."""
+        return {name: one for name, one in self.all_arms.items() if not one[1].peer}
+
+    def arms(self, stage: str) -> dict[str, int]:
+        """Return the arms of a stage, and how many chains each has."""
+        if stage == "predict":
+            return dict.fromkeys(self.all_arms, 0)
+        return dict.fromkeys(self.own_arms, self.design.model.chains) if stage == "fit" else {}
+
+    def settings_of(self, stage: str, arm: str = "") -> Any:
+        """Return the part of the config that matters to a stage, or to an arm of it."""
         model = self.design.model
         if stage == "simulate":
             source = self.design.source
             data = [self.config.data.model_dump(), source.digest, source.drawn_with]
             return [self.config.seed, *data]
         if stage == "compress":
-            return model.model_dump(include={"orders", "compress", "min_cases"})
+            return model.model_dump(
+                include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
+            )
+        # an arm says itself what it is
+        arms = {"orders", "priors", "compress", "engine", "sigma_scale"} if arm else set()
         if stage == "fit":
-            return model.model_dump(exclude={"peers", "split_draws"})
-        return [model.split_draws, self.design.peers]
+            return model.model_dump(exclude={"peers", "split_draws", *arms})
+        return [model.split_draws, None if arm else self.design.peers]
 
-    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:
+    def make(self, stage: str, number: int) -> Arrays:
         """Return the arrays of a block."""
-        if stage == "simulate":
-            (replicate,) = self.experiment.blocks[number]
-            return self.design.draw(replicate)
-        before = self.stages[self.stages.index(stage) - 1]
-        self.experiment.require(before, number)
-        return getattr(self, f"_{stage}")(number)
+        (division,) = self.experiment.blocks[number]
+        return self.design.draw(division) if stage == "simulate" else self._compress(division)
 
-    def _watched(self, items: Iterable, total: int, label: str) -> Iterable:
-        return self.experiment.inner_watch(items, total, label)
+    def make_arm(
+        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
+    ) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains."""
+        fits, one = self._fits(number), self.all_arms[arm][1]
+        if stage == "predict":
+            return self._predict(fits, one)
+        return fits.compare(one) if chain is None else fits.sample(one, chain, unfinished)
+
+    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
+        """Return the arrays of a block from those of its arms."""
+        return self._join_fits(number, found) if stage == "fit" else self._join(number, found)
 
     # ---- compress ----
 
-    def _compress(self, number: int) -> dict[str, np.ndarray]:
-        train = self.design.cases(self.experiment.blocks[number][0]).train
+    def _compress(self, division: int) -> Arrays:
+        train = self.design.cases(division).train
         rows, growth = [], np.zeros(1, dtype=np.int64)
-        for order in self._watched(self.design.orders, len(self.design.orders), "compress"):
+        for order in self.design.orders:
             started = time.perf_counter()
             groups = self.design.source.groups(train, order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
@@ -139,10 +165,6 @@ class LogisticWork(Work):
 
     # ---- fit ----
 
-    @property
-    def _own(self) -> list[tuple[int, Arm]]:
-        return [(i, arm) for i, arm in enumerate(self.design.arms) if not arm.peer]
-
     def _fits(self, number: int):
         if self.design.continuous:
             from thesiskit.experiments.response_fits import ResponseFits
@@ -152,13 +174,7 @@ class LogisticWork(Work):
 
         return LogisticFits(self, number)
 
-    def _fit(self, number: int) -> dict[str, np.ndarray]:
-        experiment, fits = self.experiment, self._fits(number)
-        unfinished = Unfinished(experiment.results, number, experiment.key("fit", number))
-        for place, arm in self._watched(self._own, len(self._own), "fits"):
-            if place not in unfinished.fits:
-                unfinished.finish(place, fits.fit(place, arm, unfinished))
-        found = [unfinished.fits[place] for place, _ in self._own]
+    def _join_fits(self, number: int, found: list[Arrays]) -> Arrays:
         width = max(len(one["rhat"]) for one in found)
         arrays = {name: np.array([one[name] for one in found])
                   for name in ("seconds", "reliable", "evaluations", "log_likelihood")}  # fmt: skip
@@ -167,68 +183,66 @@ class LogisticWork(Work):
                 [np.pad(one[name], (0, width - len(one[name])), constant_values=np.nan)
                  for one in found]
             )  # fmt: skip
-        return arrays | {"arm": np.array([place for place, _ in self._own])}
+        keys = [self.experiment.key("fit", number, arm) for arm in self.own_arms]
+        places = [place for place, _ in self.own_arms.values()]
+        named = {"arm": places, "name": list(self.own_arms), "draws": keys}
+        return arrays | {name: np.array(values) for name, values in named.items()}
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""
         for number in range(len(self.experiment.blocks)):
             fits = self._fits(number)
-            for _, arm in self._own:
+            for _, arm in self.own_arms.values():
                 fits.check_extension(arm)
 
-    def whole(self, stage: str, number: int) -> bool:
-        """Whether the draws that the fit stage writes beside its block are there."""
-        return stage != "fit" or all(path.exists() for path in self._draws(number))
-
-    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:
-        """Remove the fits of a block that is not done; if forced, stored chains too."""
-        if stage == "fit":
-            self.experiment.results.remove(UNFINISHED, number)
-            for path in self._draws(number) if forced else ():
-                path.unlink(missing_ok=True)
-
-    def _draws(self, number: int) -> list[Path]:
-        folder = self.experiment.results.folder / "fit"
-        return [folder / f"{number:04d}-{arm.name}.nc" for _, arm in self._own]
+    def draws(self, stage: str, number: int, arm: str) -> Path | None:
+        """Return the file of draws that an arm writes beside its arrays."""
+        if stage != "fit" or not arm:
+            return None
+        return self.experiment.results.folder / "fit" / f"{number:04d}-{arm}.nc"
 
     # ---- predict ----
 
-    def _predict(self, number: int) -> dict[str, np.ndarray]:
-        fits = self._fits(number)
-        self.design.source.load(self.design.peers)
-        found, seconds = [], []
-        arms = self.design.arms
-        for arm in self._watched(arms, len(arms), "predictions"):
-            started = time.perf_counter()
-            found.append(fits.predict(arm))
-            seconds.append(time.perf_counter() - started)
+    def _predict(self, fits, arm: Arm) -> Arrays:
+        if arm.peer:
+            self.design.source.load([arm.engine])
+        started = time.perf_counter()
+        found = fits.predict(arm)
+        found["seconds"] = np.array(time.perf_counter() - started)
+        if arm in self._ranked and fits.cases.truth:
+            found["ranks"] = fits.ranks(arm)
+        return found
+
+    @property
+    def _ranked(self) -> list[Arm]:
+        """The arms that are the model that data were drawn from."""
+        model = self.design.model
+        drawn = (self.design.orders[0], model.priors[0], "slice")
+        return [arm for arm in self.design.arms if (arm.order, arm.prior, arm.engine) == drawn]
+
+    def _join(self, number: int, found: list[Arrays]) -> Arrays:
+        (division,) = self.experiment.blocks[number]
+        cases, arms = self.design.cases(division), self.design.arms
         truth = {}
-        if fits.cases.truth:
+        if cases.truth:
             model = self.design.model
-            ranked = [
-                i
-                for i, arm in enumerate(arms)
-                if (arm.order, arm.prior, arm.engine)
-                == (self.design.orders[0], model.priors[0], "slice")
-            ]
-            settings = fits.settings(arms[ranked[0]])
+            per_chain = (model.iterations - model.burn_in) // model.thin
+            places = [arms.index(arm) for arm in self._ranked]
             truth = {
-                "ranked": np.array(ranked),
-                "ranks": np.array([[fits.ranks(arms[i]) for i in ranked]]),
-                "rank_draws": np.array(settings.kept * settings.chains),
+                "ranked": np.array(places),
+                "ranks": np.array([[found[place]["ranks"] for place in places]]),
+                "rank_draws": np.array(per_chain * model.chains),
             }
+        names = [name for name in found[0] if name != "ranks"]
         return truth | {
-            **{name: np.array([one[name] for one in found]) for name in found[0]},
-            "response": fits.cases.test_response,
-            "train_response": fits.cases.train_response,
-            "seconds": np.array(seconds),
-            "order": np.array([arm.order for arm in arms]),
-            "prior": np.array([arm.prior for arm in arms]),
-            "compress": np.array([arm.compress for arm in arms]),
-            "engine": np.array([arm.engine for arm in arms]),
-            "scale": np.array([arm.scale for arm in arms]),
-            "name": np.array([arm.name for arm in arms]),
-            "classes": np.array(fits.cases.classes),
+            **{name: np.array([one[name] for one in found]) for name in names},
+            "response": cases.test_response,
+            "train_response": cases.train_response,
+            **{
+                name: np.array([getattr(arm, name) for arm in arms])
+                for name in ("order", "prior", "compress", "engine", "scale", "name")
+            },
+            "classes": np.array(cases.classes),
         }
 
     # ---- telling ----
@@ -259,7 +273,7 @@ class LogisticWork(Work):
         )
 
     def _sampled(self, arrays) -> str:
-        names = [arm.name for _, arm in self._own]
+        names = list(self.own_arms)
         rhat, ess = arrays["rhat"][:, 0], arrays["ess"][:, 0]
         bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
         text = (

@@ -5,6 +5,7 @@ need.
 """
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -14,44 +15,43 @@ from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import chains, diagnostics
 from thesiskit.models.enumeration import enumerate_posterior
 from thesiskit.models.mixture import Settings, Target
+from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.report.draws import read_draws, write_draws
 from thesiskit.report.record import EXACT
 
+QUANTITIES = len(diagnostics.QUANTITIES)
+SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
+    "rhat": (QUANTITIES,), "ess": (QUANTITIES,), "at_end": (2,), "table": (2,), "means": (2,),
+    "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
+    "exchanged": (0,),
+}  # fmt: skip
+
 
 class MixtureFits:
-    """Fits every arm of every split of a block."""
+    """Fits an arm in every split of a block, and predicts."""
 
     def __init__(self, work, number: int):
         self.work, self.number = work, number
         self.experiment = work.experiment
         self.model = work.config.model
-        self._draws: dict[int, dict[str, np.ndarray]] = {}
+        self._draws: tuple[str, Arrays] = ("", {})
 
-    def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
-        """Return the arrays of the fit stage, with the draws written."""
-        experiment = self.experiment
-        drawn = experiment.load("simulate", self.number)
-        splits = self.work.design.splits(experiment.blocks[self.number], drawn)
-        key = experiment.key("fit", self.number)
-        unfinished = Unfinished(experiment.results, self.number, key)
-        work = ((s, split, arm) for s, split in enumerate(splits) for _, arm in arms)
-        total = len(selections) // n_sizes * len(arms)
-        for place, (s, split, arm) in enumerate(experiment.inner_watch(work, total, "fits")):
-            if place not in unfinished.fits:
-                selection = selections[s * n_sizes + arm.size]
-                checkpoint = unfinished.checkpoint(place)
-                unfinished.finish(place, self._fit_one(split, selection, arm, checkpoint))
-        fits = [
-            [unfinished.fits[place] for place in range(start, start + len(arms))]
-            for start in range(0, total, len(arms))
-        ]
-        for path in (experiment.results.folder / "fit").glob(f"{self.number:04d}-*.nc"):
-            path.unlink()
-        for j, (_, arm) in enumerate(arms):
-            if arm.variant != EXACT:
-                self._write_draws(arm, [row[j] for row in fits])
-        return _summary([i for i, _ in arms], fits)
+    def fit(self, arm: Arm, chain: int | None, unfinished: Unfinished) -> Arrays:
+        """Return what a chain leaves in every split, or what all chains of an arm come to."""
+        pairs = zip(
+            self.work.splits(self.number), self.work.selections(self.number, arm), strict=True
+        )
+        if arm.variant == EXACT:
+            found = [self._enumerate(*pair, arm) for pair in pairs]
+        elif chain is None:
+            found = self._compare(pairs, arm)
+        else:
+            return self._sample(pairs, arm, chain, unfinished)
+        nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
+        summary = _filled([{name: (nothing | one)[name] for name in SUMMARY} for one in found])
+        # draws of the first split, for traces
+        return summary | {"traces": found[0].get("quantities", np.empty((0, 0, QUANTITIES)))}
 
     def _settings(self, arm: Arm) -> Settings:
         own = self.model.collapsed if arm.variant in ("collapsed", EXACT) else self.model.thesis
@@ -74,52 +74,83 @@ class MixtureFits:
             selection.gamma_squared if correct else None,
         )
 
-    def _fit_one(self, split, selection, arm, checkpoint) -> dict[str, np.ndarray]:
+    def _sample(self, pairs, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
+        """Run a chain in every split."""
+        for s, (split, selection) in enumerate(pairs):
+            if s in unfinished.fits:
+                continue
+            target = self.target(split, selection, arm)
+            place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
+            rng = generator(self.experiment.config.seed, "chain", *place, chain)
+            started = time.perf_counter()
+            (fit,) = chains.run_chains(
+                target, [rng], [chain], saved=unfinished.saved(s),
+                save=partial(unfinished.save, s),
+            )  # fmt: skip
+            fit["point"] = fit["point"].astype(np.int16)
+            fit["seconds"] = np.array(time.perf_counter() - started)
+            unfinished.finish(s, fit)
+        return {
+            f"{s}/{name}": values
+            for s, fit in unfinished.fits.items()
+            for name, values in fit.items()
+        }
+
+    def _enumerate(self, split: Split, selection: Selection, arm: Arm) -> Arrays:
+        """Return the exact posterior's predictions and means."""
         started = time.perf_counter()
         target = self.target(split, selection, arm)
-        if arm.variant == EXACT:
-            exact = enumerate_posterior(target)
-            return {
-                "predictive": exact.predictive,
-                "means": np.array(
-                    [
-                        exact.alpha @ np.log(target.settings.alpha),
-                        exact.agreement @ np.arange(target.n + 1),
-                    ]
-                ),
-                "errors": np.zeros(2),
-                "seconds": np.array(time.perf_counter() - started),
-            }
-        seed = self.experiment.config.seed
-        place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
-        generators = [
-            generator(seed, "chain", *place, chain) for chain in range(target.settings.chains)
-        ]
-        draws = chains.sample(target, generators, saved=checkpoint.saved, save=checkpoint.save)
-        seconds = checkpoint.seconds + time.perf_counter() - started
-        found = diagnostics.diagnose(target, draws)
-        q = found.quantities
-        arrays = {
-            "labels": draws.labels,
-            "point": draws.point.astype(np.int16),
-            "log_posterior": draws.log_posterior,
-            "quantities": q,
-            "rhat": found.rhat,
-            "ess": found.ess,
-            "at_end": np.array(found.at_end),
-            "exchanged": draws.exchanged.mean(axis=0),
-            "table": np.array(draws.table),
-            "starts": np.array(draws.starts),
-            "response": target.response,
-            "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
-            "errors": q[:, :, [0, 2]].std(axis=(0, 1)) / np.sqrt(np.maximum(found.ess[[0, 2]], 1)),
-            "reliable": np.array(found.reliable),
-            "cases": np.array(target.n),
-            "seconds": np.array(seconds),
-            "alpha": target.settings.alpha,
-            "response_alpha": target.settings.response_alpha,
+        exact = enumerate_posterior(target)
+        means = [
+            exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
+        ]  # fmt: skip
+        return {
+            "predictive": exact.predictive,
+            "means": np.array(means),
+            "errors": np.zeros(2),
+            "seconds": np.array(time.perf_counter() - started),
         }
-        return arrays | ({} if draws.theta is None else {"theta": draws.theta})
+
+    def _compare(self, pairs, arm: Arm) -> list[Arrays]:
+        """Compare the chains of every split, and write their draws."""
+        numbers = range(self._settings(arm).chains)
+        left = [self.experiment.read("fit", self.number, arm.name, chain) for chain in numbers]
+        found = []
+        for s, (split, selection) in enumerate(pairs):
+            target = self.target(split, selection, arm)
+            mine = [_part(arrays, s) for arrays in left]
+            draws = chains.gather(target, mine)
+            compared = diagnostics.diagnose(target, draws)
+            q = compared.quantities
+            arrays = {
+                "labels": draws.labels,
+                "point": draws.point,
+                "log_posterior": draws.log_posterior,
+                "quantities": q,
+                "rhat": compared.rhat,
+                "ess": compared.ess,
+                "at_end": np.array(compared.at_end),
+                "exchanged": draws.exchanged.mean(axis=0),
+                "table": np.array(draws.table),
+                "starts": np.array(draws.starts),
+                "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
+                "errors": q[:, :, [0, 2]].std(axis=(0, 1))
+                / np.sqrt(np.maximum(compared.ess[[0, 2]], 1)),
+                "reliable": np.array(compared.reliable),
+                "cases": np.array(target.n),
+                "seconds": np.sum([one["seconds"] for one in mine]),
+                "alpha": target.settings.alpha,
+                "response_alpha": target.settings.response_alpha,
+            }
+            found.append(arrays | ({} if draws.theta is None else {"theta": draws.theta}))
+        self._write_draws(arm, found)
+        return found
+
+    def join(self, places: list[int], found: list[Arrays]) -> Arrays:
+        """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
+        traces = _filled([{"traces": one.pop("traces")} for one in found])
+        splits = {name: np.moveaxis(values, 0, 1) for name, values in _filled(found).items()}
+        return splits | traces | {"arm": np.array(places)}
 
     def _write_draws(self, arm: Arm, fits: list[dict[str, np.ndarray]]) -> None:
         def stack(name: str) -> np.ndarray:
@@ -147,7 +178,7 @@ class MixtureFits:
             arrays,
             (first["alpha"], first["response_alpha"]),
             {
-                "key": self.experiment.key("fit", self.number),
+                "key": self.experiment.key("fit", self.number, arm.name),
                 "sampler": arm.variant,
                 "method": arm.method,
                 "features_kept": arm.label,
@@ -169,22 +200,21 @@ class MixtureFits:
 
     def predict(
         self,
-        fitted: dict[str, np.ndarray],
+        fitted: Arrays,
         s: int,
-        j: int,
         arm: Arm,
         split: Split,
         selection: Selection,
         table: np.ndarray,
     ) -> np.ndarray:
-        """Predict the test cases of split s by arm j of the fitted ones."""
+        """Predict the test cases of split s."""
         if arm.variant == EXACT:
-            return fitted["predictive"][s, j][table[:, 0]]
-        if j not in self._draws:
-            key = self.experiment.key("fit", self.number)
+            return fitted["predictive"][s][table[:, 0]]
+        if self._draws[0] != arm.name:
+            key = self.experiment.key("fit", self.number, arm.name)
             path = self.work.draws_path(self.number, arm)
-            self._draws[j] = read_draws(path, key, command="fit-mixture")
-        found = self._draws[j]
+            self._draws = arm.name, read_draws(path, key, command="fit-mixture")
+        found = self._draws[1]
         cases = int(found["cases"][s])
         labels = found["labels"][:, :, s, :cases].reshape(-1, cases)
         point = np.stack(
@@ -197,35 +227,20 @@ class MixtureFits:
         return self.target(split, selection, arm).predict(tuple(draws), table)
 
 
-def _summary(arms: list[int], fits: list[list[dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-    """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
-    shape = (len(fits), len(arms))
-    quantities = len(diagnostics.QUANTITIES)
-    sizes = {
-        "rhat": (quantities,),
-        "ess": (quantities,),
-        "at_end": (2,),
-        "table": (2,),
-        "means": (2,),
-        "errors": (2,),
-        "reliable": (),
-        "cases": (),
-        "seconds": (),
-        "predictive": (2,),
-    }
-    widest = max((one["exchanged"].size for row in fits for one in row if "exchanged" in one),
-                 default=0)  # fmt: skip
-    sizes["exchanged"] = (widest,)
-    arrays = {name: np.full((*shape, *size), np.nan) for name, size in sizes.items()}
-    for s, row in enumerate(fits):
-        for j, one in enumerate(row):
-            for name, values in arrays.items():
-                if name in one:
-                    width = one[name].shape[0] if one[name].ndim else None
-                    values[(s, j, slice(width)) if width is not None else (s, j)] = one[name]
-    # draws of the first split, for traces
-    first = [one.get("quantities", np.empty((0, 0, quantities))) for one in fits[0]]
-    traces = np.full((len(arms), *np.max([one.shape for one in first], axis=0)), np.nan)
-    for trace, own in zip(traces, first, strict=True):
-        trace[: own.shape[0], : own.shape[1]] = own
-    return arrays | {"arm": np.array(arms), "traces": traces}
+def _part(arrays: Arrays, s: int) -> Arrays:
+    """Return what a chain left in split s."""
+    mark = f"{s}/"
+    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def _filled(rows: list[Arrays]) -> Arrays:
+    """Return arrays of several fits side by side, filled up with NaN where one has less."""
+    found: Arrays = {}
+    for name in rows[0]:
+        values = [np.asarray(row[name], dtype=float) for row in rows]
+        shape = tuple(max(sizes) for sizes in zip(*(one.shape for one in values), strict=True))
+        found[name] = np.full((len(rows), *shape), np.nan)
+        for i, one in enumerate(values):
+            place: tuple = (i, *(slice(size) for size in one.shape))
+            found[name][place] = one
+    return found

@@ -7,7 +7,9 @@ import numpy as np
 
 from thesiskit.config import NaiveModel
 from thesiskit.experiments.design import Arm, Split
+from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import naive_bayes
+from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
@@ -26,60 +28,59 @@ def settings(model: Any, quadrature: str) -> naive_bayes.Settings:
 
 
 class NaiveFits:
-    """Fits every arm of every split of a block."""
+    """Fits an arm in every split of a block, and predicts."""
 
     def __init__(self, work, number: int):
-        self.experiment, self.number = work.experiment, number
+        self.work, self.number = work, number
 
-    def fit(self, selections: list[Selection], arms: list[tuple[int, Arm]], n_sizes: int):
-        """Return the arrays of the fit stage."""
-        model = self.experiment.config.model
-        fields: dict[str, list] = {name: [] for name in STORED}
+    def fit(self, arm: Arm, chain: int | None, unfinished: Unfinished) -> Arrays:  # noqa: ARG002
+        """Return the posteriors of an arm, (splits, ...) each."""
+        model = self.work.config.model
+        found: list[naive_bayes.Posterior] = []
         seconds = []
-        density = []
-        starts = range(0, len(selections), n_sizes)
-        for start in self.experiment.inner_watch(starts, len(starts), "fits"):
-            for _, arm in arms:
-                started = time.perf_counter()
-                posterior = naive_bayes.fit(
-                    selections[start + arm.size],
-                    settings(model, arm.variant),
-                    correct=arm.method != "uncorrected",
-                )
-                seconds.append(time.perf_counter() - started)
-                for name, values in fields.items():
-                    values.append(getattr(posterior, name))
-                if start == 0:
-                    density.append(naive_bayes.log_alpha_density(posterior))
-        shape = (len(selections) // n_sizes, len(arms))
-        arrays = {name: np.array(values).reshape(*shape, -1) for name, values in fields.items()}
+        for selection in self.work.selections(self.number, arm):
+            started = time.perf_counter()
+            posterior = naive_bayes.fit(
+                selection, settings(model, arm.variant), correct=arm.method != "uncorrected"
+            )
+            seconds.append(time.perf_counter() - started)
+            if not found:
+                density = naive_bayes.log_alpha_density(posterior)
+            found.append(posterior)
+        arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
+            if (arrays[name] == arrays[name][:1]).all():
+                arrays[name] = arrays[name][:1]
+        return arrays | {"log_density": density, "seconds": np.array(seconds)}
+
+    def join(self, places: list[int], found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage, (splits, arms, ...) each."""
+        seconds = np.array([one["seconds"] for one in found]).T
+        arrays = {"arm": np.array(places), "seconds": seconds}
+        arrays["log_density"] = np.array([one["log_density"] for one in found])
+        for name in STORED:
+            columns = [np.broadcast_to(one[name], (len(seconds), *one[name].shape[1:]))
+                       for one in found]  # fmt: skip
+            arrays[name] = np.stack(columns, axis=1)
+        for name in ("alpha", "log_weight"):
             if (arrays[name] == arrays[name][:1, :1]).all():
                 arrays[name] = arrays[name][:1, :1]
-        return arrays | {
-            "arm": np.array([i for i, _ in arms]),
-            "log_density": np.array(density),
-            "seconds": np.array(seconds).reshape(shape),
-        }
+        return arrays
 
     def predict(
         self,
-        fitted: dict[str, np.ndarray],
+        fitted: Arrays,
         s: int,
-        j: int,
         arm: Arm,
         split: Split,  # noqa: ARG002
         selection: Selection,
         table: np.ndarray,
     ) -> np.ndarray:
-        """Predict the test cases of split s by arm j of the fitted ones."""
-        stored = {}
-        for name in STORED:
-            values = fitted[name]
-            stored[name] = values[s % len(values), j % values.shape[1]]
+        """Predict the test cases of split s."""
+        stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
         posterior = naive_bayes.restore(
             selection,
-            settings(self.experiment.config.model, arm.variant),
+            settings(self.work.config.model, arm.variant),
             correct=arm.method != "uncorrected",
             **stored,
         )

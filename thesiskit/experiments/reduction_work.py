@@ -20,7 +20,7 @@ class ReductionWork(Work):
 
     stages = ("compress",)
 
-    def settings_of(self, stage: str) -> Any:  # noqa: ARG002
+    def settings_of(self, stage: str, arm: str = "") -> Any:  # noqa: ARG002
         """Return the part of the config that matters to a stage."""
         return [self.config.seed, self.config.reduction.model_dump()]
 
@@ -34,10 +34,7 @@ class ReductionWork(Work):
         """Return the arrays of a block: of settings (S,), and of replicates by settings (R, S)."""
         settings, replicates = self._settings, self.experiment.blocks[number]
         cells = [(replicate, *one[1:]) for replicate in replicates for one in settings]
-        found = [
-            self._compress(*cell)
-            for cell in self.experiment.inner_watch(cells, len(cells), "compress")
-        ]
+        found = [self._compress(*cell) for cell in cells]
         shape = (len(replicates), len(settings))
         arrays = {name: np.array([one[name] for one in found]).reshape(shape) for name in found[0]}
         names = ("sweep", "features", "values", "order")

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from thesiskit.experiments.naive_fits import NaiveFits
 from thesiskit.experiments.naive_fits import settings as naive_settings
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.selections import select, unpack_selections
+from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
 from thesiskit.models import naive_bayes, peers
+from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.report.record import EXACT, Record
-from thesiskit.report.store import UNFINISHED
 
 FIT_COMMANDS = {"naive-bayes": "fit-naive", "mixture": "fit-mixture"}
 
@@ -33,6 +34,7 @@ class SelectionWork(Work):
     def __init__(self, experiment):
         super().__init__(experiment)
         self.design = Design(self.config, experiment.folder)
+        self._unpacked: tuple[int, list[Selection]] = (-1, [])
 
     def command(self, stage: str) -> str:
         """The command of a stage."""
@@ -58,18 +60,37 @@ class SelectionWork(Work):
         ]
 
     @cached_property
-    def own_arms(self) -> list[tuple[int, Arm]]:
-        """The arms that are fitted, with their numbers among all."""
+    def all_arms(self) -> dict[str, tuple[int, Arm]]:
+        """All arms by name, with their places."""
+        return {arm.name: (i, arm) for i, arm in enumerate(arms(self.config))}
+
+    @cached_property
+    def own_arms(self) -> dict[str, tuple[int, Arm]]:
+        """The arms that are fitted."""
         own = (*OWN_METHODS, "complete")
-        return [(i, arm) for i, arm in enumerate(arms(self.config)) if arm.method in own]
+        return {name: one for name, one in self.all_arms.items() if one[1].method in own}
+
+    def arms(self, stage: str) -> dict[str, int]:
+        """Return the arms of a stage, and how many chains each has."""
+        if stage == "predict":
+            return dict.fromkeys(self.all_arms, 0)
+        if stage != "fit":
+            return {}
+        return {name: self._chains(arm) for name, (_, arm) in self.own_arms.items()}
+
+    def _chains(self, arm: Arm) -> int:
+        model = self.config.model
+        if not isinstance(model, MixtureModel) or arm.variant == EXACT:
+            return 0
+        return (model.collapsed if arm.variant == "collapsed" else model.thesis).chains
 
     def check(self) -> None:
         """Raise ConfigError if more features are asked for than the table has."""
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
 
-    def settings_of(self, stage: str) -> Any:
-        """Return the part of the config that matters to a stage."""
+    def settings_of(self, stage: str, arm: str = "") -> Any:
+        """Return the part of the config that matters to a stage, or to an arm of it."""
         config = self.config
         if stage == "simulate":
             evaluation = config.evaluation.model_dump(exclude={"scheme"})
@@ -82,29 +103,52 @@ class SelectionWork(Work):
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
-        if stage == "select":
-            return config.selection.model_dump()
-        return config.model.model_dump() if stage == "fit" else None
+        if stage == "select":  # an arm says itself which selection it is of
+            return None if arm else config.selection.model_dump()
+        if stage == "predict":
+            return None
+        if not arm:
+            return config.model.model_dump()
+        others = {"methods", "quadrature", "samplers"}
+        if isinstance(config.model, MixtureModel):
+            thesis = self.all_arms[arm][1].variant in ("thesis", "as-printed")
+            others.add("collapsed" if thesis else "thesis")
+        return config.model.model_dump(exclude=others)
 
-    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:
+    def make(self, stage: str, number: int) -> Arrays:
         """Return the arrays of a block."""
         if stage == "simulate":
             return self.design.draw(self.experiment.blocks[number])
-        if stage == "select":
-            return select(self.config, self._splits(number), first=number == 0)
-        return self._fit(number) if stage == "fit" else self._predict(number)
+        return select(self.config, self.splits(number), first=number == 0)
 
-    def whole(self, stage: str, number: int) -> bool:
-        """Whether the draws that the fit stage writes beside its block are there."""
-        if stage != "fit" or not isinstance(self.config.model, MixtureModel):
-            return True
-        sampled = [arm for _, arm in self.own_arms if arm.variant != EXACT]
-        return all(self.draws_path(number, arm).exists() for arm in sampled)
-
-    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:  # noqa: ARG002
-        """Remove the fits of a block that is not done."""
+    def make_arm(
+        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
+    ) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains."""
         if stage == "fit":
-            self.experiment.results.remove(UNFINISHED, number)
+            return self._fits(number).fit(self.own_arms[arm][1], chain, unfinished)
+        return self._predict(number, self.all_arms[arm][1])
+
+    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
+        """Return the arrays of a block from those of its arms."""
+        if stage == "fit":
+            return self._fits(number).join([i for i, _ in self.own_arms.values()], found)
+        names = ("response", "fold")
+        drawn = self.experiment.results.load("simulate", number, names)
+        listed = [arm for _, arm in self.all_arms.values()]
+        return self.design.tested(self.experiment.blocks[number], drawn) | {
+            "label": np.array([arm.label for arm in listed]),
+            "method": np.array([arm.method for arm in listed]),
+            "variant": np.array([arm.variant for arm in listed]),
+            "probability": np.array([one["probability"] for one in found]),
+            "seconds": np.array([one["seconds"] for one in found]).T,
+        }
+
+    def draws(self, stage: str, number: int, arm: str) -> Path | None:
+        """Return the file of draws that an arm writes beside its arrays."""
+        if stage != "fit" or not self.arms(stage).get(arm):
+            return None
+        return self.draws_path(number, self.own_arms[arm][1])
 
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
@@ -119,16 +163,17 @@ class SelectionWork(Work):
         name = re.sub(r"[^0-9a-z.]+", "-", f"{arm.label}-{arm.method}-{arm.variant}".lower())
         return self.experiment.results.folder / "fit" / f"{number:04d}-{name.strip('-')}.nc"
 
-    def _splits(self, number: int) -> Iterable[Split]:
-        """Return the splits of a block, watched."""
+    def splits(self, number: int) -> Iterator[Split]:
+        """Return the splits of a block."""
         drawn = self.experiment.load("simulate", number)
-        splits = self.design.splits(self.experiment.blocks[number], drawn)
-        folds = sum(len(np.unique(fold[fold >= 0])) for fold in drawn["fold"])
-        total = folds * self.config.evaluation.groups
-        return self.experiment.inner_watch(splits, total, "splits")
+        return self.design.splits(self.experiment.blocks[number], drawn)
 
-    def _selections(self, number: int) -> list[Selection]:
-        return unpack_selections(self.experiment.load("select", number))
+    def selections(self, number: int, arm: Arm) -> list[Selection]:
+        """Return the selections of an arm, in the order of the splits."""
+        if self._unpacked[0] != number:
+            found = unpack_selections(self.experiment.load("select", number))
+            self._unpacked = number, found
+        return self._unpacked[1][arm.size :: len(sizes(self.config))]
 
     def _fits(self, number: int) -> Any:
         if isinstance(self.config.model, MixtureModel):
@@ -137,73 +182,41 @@ class SelectionWork(Work):
             return MixtureFits(self, number)
         return NaiveFits(self, number)
 
-    def _fit(self, number: int) -> dict[str, np.ndarray]:
-        n_sizes = len(sizes(self.config))
-        return self._fits(number).fit(self._selections(number), self.own_arms, n_sizes)
-
-    def _predict(self, number: int) -> dict[str, np.ndarray]:
-        splits = self._splits(number)
-        selections = self._selections(number)
-        fitted = self.experiment.load("fit", number)
-        all_arms, n_sizes = arms(self.config), len(sizes(self.config))
-        column = {i: j for j, (i, _) in enumerate(self.own_arms)}
-        probability: list[list[np.ndarray]] = [[] for _ in all_arms]
-        about: dict[str, list] = {
-            name: [] for name in ("replicate", "group", "fold", "case", "response")
-        }
-        seconds = []
+    def _predict(self, number: int, arm: Arm) -> Arrays:
+        fitted = None
+        if arm.name in self.own_arms:
+            fitted = self.experiment.read("fit", number, arm.name)
         fits = self._fits(number)
-        for s, split in enumerate(splits):
-            tables: dict[int, np.ndarray] = {}
-            for i, arm in enumerate(all_arms):
-                selection = selections[s * n_sizes + arm.size]
-                if arm.size not in tables:
-                    tables[arm.size] = split.features.unpack(selection.selected, split.test)
-                if arm.method in NAIVE_METHODS:
-                    answer, spent = self._predict_naive(selection, arm, tables[arm.size])
-                elif i not in column:
-                    answer, spent = self._predict_peer(split, selection, arm)
-                else:
-                    started = time.perf_counter()
-                    answer = fits.predict(
-                        fitted, s, column[i], arm, split, selection, tables[arm.size]
-                    )
-                    spent = time.perf_counter() - started
-                seconds.append(spent)
-                probability[i].append(answer)
-            for name in ("replicate", "group", "fold"):
-                about[name].append(np.full(len(split.test), getattr(split, name)))
-            about["case"].append(split.test)
-            about["response"].append(split.response[split.test])
-        return {name: np.concatenate(values) for name, values in about.items()} | {
-            "label": np.array([arm.label for arm in all_arms]),
-            "method": np.array([arm.method for arm in all_arms]),
-            "variant": np.array([arm.variant for arm in all_arms]),
-            "probability": np.array([np.concatenate(values) for values in probability]),
-            "seconds": np.array(seconds).reshape(-1, len(all_arms)),
-        }
+        probability, seconds = [], []
+        pairs = zip(self.splits(number), self.selections(number, arm), strict=True)
+        for s, (split, selection) in enumerate(pairs):
+            table = split.features.unpack(selection.selected, split.test)
+            started = time.perf_counter()
+            if arm.method in NAIVE_METHODS:
+                answer = self._predict_naive(selection, arm, table)
+            elif fitted is None:
+                answer = self._predict_peer(split, selection, arm)
+            else:
+                answer = fits.predict(fitted, s, arm, split, selection, table)
+            seconds.append(time.perf_counter() - started)
+            probability.append(answer)
+        return {"probability": np.concatenate(probability), "seconds": np.array(seconds)}
 
-    def _predict_naive(
-        self, selection: Selection, arm: Arm, table: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _predict_naive(self, selection: Selection, arm: Arm, table: np.ndarray) -> np.ndarray:
         """Return what the naive Bayes model predicts, beside a mixture."""
-        started = time.perf_counter()
         posterior = naive_bayes.fit(
             selection,
             naive_settings(self.config.model, "exact"),
             correct=NAIVE_METHODS[arm.method] == "corrected",
         )
-        return naive_bayes.predict(posterior, table), time.perf_counter() - started
+        return naive_bayes.predict(posterior, table)
 
-    def _predict_peer(
-        self, split: Split, selection: Selection, arm: Arm
-    ) -> tuple[np.ndarray, float]:
-        """Return a peer's predictions, and the seconds it took to select, fit and predict."""
+    def _predict_peer(self, split: Split, selection: Selection, arm: Arm) -> np.ndarray:
+        """Return a peer's predictions; it selects, fits and predicts."""
         peers.load()
         table = split.features.unpack(np.arange(len(split.features)))
         rng = generator(self.config.seed, arm.method, split.replicate, split.group, split.fold)
-        started = time.perf_counter()
-        answer = peers.fit_predict(
+        return peers.fit_predict(
             arm.method,
             len(selection.selected),
             table[split.train],
@@ -211,4 +224,3 @@ class SelectionWork(Work):
             table[split.test],
             int(rng.integers(2**31)),
         )
-        return answer, time.perf_counter() - started

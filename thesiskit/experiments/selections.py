@@ -18,8 +18,9 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str,
     seconds: list[float] = []
     arrays: dict[str, np.ndarray] = {}
     for split in splits:
-        for i, size in enumerate(sizes(config)):
-            rng = generator(config.seed, "ties", split.replicate, split.group, split.fold, i)
+        for size in sizes(config):
+            place = (split.replicate, split.group, split.fold)
+            rng = generator(config.seed, "ties", *place, str(size))
             started = time.perf_counter()
             record.append(_select_one(config, split, size, rng))
             seconds.append(time.perf_counter() - started)

@@ -2,25 +2,29 @@
 
 A stage works block by block and skips blocks whose file stands with the right key: a digest of
 the settings that matter to the stage, the data, the code, and the settings of the stages before.
-What the stages are, and how a block is made, is for the experiment's work to say.
+A block is made of cells, one for each arm and chain, and joined when they are done.  What the
+stages are, and how a cell is made, is for the experiment's work to say.
 """
 
 import time
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
-from thesiskit.errors import ConfigError, UserError
+from thesiskit.errors import ConfigError, ResultsError, UserError
+from thesiskit.experiments.cells import Cell, CellFiles, Meter, now
+from thesiskit.experiments.local import Failure, Workers
 from thesiskit.experiments.provenance import code_digest, surroundings
 from thesiskit.experiments.seeds import digest
+from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
 from thesiskit.report.finished import check_thesis
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts
-from thesiskit.report.store import Results
+from thesiskit.report.store import Results, without_times
 
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -52,23 +56,24 @@ def work_of(experiment: "Experiment") -> Work:
     return SelectionWork(experiment)
 
 
-def _pass_on(items: Iterable, total: int, label: str) -> Iterable:  # noqa: ARG001
-    """Watch nothing."""
-    return items
-
-
 class Experiment:
-    """A config with its results: runs stages and knows what is done."""
+    """A config with its results: runs stages and knows what is done.
 
-    inner_watch: Watch = staticmethod(_pass_on)  # of what is done within a block
+    jobs : child processes that make cells; with 0 they are made in this process.
+    """
 
-    def __init__(self, config: Config, results: Results, folder: Path):
+    def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         self.config = config
         self.results = results
         self.folder = folder  # of the config file: data paths start there
+        self.jobs = jobs
+        self.files = CellFiles(results.folder)
         self.blocks = blocks(config)
         self.work = work_of(self)
         self.stages = self.work.stages
+        self._chains: dict[tuple[str, str], str] = {}
+        self._kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+        self._workers: Workers | None = None
 
     def command(self, stage: str) -> str:
         """The command of a stage."""
@@ -104,6 +109,109 @@ class Experiment:
             except ConfigError as error:
                 raise self.config.wrong(key, str(error)) from None
 
+    # ---- cells ----
+
+    def cell(self, stage: str, number: int, arm: str = "", chain: int | None = None) -> Cell:
+        """Return a cell; the arm of a whole block is empty."""
+        key = self.key(stage, number, arm, chain)
+        return Cell(key[:16], key, stage, number, arm, chain)
+
+    def cells(self, stage: str, number: int) -> list[Cell]:
+        """Return the cells of a block, chains before the comparison of them."""
+        found = []
+        for arm, chains in (self.work.arms(stage) or {"": 0}).items():
+            found += [self.cell(stage, number, arm, chain) for chain in range(chains)]
+            found.append(self.cell(stage, number, arm))
+        return found
+
+    def needs(self, cell: Cell) -> list[Cell]:
+        """Return the cells that must be done before."""
+        chains = self.work.arms(cell.stage).get(cell.arm, 0)
+        if chains and cell.chain is None:
+            return [self.cell(cell.stage, cell.block, cell.arm, chain) for chain in range(chains)]
+        for stage in reversed(self.stages[: self.stages.index(cell.stage)]):
+            arms = self.work.arms(stage)
+            if not arms:
+                return [self.cell(stage, cell.block)]
+            if cell.arm in arms:
+                return [self.cell(stage, cell.block, cell.arm)]
+        return []
+
+    def done(self, cell: Cell) -> bool:
+        """Whether a cell's file stands, or what was made of it."""
+        if not cell.arm:
+            return self.results.key(cell.stage, cell.block) == cell.key
+        if cell.chain is not None:
+            return self.files.stands(cell) or self.done(self.cell(cell.stage, cell.block, cell.arm))
+        draws = self.work.draws(cell.stage, cell.block, cell.arm)
+        return self.files.stands(cell) and (draws is None or draws.exists())
+
+    def make(self, cell: Cell) -> None:
+        """Make a cell from those that it needs, and write its file."""
+        self.files.begin(cell)
+        unfinished = Unfinished(self._unfinished(cell), cell.key)
+        try:
+            with Meter() as meter:
+                if cell.arm:
+                    arrays = self.work.make_arm(
+                        cell.stage, cell.block, cell.arm, cell.chain, unfinished
+                    )
+                else:
+                    arrays = self.work.make(cell.stage, cell.block)
+            about = {"seconds": round(meter.seconds + unfinished.seconds, 4), "memory": meter.peak}
+            kept, times = without_times(arrays)
+            self.files.finish(cell, about | {"times": times})
+            if cell.arm:
+                self.files.save(cell, kept)
+            else:
+                self.results.save(cell.stage, cell.block, cell.key, arrays)
+        finally:
+            self.files.end(cell)
+        unfinished.remove()
+        self.files.forgive(cell)
+        if cell.arm and cell.chain is None and self.work.arms(cell.stage)[cell.arm]:
+            for one in self.needs(cell):  # their draws are in the file of draws now
+                self.files.remove(one)
+
+    def ensure(self, cell: Cell) -> None:
+        """Make a cell, and before it all that it needs, where that is not done."""
+        if not self.done(cell):
+            for one in self.needs(cell):
+                self.ensure(one)
+            self.make(cell)
+
+    def read(self, stage: str, number: int, arm: str, chain: int | None = None):
+        """Return the arrays of an arm, or of a chain."""
+        cell = self.cell(stage, number, arm, chain)
+        if not self.files.stands(cell):
+            raise UserError(
+                f"{self.files.path(cell)} ({cell}) is not there; run "
+                f"`thesiskit {self.command(stage)} CONFIG --force` first"
+            )
+        return self.files.load(cell)
+
+    def _unfinished(self, cell: Cell) -> Path:
+        return self.results.folder / "unfinished" / f"{cell.id}.npz"
+
+    def forget(self, stage: str, number: int) -> None:
+        """Remove all that there is of a block."""
+        self.results.remove(stage, number)
+        for cell in self.cells(stage, number):
+            self.files.remove(cell)
+            Unfinished(self._unfinished(cell), cell.key).remove()
+            draws = self.work.draws(stage, number, cell.arm)
+            if draws is not None:
+                draws.unlink(missing_ok=True)
+
+    # ---- stages ----
+
+    def whole(self, stage: str, number: int) -> bool:
+        """Whether a block stands, with all that is beside it."""
+        draws = (self.work.draws(stage, number, arm) for arm in self.work.arms(stage))
+        return self.results.key(stage, number) == self.key(stage, number) and all(
+            path is None or path.exists() for path in draws
+        )
+
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.
 
@@ -111,27 +219,74 @@ class Experiment:
         """
         self._check_stage(stage)
         self.check()
-        made = 0
+        numbers = range(len(self.blocks))
+        todo = [number for number in numbers if force or not self.whole(stage, number)]
+        if not todo:
+            return 0
         started = time.perf_counter()
-        many = len(self.blocks) > 1
-        self.inner_watch = _pass_on if many else watch
-        for number in (watch if many else _pass_on)(
-            range(len(self.blocks)), len(self.blocks), stage
-        ):
-            key = self.key(stage, number)
-            if force:
-                self.work.forget(stage, number, forced=True)
-            elif self.results.key(stage, number) == key and self.work.whole(stage, number):
+        with self.results.alone():
+            for number in todo:
+                for before in self.stages[: self.stages.index(stage)]:
+                    self.require(before, number)
+                if force:
+                    self.forget(stage, number)
+            self._make_blocks(stage, todo, watch)
+        seconds = round(time.perf_counter() - started, 3)
+        entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
+        self._record_run(stages={stage: entry})
+        return len(todo)
+
+    def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
+        """Make the cells of blocks, and join each block as soon as its cells are done."""
+        cells, left, failures = [], {}, []
+        for number in numbers:
+            mine = [cell for cell in self.cells(stage, number) if not self.done(cell)]
+            cells += mine
+            left[number] = len(mine)
+            if not mine:
+                self.join(stage, number)
+        for cell, failure in watch(self.make_all(cells), len(cells), stage):
+            if failure is not None:
+                failures.append(failure)
                 continue
-            self.results.save(stage, number, key, self.work.make(stage, number))
-            self.work.forget(stage, number)
-            made += 1
-        if made:
-            finished = datetime.now(UTC).isoformat(timespec="seconds")
-            seconds = round(time.perf_counter() - started, 3)
-            entry = {"finished": finished, "blocks_made": made, "seconds": seconds}
-            self._record_run(stages={stage: entry})
-        return made
+            left[cell.block] -= 1
+            if left[cell.block] == 0:
+                self.join(stage, cell.block)
+        if failures:
+            raise ResultsError(_told(failures, len(cells)))
+
+    def make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, Failure | None]]:
+        """Make cells, of which each comes after those that it needs; yield each that is done.
+
+        Yields a cell that failed with its failure, and leaves out what depends on it.
+        """
+        if self.jobs:
+            yield from self.workers().make(cells, self.needs)
+            return
+        with threadpool_limits(1):  # more threads add numbers in another order
+            for cell in cells:
+                self.make(cell)
+                yield cell, None
+
+    def workers(self) -> Workers:
+        """Return the child processes, started at the first call."""
+        if self._workers is None:
+            self._workers = Workers(self, self.jobs)
+        return self._workers
+
+    def close(self) -> None:
+        """End the child processes."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def join(self, stage: str, number: int) -> None:
+        """Write the block of a stage from its cells."""
+        arms = self.work.arms(stage)
+        if arms:
+            found = [self.read(stage, number, arm) for arm in arms]
+            arrays = self.work.join(stage, number, found)
+            self.results.save(stage, number, self.key(stage, number), arrays)
 
     def summary(self, stage: str) -> str:
         """Say in a line what a stage has done, and where that is."""
@@ -156,17 +311,28 @@ class Experiment:
         self.results.update_provenance(report={"key": key, "files": files})
         return page, True
 
-    def key(self, stage: str, number: int) -> str:
-        """Return the key that the file of a block must have: a digest of all that leads to it."""
-        before = self.stages[: self.stages.index(stage) + 1]
-        chain = [self.work.settings_of(name) for name in before]
+    def key(self, stage: str, number: int, arm: str = "", chain: int | None = None) -> str:
+        """Return the key that a file must have: a digest of all that leads to it."""
         replicates = self.blocks[number]
-        return digest([stage, code_digest(), replicates.start, replicates.stop, chain])
+        return digest([self._leading_to(stage, arm), replicates.start, replicates.stop, chain])
+
+    def _leading_to(self, stage: str, arm: str) -> str:
+        if (stage, arm) not in self._chains:
+            before = self.stages[: self.stages.index(stage) + 1]
+            settings = [self.work.settings_of(name, arm) for name in before]
+            self._chains[stage, arm] = digest([stage, arm, code_digest(), settings])
+        return self._chains[stage, arm]
 
     def load(self, stage: str, number: int) -> dict[str, np.ndarray]:
-        """Return the arrays of a block, checked to be what this config leads to."""
-        self.require(stage, number)
-        return self.results.load(stage, number)
+        """Return the arrays of a block, checked to be what this config leads to.
+
+        The last ones are kept: cells of a block mostly come one after another.
+        """
+        if (stage, number) not in self._kept:
+            self.require(stage, number)
+            self._kept = {key: value for key, value in self._kept.items() if key[0] != stage}
+            self._kept[stage, number] = self.results.load(stage, number)
+        return self._kept[stage, number]
 
     def require(self, stage: str, number: int) -> str:
         """Return a block's key if it is the right one, or say what to run."""
@@ -191,3 +357,14 @@ class Experiment:
             **surroundings(),
             **entries,
         )
+
+
+def _told(failures: list[Failure], of: int) -> str:
+    """Say which cells failed, and what is lost by it."""
+    few = "; ".join(f"{one.cell} ({one.reason})" for one in failures[:3])
+    more = f" and {len(failures) - 3} others" if len(failures) > 3 else ""
+    return (
+        f"{len(failures)} of {of} cells failed: {few}{more}\n"
+        "All others are kept; the same command makes these again, "
+        "`thesiskit batch status CONFIG` shows what they said"
+    )

@@ -1,50 +1,71 @@
-"""What is kept of a block whose stage is not done, from which a killed run goes on."""
+"""What is kept of a cell that is not done, from which a killed run goes on."""
 
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 from thesiskit.models import running
-from thesiskit.report.store import UNFINISHED, Results
+from thesiskit.models.running import Arrays
+from thesiskit.report.store import read_arrays, read_key, write_arrays
 
 
 class Unfinished:
-    """Finished fits of a block, and the state of the one that runs.
+    """Finished fits of a cell, and the state of the one that runs.
 
-    They are in one file, unfinished/NNNN.npz, that is replaced now and then; `key` is what the
-    file of the finished block will have.
+    They are in one file that is replaced now and then.
     """
 
-    def __init__(self, results: Results, number: int, key: str):
-        self.results, self.number = results, number
-        self.key = f"unfinished {key}"
-        self.fits: dict[int, dict[str, np.ndarray]] = {}
-        self.running: tuple[int, dict[str, np.ndarray]] = (-1, {})
-        if results.key(UNFINISHED, number) == self.key:
-            for name, values in results.load(UNFINISHED, number).items():
-                kind, _, rest = name.partition("/")
-                place, _, name = rest.partition("/")
-                if kind == "fit":
-                    self.fits.setdefault(int(place), {})[name] = values
-                elif kind == "running":
-                    self.running = (int(place), self.running[1] | {name: values})
-        self.written = time.monotonic()
+    def __init__(self, path: Path, key: str):
+        self.path, self.key = path, f"unfinished {key}"
+        self.fits: dict[int, Arrays] = {}
+        self.running: tuple[int, Arrays] = (-1, {})
+        self.seconds = 0.0  # before this run
+        if read_key(path) == self.key:
+            self._read()
+        self.started = self.written = time.monotonic()
 
-    def finish(self, place: int, fit: dict[str, np.ndarray]) -> None:
+    def _read(self) -> None:
+        for name, values in read_arrays(self.path).items():
+            kind, _, rest = name.partition("/")
+            place, _, name = rest.partition("/")
+            if kind == "fit":
+                self.fits.setdefault(int(place), {})[name] = values
+            elif kind == "running":
+                self.running = (int(place), self.running[1] | {name: values})
+            elif kind == "spent":
+                self.seconds = float(values)
+
+    def finish(self, place: int, fit: Arrays) -> None:
         """Keep a finished fit; write once a while."""
         self.fits[place] = fit
         self.running = (-1, {})
-        if time.monotonic() - self.written > running.SAVE_SECONDS:
+        stopped = running.stopping.is_set()
+        if stopped or time.monotonic() - self.written > running.SAVE_SECONDS:
             self._write()
+        if stopped:
+            raise running.Stopped
 
-    def checkpoint(self, place: int) -> "Checkpoint":
-        """Return where a fit that is begun is kept, with what is known of it."""
-        return Checkpoint(self, place, self.running[1] if self.running[0] == place else {})
+    def saved(self, place: int) -> Arrays | None:
+        """Return the state of a fit that was begun."""
+        return self.running[1] if self.running[0] == place else None
 
-    def keep(self, place: int, state: dict[str, np.ndarray]) -> None:
+    def save(self, place: int, state: Arrays) -> None:
         """Write what a running fit needs to go on."""
         self.running = (place, state)
         self._write()
+
+    def remove(self) -> None:
+        """Remove the file, and its folder once that is empty."""
+        with suppress(OSError):
+            self.path.unlink()
+            self.path.parent.rmdir()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the cell was first begun, without those between runs."""
+        return self.seconds + time.monotonic() - self.started
 
     def _write(self) -> None:
         arrays = {
@@ -54,20 +75,5 @@ class Unfinished:
         }
         place, state = self.running
         arrays |= {f"running/{place}/{name}": values for name, values in state.items()}
-        self.results.save(UNFINISHED, self.number, self.key, arrays)
+        write_arrays(self.path, self.key, arrays | {"spent": np.array(self.spent)})
         self.written = time.monotonic()
-
-
-class Checkpoint:
-    """Where a running fit is kept, and the seconds it took before it was interrupted."""
-
-    def __init__(self, unfinished: Unfinished, place: int, saved: dict[str, np.ndarray]):
-        self.unfinished, self.place = unfinished, place
-        self.seconds = float(saved.pop("seconds", 0.0))
-        self.saved = saved or None
-        self.started = time.perf_counter()
-
-    def save(self, state: dict[str, np.ndarray]) -> None:
-        """Keep the state of the chains."""
-        seconds = self.seconds + time.perf_counter() - self.started
-        self.unfinished.keep(self.place, state | {"seconds": np.array(seconds)})

@@ -1,17 +1,19 @@
 """What a kind of experiment has to say; the runner in stages.py knows no more of it."""
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from thesiskit.experiments.unfinished import Unfinished
+from thesiskit.models.running import Arrays
 from thesiskit.report.finished import Finished
 
 
 class Work(ABC):
     """The stages of one kind of experiment, and how each block of them is made.
 
-    stages: in order; each may read what those before it wrote, by `experiment.load`.
+    stages: in order; each may read what those before it wrote, by `experiment.load` and
+    `experiment.read`.
     """
 
     stages: tuple[str, ...]
@@ -37,20 +39,35 @@ class Work(ABC):
     def check(self) -> None:  # noqa: B027
         """Raise what can be known of the data to be wrong before any work is done."""
 
-    @abstractmethod
-    def settings_of(self, stage: str) -> Any:
-        """Return the part of the config that matters to a stage."""
+    # ---- what a stage consists of ----
+
+    def arms(self, stage: str) -> dict[str, int]:  # noqa: ARG002
+        """Return the arms of a stage, and how many chains each has; none: it is made as a whole."""
+        return {}
 
     @abstractmethod
-    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:
+    def settings_of(self, stage: str, arm: str = "") -> Any:
+        """Return the part of the config that matters to a stage, or to an arm of it."""
+
+    # ---- making it ----
+
+    @abstractmethod
+    def make(self, stage: str, number: int) -> Arrays:
         """Return the arrays of a block."""
 
-    def whole(self, stage: str, number: int) -> bool:  # noqa: ARG002
-        """Whether all that a stage writes beside its block is there; must be quick."""
-        return True
+    def make_arm(
+        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
+    ) -> Arrays:
+        """Return the arrays of an arm, or of a chain of it; of one with chains, compare these."""
+        raise NotImplementedError
 
-    def forget(self, stage: str, number: int, *, forced: bool = False) -> None:  # noqa: B027
-        """Remove what is kept of a block while it is not done; if forced, all that is kept."""
+    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
+        """Return the arrays of a block from those of its arms."""
+        raise NotImplementedError
+
+    def draws(self, stage: str, number: int, arm: str) -> Path | None:  # noqa: ARG002
+        """Return the file of draws that an arm writes beside its arrays, None if it has none."""
+        return None
 
     @abstractmethod
     def summary(self, stage: str) -> str:

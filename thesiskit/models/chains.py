@@ -1,7 +1,7 @@
 """Markov chains of the mixture model: starts, states and draws."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import local
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit.models.mixture import Tables, Target, recent
-from thesiskit.models.running import after_fork, run
+from thesiskit.models.running import Arrays, after_fork, run
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
@@ -46,32 +46,55 @@ def sample(
     target: Target,
     generators: list[np.random.Generator],
     *,
-    saved: dict[str, np.ndarray] | None = None,
-    save: Callable[[dict[str, np.ndarray]], None] | None = None,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
 ) -> Draws:
     """Run one chain for each generator, from dispersed labels; saved and save as in `run`."""
+    numbers = range(len(generators))
+    return gather(target, run_chains(target, generators, numbers, saved=saved, save=save))
+
+
+def run_chains(
+    target: Target,
+    generators: list[np.random.Generator],
+    numbers: Sequence[int],
+    *,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
+) -> list[Arrays]:
+    """Run some of the chains, by their numbers, and return what each left after burn-in."""
     settings = target.settings
     chains = [
-        Chain(target, rng, STARTS[c % len(STARTS)] if len(generators) > 1 else STARTS[0])
-        for c, rng in enumerate(generators)
+        Chain(target, rng, start_of(settings, number))
+        for rng, number in zip(generators, numbers, strict=True)
     ]
     joined = run(chains, settings.iterations, saved=saved, save=save, sums=SUMS)
-    kept = {
-        name: np.stack([one[name][settings.burn_in :] for one in joined])
-        for name in joined[0]
-        if name not in SUMS
-    }
+    return [
+        {name: one if name in SUMS else one[settings.burn_in :] for name, one in arrays.items()}
+        for arrays in joined
+    ]
+
+
+def start_of(settings, number: int) -> str:
+    """Return the name of the labels that a chain starts from; one alone starts at random."""
+    return STARTS[number % len(STARTS)] if settings.chains > 1 else STARTS[0]
+
+
+def gather(target: Target, found: list[Arrays]) -> Draws:
+    """Return the draws of all chains, in order, from what each left."""
+    settings = target.settings
+    kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in SUMS}
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
     pairs = np.arange(len(target.powers) - 1)
     offers = np.maximum((settings.iterations + 1 - pairs % 2) // 2, 1)
-    hits, misses = np.sum([one["table"] for one in joined], axis=0)
+    hits, misses = np.sum([one["table"] for one in found], axis=0)
     return Draws(
         kept["labels"],
         kept["point"],
         kept["log_posterior"],
         kept.get("theta"),
-        tuple(chain.start for chain in chains),
-        np.stack([one["exchanged"] for one in joined]) / offers,
+        tuple(start_of(settings, number) for number in range(len(found))),
+        np.stack([one["exchanged"] for one in found]) / offers,
         (int(hits), int(misses)),
     )
 

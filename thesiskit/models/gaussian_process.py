@@ -458,6 +458,11 @@ class Draws:
 
     evaluations = np.full(2, np.nan)  # of what is not sampled here
 
+    @property
+    def saved(self) -> Arrays:
+        """What `sample` takes as `saved`, to go on."""
+        return self.state
+
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
         """Return R-hat and effective sample size of the log likelihood and of log sigmas."""
         parts = [self.log_likelihood[:, :, None], self.log_sigma[:, :, 1:]]

@@ -5,6 +5,7 @@ run that was stopped goes on with the draws it would have had.
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,11 @@ BLOCK_SECONDS = 1.0
 SAVE_SECONDS = 5.0  # between saves of an unfinished run
 SAVE_SHARE = 20  # and at least so often the time that a save takes
 Arrays = dict[str, np.ndarray]
+stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
+
+
+class Stopped(Exception):
+    """A run was asked to stop; what it had done was saved."""
 
 
 class Chain(Protocol):
@@ -78,13 +84,16 @@ def run(
         done += block
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
-        if save and now - last_saved > pause and done < iterations:
+        stop = stopping.is_set()
+        if save and (stop or now - last_saved > pause) and done < iterations:
             state = {"done": np.array(done)}
             for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
                 state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
                 drawn = _joined(part, sums)
                 state |= {f"draws-{c}-{name}": value for name, value in drawn.items()}
             save(state)
+            if stop:
+                raise Stopped
             last_saved = time.monotonic()
             pause = max(SAVE_SECONDS, SAVE_SHARE * (last_saved - now))  # large states take long
     return [_joined(part, sums) for part in parts]
@@ -107,7 +116,12 @@ def _joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
 @lru_cache(maxsize=1)
 def threads() -> ThreadPoolExecutor:
     """The threads of all chains: what a module keeps for each lasts from fit to fit."""
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    return ThreadPoolExecutor(int(os.environ.get("THESISKIT_THREADS", 0)) or cores())
+
+
+def cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def after_fork(forget: Callable[[], object]) -> None:

@@ -225,7 +225,9 @@ class LogisticRecord(Finished):
         Coefficients are in the response's units where it is real.
         """
         path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
-        found = read_draws(path, self.results.key("fit", 0), command="fit-logistic")
+        fit = self.results.load("fit", 0)
+        key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
+        found = read_draws(path, key, command="fit-logistic")
         if "response_unit" in found:
             found["coefficient"] = found["response_unit"] * found["coefficient"]
         return found

@@ -1,0 +1,177 @@
+"""Cells: the units of an experiment, each with a generator, a result file and a record of its own.
+
+A cell is a block of an arm at a stage, or one of the arm's chains; where a stage makes nothing of
+arms it is the whole block.  It is done when its file stands, under a name that is a digest of
+all that leads to it: settings, data, code.  So nobody keeps a list of what is done, and any cell
+can be made by anybody, in any order.
+"""
+
+import json
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit.report.store import read_arrays, read_key, write_arrays, write_text
+
+HOST = socket.gethostname()
+TAIL = 20  # lines of a failed cell's log that are kept
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of an experiment.
+
+    id : 16 hexadecimal digits of its key.
+    arm : its name; empty of a whole block.
+    chain : counted from 0; None where there are none, or of the comparison of all.
+    """
+
+    id: str
+    key: str
+    stage: str
+    block: int
+    arm: str = ""
+    chain: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.stage, f"block {self.block}", self.arm]
+        if self.chain is not None:
+            parts.append(f"chain {self.chain + 1}")
+        return ", ".join(part for part in parts if part)
+
+
+class CellFiles:
+    """The files of the cells of one results folder: cells/ab/ID.npz, and beside it
+
+    ID.json       seconds, memory and host of the cell that is done
+    ID.running    who is at work on it
+    ID.failed     what went wrong, and how often
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder / "cells"
+
+    def path(self, cell: Cell, kind: str = "npz") -> Path:
+        """Return a file of a cell."""
+        return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
+
+    def stands(self, cell: Cell) -> bool:
+        """Whether the result is there, and whole."""
+        return read_key(self.path(cell)) == cell.key
+
+    def save(self, cell: Cell, arrays: dict[str, np.ndarray]) -> None:
+        """Write the result."""
+        write_arrays(self.path(cell), cell.key, arrays)
+
+    def load(self, cell: Cell) -> dict[str, np.ndarray]:
+        """Read the result, with its seconds."""
+        return read_arrays(self.path(cell)) | {
+            name: np.array(values) for name, values in self.about(cell)["times"].items()
+        }
+
+    def remove(self, cell: Cell) -> None:
+        """Remove the result."""
+        with suppress(OSError):
+            self.path(cell).unlink()
+
+    # ---- records ----
+
+    def about(self, cell: Cell) -> dict[str, Any]:
+        """Return seconds, memory and host of a cell that is done."""
+        return self._read(cell, "json") or {"times": {}}
+
+    def begin(self, cell: Cell) -> None:
+        """Say who is at work on a cell."""
+        who = {"host": HOST, "process": os.getpid(), "job": job(), "started": now()}
+        self._write(cell, "running", who)
+
+    def finish(self, cell: Cell, about: dict[str, Any]) -> None:
+        """Keep the record of a cell that is done."""
+        self._write(cell, "json", about | {"host": HOST, "job": job(), "finished": now()})
+
+    def end(self, cell: Cell) -> None:
+        """Nobody is at work on a cell any more."""
+        with suppress(OSError):
+            self.path(cell, "running").unlink()
+
+    def forgive(self, cell: Cell) -> None:
+        """Forget failures: the cell is done, or is begun anew."""
+        with suppress(OSError):
+            self.path(cell, "failed").unlink()
+
+    def running(self, cell: Cell) -> dict[str, Any] | None:
+        """Return who is at work on a cell, or was when it was killed."""
+        return self._read(cell, "running")
+
+    def fail(self, cell: Cell, reason: str, log: str = "") -> None:
+        """Keep what went wrong."""
+        attempts = (self.failed(cell) or {}).get("attempts", 0) + 1
+        said = "\n".join(log.strip().splitlines()[-TAIL:])
+        entry = {"attempts": attempts, "reason": reason, "log": said, "when": now()}
+        self._write(cell, "failed", entry | {"host": HOST, "job": job()})
+
+    def failed(self, cell: Cell) -> dict[str, Any] | None:
+        """Return what went wrong with a cell, None where nothing did."""
+        return self._read(cell, "failed")
+
+    def present(self) -> dict[str, set[str]]:
+        """Return the ids that have a file of each kind: one listing, where there are many."""
+        found: dict[str, set[str]] = {}
+        with suppress(OSError):
+            for folder in os.scandir(self.folder):
+                for entry in os.scandir(folder.path):
+                    name, _, kind = entry.name.partition(".")
+                    found.setdefault(kind, set()).add(name)
+        return found
+
+    def _read(self, cell: Cell, kind: str) -> dict[str, Any] | None:
+        try:
+            return json.loads(self.path(cell, kind).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def _write(self, cell: Cell, kind: str, record: dict[str, Any]) -> None:
+        write_text(self.path(cell, kind), json.dumps(record) + "\n")
+
+
+def job() -> str:
+    """The Slurm job that this process belongs to, empty where there is none."""
+    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID", "")
+
+
+def now() -> str:
+    """The time, for people; nothing is ever decided by comparing the clocks of two machines."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Meter:
+    """Seconds and peak memory of what is done in its block."""
+
+    def __enter__(self) -> "Meter":
+        self.started = time.perf_counter()
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the peak starts from here
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.seconds = time.perf_counter() - self.started
+
+    @property
+    def peak(self) -> int:
+        """Peak of resident memory, bytes."""
+        try:
+            with open("/proc/self/status") as file:
+                line = next(line for line in file if line.startswith("VmHWM"))
+            return int(line.split()[1]) * 1024
+        except (OSError, StopIteration, ValueError):
+            import resource
+
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
