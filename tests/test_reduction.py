@@ -168,7 +168,7 @@ def test_stage_by_stage(small, tmp_path):
     found = tables(folder)
     assert set(found) == {"reduction-numbers", "statements"}
     numbers = found["reduction-numbers"]
-    blocks = [arrays(path) for path in sorted((folder / "compress").glob("*"))]
+    blocks = [arrays(path) for path in sorted((folder / "compress").glob("*.npz"))]
     assert numbers["varied"].tolist() == ["K"] * 3 + ["p"] * 2 + ["O"] * 4
     for letter, name in (("K", "values"), ("p", "features"), ("O", "order")):
         assert numbers[letter].tolist() == blocks[0][name].tolist()

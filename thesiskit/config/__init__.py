@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from thesiskit.config.blocks import Block, Count, Positive, Text
+from thesiskit.config.cluster import ClusterBlock
 from thesiskit.config.features import (
     FEATURES,
     EpistasisData,
@@ -114,6 +115,7 @@ class Config(Block):
     lattice: Lattice | None = None
     reduction: Reduction | None = None
     report: ReportBlock
+    cluster: ClusterBlock = ClusterBlock()
     smoke: dict[str, Any] = {}
     _places: Places = PrivateAttr(default_factory=lambda: Places(Path("config"), {}, {}))
 

@@ -96,8 +96,11 @@ class Workers:
         *,
         all_of_it: bool = False,
         stop: threading.Event | None = None,
+        patient: bool = False,
     ) -> Iterator[tuple[Cell, Failure | None]]:
-        """Make cells and yield each that is done, or its failure; a user's mistake is raised.
+        """Make cells and yield each that is done, or its failure.
+
+        An error of ours, which other cells would meet too, is raised, unless `patient`.
 
         A cell waits for those of `cells` that it needs, and is left out if one of them fails.
         all_of_it : children make what else a cell needs, too.
@@ -119,7 +122,9 @@ class Workers:
                     self._ask_to_stop()
                 for worker in [one for one in busy if one.pipe in answered]:
                     busy.remove(worker)
-                    cell, failure = self._result(worker)
+                    cell, failure, error = self._result(worker)
+                    if error is not None and not patient:
+                        raise error
                     if cell is None:
                         continue
                     yield cell, failure
@@ -138,15 +143,15 @@ class Workers:
         self.workers.append(Worker(self.opening, self.threads, self.workers))
         return self.workers[-1]
 
-    def _result(self, worker: Worker) -> tuple[Cell | None, Failure | None]:
-        """Return the cell that a worker answers for, None if it was stopped; and its failure."""
+    def _result(self, worker: Worker) -> tuple[Cell | None, Failure | None, ThesiskitError | None]:
+        """Return a worker's cell, None if it was stopped; how it failed; and an error of ours."""
         cell = worker.cell
         assert cell is not None
         state, error, log = worker.answer()
         if state == "done":
-            return cell, None
+            return cell, None, None
         if state == "stopped":
-            return None, None
+            return None, None, None
         files = self.experiment.files
         if state == "dead":
             self.workers.remove(worker)
@@ -156,9 +161,7 @@ class Workers:
             failure = Failure(cell, str(error), log)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
             files.fail(cell, failure.reason, failure.log)
-        if isinstance(error, ThesiskitError):
-            raise error
-        return cell, failure
+        return cell, failure, error if isinstance(error, ThesiskitError) else None
 
     def _ask_to_stop(self) -> None:
         for one in self.workers:

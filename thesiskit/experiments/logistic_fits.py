@@ -98,7 +98,7 @@ class LogisticFits:
         draws = self._draws(arm, settings, [rng], saved, partial(unfinished.save, 0))
         seconds += time.perf_counter() - started
         return {
-            name: values.astype(np.float32) if name.endswith("-coefficient") else values
+            name: values.astype(np.float32) if name == "draws-0-coefficient" else values
             for name, values in draws.saved.items()
         } | {"seconds": np.array(seconds)}
 

@@ -74,6 +74,7 @@ class Experiment:
         self._chains: dict[tuple[str, str], str] = {}
         self._kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
         self._workers: Workers | None = None
+        self.notes: list[str] = []  # what the user should hear of
 
     def command(self, stage: str) -> str:
         """The command of a stage."""
@@ -233,7 +234,7 @@ class Experiment:
             self._make_blocks(stage, todo, watch)
         seconds = round(time.perf_counter() - started, 3)
         entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
-        self._record_run(stages={stage: entry})
+        self.record_run(stages={stage: entry})
         return len(todo)
 
     def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
@@ -241,6 +242,11 @@ class Experiment:
         cells, left, failures = [], {}, []
         for number in numbers:
             mine = [cell for cell in self.cells(stage, number) if not self.done(cell)]
+            self.notes += [
+                f"{self.files.path(cell)} was damaged; it is made again"
+                for cell in mine
+                if cell.arm and self.files.path(cell).exists() and not self.files.stands(cell)
+            ]
             cells += mine
             left[number] = len(mine)
             if not mine:
@@ -288,6 +294,17 @@ class Experiment:
             arrays = self.work.join(stage, number, found)
             self.results.save(stage, number, self.key(stage, number), arrays)
 
+    def join_what_can_be(self, number: int) -> bool:
+        """Join the stages of a block whose cells are done; whether that were all."""
+        for stage in self.stages:
+            if self.whole(stage, number):
+                continue
+            arms = self.work.arms(stage)
+            if not arms or not all(self.done(self.cell(stage, number, arm)) for arm in arms):
+                return False
+            self.join(stage, number)
+        return True
+
     def summary(self, stage: str) -> str:
         """Say in a line what a stage has done, and where that is."""
         return f"{self.work.summary(stage)} -> {self.results.folder / stage}"
@@ -306,7 +323,7 @@ class Experiment:
             files = [page, *(self.results.folder / name for name in last["files"])]
             if all(path.exists() for path in files):
                 return page, False
-        self._record_run()
+        self.record_run()
         files = write_report(self.work.record(), watch=watch)
         self.results.update_provenance(report={"key": key, "files": files})
         return page, True
@@ -348,7 +365,8 @@ class Experiment:
             "or all stages with `thesiskit run CONFIG`"
         )
 
-    def _record_run(self, **entries) -> None:
+    def record_run(self, **entries) -> None:
+        """Keep config, data, code and machine beside the results."""
         self.results.update_provenance(
             experiment=self.config.experiment,
             config=self.work.described,

@@ -34,7 +34,7 @@ class Work(ABC):
     @property
     def described(self) -> dict[str, Any]:
         """The config for people and files, with what it leaves to the data."""
-        return self.config.model_dump(mode="json") | {"scheme": None}
+        return self.config.model_dump(mode="json", exclude={"cluster"}) | {"scheme": None}
 
     def check(self) -> None:  # noqa: B027
         """Raise what can be known of the data to be wrong before any work is done."""

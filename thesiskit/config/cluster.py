@@ -1,0 +1,108 @@
+"""Config of jobs on a cluster: what they ask for.  Nothing here changes a result."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from thesiskit.config.blocks import Block, Count, Positive, Text
+
+TIME = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
+KEYS = {  # sbatch options with a key of their own
+    "partition": "partition",
+    "time": "time",
+    "mem": "memory",
+    "cpus-per-task": "cpus",
+    "array": "array",
+    "account": "account",
+    "qos": "qos",
+}
+OURS = {  # what submitting, stopping and going on rest on
+    "chdir",
+    "dependency",
+    "error",
+    "export",
+    "job-name",
+    "no-requeue",
+    "ntasks",
+    "open-mode",
+    "output",
+    "requeue",
+    "signal",
+    "wrap",
+}
+
+
+class ClusterBlock(Block):
+    """What a job asks for; what is not given is for the cluster to decide."""
+
+    partition: Text | None = None
+    time: Text = "1:00:00"  # limit of a job; it stops in time, and goes on in the queue
+    memory: Text | None = None
+    cpus: Positive = 1
+    array: Positive = 100  # most jobs at once
+    cells: Positive | None = None  # in a job
+    account: Text | None = None
+    qos: Text | None = None
+    options: list[Annotated[str, Field(strict=True)]] = []  # of sbatch, such as --constraint=avx2
+    requeues: Count = 10  # most of them at the time limit
+    setup: list[Text] = []  # shell lines before, such as module load python
+
+    @field_validator("time", mode="before")
+    @classmethod
+    def _whole_minutes(cls, value: Any) -> Any:
+        return str(value) if type(value) is int else value
+
+    @field_validator("time")
+    @classmethod
+    def _limit(cls, value: str) -> str:
+        if _minutes(value) < 1:
+            raise ValueError(
+                "write the limit as hours:minutes:seconds, days-hours:minutes:seconds, or whole "
+                f"minutes, at least one, not {value!r}"
+            )
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _size(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[1-9]\d*[KMGT]", value):
+            raise ValueError(f"write memory as 4G or 500M, not {value!r}")
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        for option in value:
+            found = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
+            if found is None:
+                raise ValueError(f"write it as --name or --name=value, not {option!r}")
+            if found[1] in KEYS:
+                raise ValueError(f"{option}: use `cluster.{KEYS[found[1]]}`")
+            if found[1] in OURS:
+                raise ValueError(f"{option}: is set by thesiskit; leave it out")
+        return value
+
+    @property
+    def minutes(self) -> int:
+        """The time limit in minutes, rounded up as Slurm does."""
+        return _minutes(self.time)
+
+    @property
+    def requests(self) -> dict[str, str | bool]:
+        """Options of sbatch for a job, without their dashes."""
+        given = {name: getattr(self, key) for name, key in KEYS.items() if name != "array"}
+        named = {name: str(value) for name, value in given.items() if value is not None}
+        further = (option[2:].partition("=") for option in self.options)
+        return named | {name: value if equals else True for name, equals, value in further}
+
+
+def _minutes(text: str) -> int:
+    """Return the minutes of a time limit, 0 where it is none."""
+    if text.isdecimal():
+        return int(text)
+    found = TIME.fullmatch(text)
+    if found is None:
+        return 0
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return (days * 24 + hours) * 60 + minutes + -(-seconds // 60)
