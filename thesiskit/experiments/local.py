@@ -85,7 +85,7 @@ class Workers:
     def __init__(self, experiment, jobs: int):
         self.experiment = experiment
         self.jobs = jobs
-        self.opening = (experiment.config, experiment.results.root, experiment.folder)
+        self.opening = (experiment.config, experiment.results, experiment.folder)
         self.threads = max(1, running.cores() // jobs)
         self.workers: list[Worker] = []
 
@@ -199,7 +199,7 @@ def _graph(cells: list[Cell], needs: Callable[[Cell], list[Cell]]):
 
 def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
-    from thesiskit.report.store import LOCKS, Results
+    from thesiskit.report.store import LOCKS
 
     for one in inherited:
         one.close()
@@ -218,8 +218,7 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
 
     threadpool_limits(1)  # more threads add numbers in another order
     running.stopping.clear()
-    config, root, folder = opening
-    experiment = Experiment(config, Results(root, config.experiment), folder)
+    experiment = Experiment(*opening)
     orders: deque = deque()
     told = threading.Condition()
     threading.Thread(target=_listen, args=(pipe, orders, told), daemon=True).start()

@@ -98,6 +98,8 @@ class LogisticWork(Work):
             return model.model_dump(
                 include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
             )
+        if arm and arm not in self.own_arms:
+            return None
         # an arm says itself what it is
         arms = {"orders", "priors", "compress", "engine", "sigma_scale"} if arm else set()
         if stage == "fit":

@@ -109,6 +109,9 @@ class SelectionWork(Work):
             return None
         if not arm:
             return config.model.model_dump()
+        if arm not in self.own_arms:  # of a mixture's config, naive Bayes takes the priors
+            naive = self.all_arms[arm][1].method in NAIVE_METHODS
+            return config.model.model_dump(include={"class_prior", "alpha_prior"} if naive else {})
         others = {"methods", "quadrature", "samplers"}
         if isinstance(config.model, MixtureModel):
             thesis = self.all_arms[arm][1].variant in ("thesis", "as-printed")

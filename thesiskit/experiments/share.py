@@ -47,7 +47,8 @@ def units(experiment: Experiment, *, done: bool = False) -> list[Cell]:
 
 def divided(experiment: Experiment, cells: Sequence[Cell], size: int, jobs: int) -> list["Share"]:
     """Return cells in shares of a size, each to be made by some child processes."""
-    opening = (experiment.config, experiment.results.root.absolute(), experiment.folder.absolute())
+    results = Results(experiment.results.root.absolute(), experiment.config.experiment)
+    opening = (experiment.config, results, experiment.folder.absolute())
     return [
         Share(*opening, tuple(cells[start : start + size]), jobs)
         for start in range(0, len(cells), size)
@@ -95,7 +96,7 @@ class Share:
     """Cells that one job makes, in order; with all that is needed to make them elsewhere."""
 
     config: Config
-    root: Path
+    results: Results
     folder: Path
     cells: tuple[Cell, ...]
     jobs: int
@@ -111,8 +112,7 @@ class Share:
 
     def failures(self, stop: threading.Event) -> list[Failure] | None:
         """Make what is not done, and return what failed; None when stopped early."""
-        results = Results(self.root, self.config.experiment)
-        experiment = Experiment(self.config, results, self.folder, self.jobs)
+        experiment = Experiment(self.config, self.results, self.folder, self.jobs)
         for cell in self.cells[:1]:
             if experiment.cell(cell.stage, cell.block, cell.arm, cell.chain) != cell:
                 raise UserError(

@@ -24,7 +24,7 @@ from thesiskit.experiments.work import Work
 from thesiskit.report.finished import check_thesis
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts
-from thesiskit.report.store import Results, without_times
+from thesiskit.report.store import Results, without_times, write_text
 
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -144,14 +144,26 @@ class Experiment:
             return self.results.key(cell.stage, cell.block) == cell.key
         if cell.chain is not None:
             return self.files.stands(cell) or self.done(self.cell(cell.stage, cell.block, cell.arm))
+        return self.files.stands(cell) and self._drawn(cell)
+
+    def _drawn(self, cell: Cell) -> bool:
+        """Whether the file of draws of an arm is this cell's; others have the same name."""
         draws = self.work.draws(cell.stage, cell.block, cell.arm)
-        return self.files.stands(cell) and (draws is None or draws.exists())
+        if draws is None:
+            return True
+        try:
+            return draws.exists() and _note(draws).read_text() == cell.key
+        except OSError:
+            return False
 
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file."""
         self.files.begin(cell)
         unfinished = Unfinished(self._unfinished(cell), cell.key)
+        draws = self.work.draws(cell.stage, cell.block, cell.arm) if cell.chain is None else None
         try:
+            if draws is not None:
+                _note(draws).unlink(missing_ok=True)
             with Meter() as meter:
                 if cell.arm:
                     arrays = self.work.make_arm(
@@ -162,6 +174,8 @@ class Experiment:
             about = {"seconds": round(meter.seconds + unfinished.seconds, 4), "memory": meter.peak}
             kept, times = without_times(arrays)
             self.files.finish(cell, about | {"times": times})
+            if draws is not None:
+                write_text(_note(draws), cell.key)
             if cell.arm:
                 self.files.save(cell, kept)
             else:
@@ -201,16 +215,15 @@ class Experiment:
             self.files.remove(cell)
             Unfinished(self._unfinished(cell), cell.key).remove()
             draws = self.work.draws(stage, number, cell.arm)
-            if draws is not None:
-                draws.unlink(missing_ok=True)
+            for path in () if draws is None else (_note(draws), draws):
+                path.unlink(missing_ok=True)
 
     # ---- stages ----
 
     def whole(self, stage: str, number: int) -> bool:
         """Whether a block stands, with all that is beside it."""
-        draws = (self.work.draws(stage, number, arm) for arm in self.work.arms(stage))
         return self.results.key(stage, number) == self.key(stage, number) and all(
-            path is None or path.exists() for path in draws
+            self._drawn(self.cell(stage, number, arm)) for arm in self.work.arms(stage)
         )
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
@@ -375,6 +388,11 @@ class Experiment:
             **surroundings(),
             **entries,
         )
+
+
+def _note(draws: Path) -> Path:
+    """Return the file that says which cell a file of draws is of."""
+    return draws.with_name(f"{draws.stem}.key")
 
 
 def _told(failures: list[Failure], of: int) -> str:
