@@ -6,12 +6,19 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 CHAPTER2 := $(wildcard configs/chapter2/*.yaml)
 CHAPTER3 := $(wildcard configs/chapter3/*.yaml)
+# what `verify` holds the thesis's numbers against: replicates, and what needs none
+STUDIES := $(wildcard configs/studies/*-replicates.yaml)
+SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.yaml \
+    chapter3/text.yaml chapter3/parameter-reduction.yaml)
+REPLICATES ?= 8
 
-.PHONY: setup chapter2 chapter3 test lint check-kernels check-sdist test-slow bench clean help
+.PHONY: setup chapter2 chapter3 thesis verify test lint check-kernels check-sdist test-slow bench clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
 	@echo "make chapter3    the same for chapter 3"
+	@echo "make thesis      both, and verify: all tables and figures of the thesis on one page"
+	@echo "make verify      its numbers among $(REPLICATES) replicates (REPLICATES=200: more)"
 	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
 	@echo "make test-slow   long statistical studies"
 	@echo "make bench       speed and memory, with a figure of how they grow"
@@ -38,6 +45,13 @@ chapter2: setup
 
 chapter3: $(VENV)/peers
 	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER3)
+
+thesis: chapter2 chapter3 verify
+
+verify: $(VENV)/peers
+	$(BIN)/thesiskit run --results $(RESULTS) --set replicates=$(REPLICATES) $(STUDIES)
+	$(BIN)/thesiskit run --results $(RESULTS) $(SINGLE)
+	$(BIN)/thesiskit verify --results $(RESULTS) --partial $(STUDIES) $(SINGLE)
 
 test: lint
 	$(BIN)/python -m pytest -n 2

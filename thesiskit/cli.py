@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from thesiskit import __version__
-from thesiskit.errors import ThesiskitError
+from thesiskit.errors import ThesiskitError, UserError
 
 PATIENCE = 2.0  # seconds before a progress bar appears
 WATCH_SECONDS = 2.0  # between two looks at a batch
@@ -91,8 +91,8 @@ def main() -> None:
     """
 
 
-def _experiment_options(*, many: bool = False):
-    """The argument and options that all stages share."""
+def _experiment_options(*, many: bool = False, force: bool = True, jobs: bool = True):
+    """The argument and options that all stages share; --force where something is made."""
     kind = click.Path(path_type=Path)
     options = [
         click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
@@ -114,19 +114,24 @@ def _experiment_options(*, many: bool = False):
         ),
         click.option("--seed", type=click.IntRange(min=0), help="Replace the config's seed."),
         click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
-        click.option("--force", is_flag=True, help="Make again what is already there."),
-        click.option(
-            "--jobs",
-            type=click.IntRange(min=0),
-            envvar="THESISKIT_JOBS",
-            metavar="N",
-            help="Child processes; as many as cores unless given. 0: none, for a debugger.",
-        ),
-        VERBOSE,
     ]
+    if force:
+        options.append(
+            click.option("--force", is_flag=True, help="Make again what is already there.")
+        )
+    if jobs:
+        options.append(
+            click.option(
+                "--jobs",
+                type=click.IntRange(min=0),
+                envvar="THESISKIT_JOBS",
+                metavar="N",
+                help="Child processes; as many as cores unless given. 0: none, for a debugger.",
+            )
+        )
 
     def decorate(command):
-        for option in reversed(options):
+        for option in reversed([*options, VERBOSE]):
             command = option(command)
         return command
 
@@ -321,6 +326,48 @@ def run(configs, results, settings, seed, smoke, force, jobs) -> None:
     click.echo(f"All reports: {index}")
 
 
+@main.command()
+@_experiment_options(many=True, force=False, jobs=False)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Take the replicates that are finished, up to the first that is not.",
+)
+def verify(configs, results, settings, seed, smoke, partial) -> None:
+    """Hold the numbers that the thesis prints against the replicates of finished experiments.
+
+    Writes a page, verify/verify.html, and the same as CSV and Markdown.
+
+    Example:  thesiskit verify configs/studies/*-replicates.yaml
+    """
+    from thesiskit.report.page import write_index
+    from thesiskit.report.verification.page import verify as hold_against
+
+    records = [_finished(config, results, settings, seed, smoke, partial) for config in configs]
+    page, summary = hold_against(records, results)
+    click.echo(f"{summary}\n{page}")
+    write_index(results)
+
+
+def _finished(config: Path, results: Path, settings: tuple[str, ...], seed, smoke, partial: bool):
+    """Return the record of a finished experiment, or say what to run."""
+    experiment = _open(config, results, settings, seed, smoke)
+    for number, replicates in enumerate(experiment.blocks):
+        try:
+            for stage in experiment.stages:
+                experiment.require(stage, number)
+        except UserError as error:
+            if partial and number:
+                done = (*settings, f"replicates={replicates.start}")
+                return _open(config, results, done, seed, smoke).work.record()
+            given = "".join(f" --set {setting}" for setting in settings) + " --smoke" * smoke
+            hint = f", or add --partial for the first {replicates.start}" if number else ""
+            raise UserError(
+                f"{str(error).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}"
+            ) from None
+    return experiment.work.record()
+
+
 @main.group()
 def batch() -> None:
     """Make the cells of an experiment on a cluster, or one by one, and see what became of them.
@@ -387,10 +434,10 @@ def submit(config, results, settings, seed, smoke, force, jobs, executor, probe,
 
 
 @batch.command()
-@_experiment_options()
+@_experiment_options(force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
-def status(config, results, settings, seed, smoke, force, jobs, watch, every) -> None:  # noqa: ARG001
+def status(config, results, settings, seed, smoke, watch, every) -> None:
     """Say what has become of the cells: state, seconds, memory, host.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
@@ -407,13 +454,13 @@ def status(config, results, settings, seed, smoke, force, jobs, watch, every) ->
 
 
 @batch.command()
-@_experiment_options()
-def collect(config, results, settings, seed, smoke, force, jobs) -> None:
+@_experiment_options(jobs=False)
+def collect(config, results, settings, seed, smoke, force) -> None:
     """Join the blocks whose cells are done; when all are, write the report.
 
     Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs)
+    opened = _open_batch(config, results, settings, seed, smoke, 0)
     left = opened.collect()
     if left:
         click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
@@ -422,11 +469,11 @@ def collect(config, results, settings, seed, smoke, force, jobs) -> None:
 
 
 @batch.command()
-@_experiment_options()
+@_experiment_options(force=False)
 @_cluster_options
 @EXECUTOR
 @PROBE
-def retry(config, results, settings, seed, smoke, force, jobs, executor, probe, **cluster) -> None:  # noqa: ARG001
+def retry(config, results, settings, seed, smoke, jobs, executor, probe, **cluster) -> None:
     """Make the cells again that failed or were interrupted, and no others.
 
     Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor local
@@ -440,10 +487,10 @@ def retry(config, results, settings, seed, smoke, force, jobs, executor, probe, 
 
 
 @batch.command()
-@_experiment_options()
+@_experiment_options(force=False)
 @click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-def cell(config, results, settings, seed, smoke, force, jobs, share, ids) -> None:  # noqa: ARG001
+def cell(config, results, settings, seed, smoke, jobs, share, ids) -> None:
     """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
 
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
@@ -471,8 +518,8 @@ def _make_share(share) -> None:
 
 
 @batch.command()
-@_experiment_options()
-def cancel(config, results, settings, seed, smoke, force, jobs) -> None:  # noqa: ARG001
+@_experiment_options(force=False, jobs=False)
+def cancel(config, results, settings, seed, smoke) -> None:
     """Cancel the jobs that wait or run; what is done stays.
 
     Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
@@ -482,9 +529,9 @@ def cancel(config, results, settings, seed, smoke, force, jobs) -> None:  # noqa
 
 
 @batch.command()
-@_experiment_options()
+@_experiment_options(force=False, jobs=False)
 @_cluster_options
-def script(config, results, settings, seed, smoke, force, jobs, **cluster) -> None:  # noqa: ARG001
+def script(config, results, settings, seed, smoke, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python may not submit.
 
     Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import figures, tables
+from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
 from thesiskit.report.parts import PARTS
 from thesiskit.report.store import Results, replacing, write_text
@@ -18,20 +19,20 @@ from thesiskit.report.store import Results, replacing, write_text
 
 def write_report(record: Finished, *, watch: Callable) -> list[str]:
     """Make every part that the config asks for, and the page; return the files written."""
-    results, parts = record.results, []
+    results, made = record.results, {}
     files = ["report.html"]
     wanted = record.config["report"]["parts"]
     for name in watch(wanted, len(wanted), "report"):
-        for part in PARTS[name].make(record):
+        made[name] = PARTS[name].make(record)
+        for part in made[name]:
             write = _write_table if isinstance(part, tables.Table) else _write_figure
             files += write(results, part)
-            parts.append(part)
-    _remove_others(results, {part.name for part in parts})
+    _remove_others(results, {part.name for parts in made.values() for part in parts})
     timings = record.timings()
     if timings is not None:
         write_text(results.folder / "timings.csv", pd.DataFrame(timings).to_csv(index=False))
         files.append("timings.csv")
-    write_text(results.folder / "report.html", render(record, parts))
+    write_text(results.folder / "report.html", render(record, made))
     return files
 
 
@@ -44,57 +45,78 @@ def _remove_others(results: Results, names: set[str]) -> None:
 
 
 def write_index(root: Path) -> Path:
-    """Write root/index.html, which links the reports below root; return its path."""
+    """Write root/index.html, which links the reports below root; return its path.
+
+    Below them, the thesis's tables and figures, each with its remake and what `thesiskit verify`
+    found of its numbers.
+    """
     entries = []
     for page in sorted(Path(root).glob("*/report.html")):
         config = Results(root, page.parent.name).provenance().get("config")
         if config:
             entries.append({"link": f"{page.parent.name}/report.html", "config": config})
     index = Path(root) / "index.html"
-    write_text(index, _environment().get_template("index.html.j2").render(entries=entries))
+    verified = Path(root) / "verify" / "verify.html"
+    text = template("index.html.j2").render(
+        entries=entries,
+        shown=exhibits_found(Path(root)),
+        verified="verify/verify.html" if verified.exists() else "",
+    )
+    write_text(index, text)
     return index
 
 
-def render(record: Finished, parts: list[tables.Table | figures.Figure]) -> str:
-    """Return the page as HTML that needs no other file."""
+def render(record: Finished, made: dict[str, list]) -> str:
+    """Return the page as HTML that needs no other file; made: tables and figures by part."""
     items = []
-    for part in parts:
-        item: dict[str, Any] = {"name": part.name, "title": part.title, "caption": part.caption}
-        if isinstance(part, tables.Table):
-            names = [str(name) for name in part.frame.columns]
-            groups, short = header(names)
-            item |= {
-                "rows": display(part.frame),
-                "columns": names,
-                "groups": groups,
-                "short": short,
-                "long": part.long,
-                "words": [_is_text(part.frame[c]) for c in part.frame],
-            }
-        else:
-            picture = io.BytesIO()
-            part.canvas.savefig(picture, format="png", dpi=150)
-            item["image"] = base64.b64encode(picture.getvalue()).decode()
-        items.append(item)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            config=record.config,
-            items=items,
-            warnings=record.warnings,
-            provenance=record.results.provenance(),
-        )
+    for part, several in made.items():
+        found = [table_item(one) if isinstance(one, tables.Table) else _figure_item(one)
+                 for one in several]  # fmt: skip
+        if found:  # links lead to the first of a part
+            found[0]["anchor"] = f"part-{part}"
+        items += found
+    return template("page.html.j2").render(
+        config=record.config,
+        items=items,
+        warnings=record.warnings,
+        provenance=record.results.provenance(),
     )
 
 
-def _environment() -> jinja2.Environment:
+def table_item(table: tables.Table) -> dict[str, Any]:
+    """Return what the templates want to know of a table."""
+    names = [str(name) for name in table.frame.columns]
+    groups, short = header(names)
+    return {
+        "name": table.name,
+        "title": table.title,
+        "caption": table.caption,
+        "rows": display(table.frame),
+        "columns": names,
+        "groups": groups,
+        "short": short,
+        "long": table.long,
+        "words": [_is_text(table.frame[c]) for c in table.frame],
+    }
+
+
+def _figure_item(figure: figures.Figure) -> dict[str, Any]:
+    picture = io.BytesIO()
+    figure.canvas.savefig(picture, format="png", dpi=150)
+    image = base64.b64encode(picture.getvalue()).decode()
+    return {
+        "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image
+    }  # fmt: skip
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template of this folder."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
+    ).get_template(name)
 
 
 def display(frame: pd.DataFrame) -> list[list[str]]:
@@ -152,9 +174,7 @@ def _write_table(results: Results, table: tables.Table) -> list[str]:
     lines = [
         f"# {table.title}",
         "",
-        _row(names),
-        _row(["---"] * len(names)),
-        *(_row(row) for row in cells),
+        *markdown(names, cells),
         "",
         table.caption,
         "",
@@ -170,6 +190,11 @@ def _write_table(results: Results, table: tables.Table) -> list[str]:
     )
     write_text(folder / f"{table.name}.tex", latex.replace("–", "--"))
     return [f"tables/{table.name}.{kind}" for kind in ("csv", "md", "tex")]
+
+
+def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return [_row(names), _row(["---"] * len(names)), *(_row(row) for row in cells)]
 
 
 def _row(cells: list[str]) -> str:

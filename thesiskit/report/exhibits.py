@@ -1,0 +1,96 @@
+"""The thesis's tables and figures, and what remakes each."""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from thesiskit.report.finished import THESIS
+from thesiskit.report.store import Results
+
+WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts with nothing to explain
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure.
+
+    experiment, part : of ours that remake it; `why` says why none does.
+    numbers : keys of `thesiskit verify`, with * for anything; none where no value is printed.
+    """
+
+    label: str
+    kind: str
+    section: str
+    shows: str
+    experiment: str = ""
+    part: str = ""
+    why: str = ""
+    numbers: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1)
+def exhibits() -> list[Exhibit]:
+    """Return all, in the thesis's order."""
+    text = (THESIS / "exhibits.yaml").read_text(encoding="utf-8")
+    return [Exhibit(**entry) for entry in yaml.safe_load(text)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What stands below a results folder for an exhibit.
+
+    link : to its remake, "" where it has not been run; verdict : of its numbers, in words.
+    """
+
+    exhibit: Exhibit
+    link: str
+    verdict: str
+
+
+def exhibits_found(root: Path) -> list[Found]:
+    """Return every exhibit with its remake below root, and what is said of its numbers.
+
+    Nothing where root has no remake of any, and no numbers are verified.
+    """
+    verified = _verified(root)
+    found = [Found(one, _link(root, one), _verdict(one, verified)) for one in exhibits()]
+    return found if verified is not None or any(one.link for one in found) else []
+
+
+def _link(root: Path, exhibit: Exhibit) -> str:
+    """Return where the remake is, "" if it is not there or its report leaves the part out."""
+    results = Results(root, exhibit.experiment)
+    config = results.provenance().get("config") if exhibit.part else None
+    there = config and exhibit.part in config["report"]["parts"]
+    if not (there and (results.folder / "report.html").exists()):
+        return ""
+    return f"{exhibit.experiment}/report.html#part-{exhibit.part}"
+
+
+def _verified(root: Path) -> pd.DataFrame | None:
+    path = root / "verify" / "verify.csv"
+    return pd.read_csv(path, keep_default_na=False) if path.exists() else None
+
+
+def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
+    """Say how the numbers of an exhibit fared."""
+    if not exhibit.numbers:
+        return "values not printed" if exhibit.part else ""
+    if verified is None:
+        return ""
+    mine = [any(fnmatchcase(key, one) for one in exhibit.numbers) for key in verified["key"]]
+    rows = verified[mine]
+    if rows.empty:
+        return "not compared"
+    counts = rows["verdict"].value_counts()
+    well = [verdict for verdict in counts.index if verdict in WELL]
+    others = [verdict for verdict in counts.index if verdict not in WELL]
+    if not others:
+        return ("all " if len(rows) > 1 else "") + " or ".join(well)
+    names = sorted({reason.partition(":")[0] for reason in rows["reason"] if reason})
+    said = ", ".join(f"{counts[verdict]:,} of {len(rows):,} {verdict}" for verdict in others)
+    return said + (f" ({', '.join(names)})" if names else "")

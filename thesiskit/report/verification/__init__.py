@@ -1,0 +1,1 @@
+"""Every number that the thesis prints, held against replicates of its experiments."""
