@@ -18,6 +18,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import bench_batch
 import bench_features
 import bench_logistic
 import numpy as np
@@ -353,12 +354,14 @@ PARTS = {
     "mixture": (mixture_rows, mode_rows),
     "logistic": (bench_logistic.rows,),
     "features": (bench_features.rows,),
+    "batch": (bench_batch.rows,),
 }
 GROWTH = {
     "naive": ("growth", growth, draw),
     "mixture": ("mixture-growth", mixture_growth, draw_mixture_growth),
     "logistic": ("logistic-growth", bench_logistic.growth, bench_logistic.draw_growth),
     "features": ("features-growth", bench_features.growth, bench_features.draw_growth),
+    "batch": ("batch-growth", bench_batch.growth, bench_batch.draw_growth),
 }
 
 

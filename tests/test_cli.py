@@ -425,17 +425,17 @@ def test_errors_found_late_name_their_place_too(tmp_path):
 
 
 def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
-    from thesiskit import cli
+    from thesiskit.cli import common as cli
 
     monkeypatch.setattr(cli, "PATIENCE", 0.0)
-    assert list(cli._watch(range(3), 3, "work")) == [0, 1, 2]
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
     assert capsys.readouterr().err == ""  # not a terminal
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert list(cli._watch(range(3), 3, "work")) == [0, 1, 2]
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
     assert "work" in capsys.readouterr().err
     monkeypatch.setattr(cli, "PATIENCE", 60.0)
-    assert list(cli._watch(range(3), 3, "work")) == [0, 1, 2]
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
     assert capsys.readouterr().err == ""
 
 

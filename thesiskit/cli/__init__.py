@@ -1,0 +1,248 @@
+"""The command line.  It parses, calls and prints; heavy imports wait inside the commands."""
+
+from pathlib import Path
+
+import click
+
+from thesiskit import __version__
+from thesiskit.cli.batches import batch
+from thesiskit.cli.common import (
+    VERBOSE,
+    Commands,
+    experiment_options,
+    open_experiment,
+    run_stage,
+    show_error,
+    show_trace,
+    unforeseen,
+    write_report,
+)
+from thesiskit.cli.published import data
+from thesiskit.errors import ThesiskitError, UserError
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with:  thesiskit run configs/chapter2/naive-simulation.yaml",
+)
+@click.version_option(__version__, "--version", prog_name="thesiskit")
+@VERBOSE
+def main() -> None:
+    """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
+
+    An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
+    predict and report; of sequences and discrete features, simulate, compress, fit-logistic,
+    predict and report. Each reads what those before it wrote under results/EXPERIMENT/, and `run`
+    does them all.
+    """
+
+
+main.add_command(batch)
+main.add_command(data)
+
+
+def _stage_command(name: str, stage: str, text: str) -> None:
+    """Make the command of a stage."""
+
+    @main.command(name, help=text)
+    @experiment_options()
+    def command(config, results, settings, seed, smoke, force, jobs) -> None:
+        experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+        experiment.check_command(stage, name)
+        run_stage(experiment, stage, force)
+
+
+_stage_command(
+    "simulate",
+    "simulate",
+    """Draw the data of an experiment, or divide a table into training and test cases.
+
+    Example:  thesiskit simulate configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "select",
+    "select",
+    """Keep the features that correlate best with the response, in every training set.
+
+    Example:  thesiskit select configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "fit-naive",
+    "fit",
+    """Fit the binary naive Bayes model, with and without conditioning on the selection.
+
+    Example:  thesiskit fit-naive configs/chapter2/naive-simulation.yaml
+    """,
+)
+_stage_command(
+    "fit-mixture",
+    "fit",
+    """Sample the binary mixture model, with and without conditioning on the selection.
+
+    Example:  thesiskit fit-mixture configs/chapter2/mixture-simulation.yaml
+    """,
+)
+
+
+@main.command()
+@experiment_options()
+@click.option(
+    "--list",
+    "listed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Write the N groups that most training cases express.",
+)
+@click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
+@click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
+def compress(config, results, settings, seed, smoke, force, jobs, listed, pattern, order) -> None:
+    """Group the patterns that the same training cases express.
+
+    A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
+    stands for CC, _CC and V_CC; of features as what its patterns fix, and in brackets what they
+    may fix too.
+
+    Example:  thesiskit compress configs/chapter3/text.yaml --list 10
+    """
+    experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+    experiment.check_command("compress", "compress")
+    if "simulate" in experiment.stages:
+        run_stage(experiment, "simulate", False)
+    run_stage(experiment, "compress", force)
+    for line in experiment.work.listing(order, listed, pattern):
+        click.echo(line)
+
+
+@main.command("fit-logistic")
+@experiment_options()
+@click.option(
+    "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
+)
+def fit_logistic(config, results, settings, seed, smoke, force, jobs, extend) -> None:
+    """Sample the coefficients of a logistic model, compressed or not.
+
+    Chains stored for fewer iterations of the same settings go on from there.
+
+    Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
+    """
+    experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+    experiment.check_command("fit", "fit-logistic")
+    if extend and force:
+        raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
+    if extend:
+        experiment.work.check_extension()
+    run_stage(experiment, "fit", force)
+
+
+_stage_command(
+    "predict",
+    "predict",
+    """Predict the test cases.
+
+    Example:  thesiskit predict configs/chapter2/naive-simulation.yaml
+    """,
+)
+
+
+@main.command()
+@experiment_options()
+def report(config, results, settings, seed, smoke, force, jobs) -> None:
+    """Write tables, figures and one page from what the other stages left.
+
+    Example:  thesiskit report configs/chapter2/naive-simulation.yaml
+    """
+    write_report(open_experiment(config, results, settings, seed, smoke, jobs), force)
+
+
+@main.command()
+@experiment_options(many=True)
+def run(configs, results, settings, seed, smoke, force, jobs) -> None:
+    """Do all stages of experiments; skip what is done for the same config, data and code.
+
+    Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
+    """
+    from thesiskit.report.page import write_index
+
+    experiments = [
+        open_experiment(config, results, settings, seed, smoke, jobs) for config in configs
+    ]
+    failed = None
+    for experiment in experiments:
+        if len(experiments) > 1:
+            click.echo(f"== {experiment.config.title}")
+        try:
+            for stage in experiment.stages:
+                run_stage(experiment, stage, force)
+            write_report(experiment, force)
+        except Exception as error:
+            if len(experiments) == 1:
+                raise
+            # the other experiments still run
+            failed = error if isinstance(error, ThesiskitError) else unforeseen(error)
+            show_trace(click.get_current_context())
+            show_error(failed)
+    index = write_index(results)
+    if failed is not None:
+        click.echo(f"All reports but those that failed: {index}")
+        raise click.exceptions.Exit(failed.exit_code)
+    click.echo(f"All reports: {index}")
+
+
+@main.command()
+@experiment_options(many=True, force=False, jobs=False)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Take the replicates that are finished, up to the first that is not.",
+)
+def verify(configs, results, settings, seed, smoke, partial) -> None:
+    """Hold the numbers that the thesis prints against the replicates of finished experiments.
+
+    Writes a page, verify/verify.html, and the same as CSV and Markdown.
+
+    Example:  thesiskit verify configs/studies/*-replicates.yaml
+    """
+    from thesiskit.report.page import write_index
+    from thesiskit.report.verification.page import verify as hold_against
+
+    records = [_finished(config, results, settings, seed, smoke, partial) for config in configs]
+    page, summary = hold_against(records, results)
+    click.echo(f"{summary}\n{page}")
+    write_index(results)
+
+
+def _finished(config: Path, results: Path, settings: tuple[str, ...], seed, smoke, partial: bool):
+    """Return the record of a finished experiment, or say what to run."""
+    experiment = open_experiment(config, results, settings, seed, smoke)
+    for number, replicates in enumerate(experiment.blocks):
+        try:
+            for stage in experiment.stages:
+                experiment.require(stage, number)
+        except UserError as error:
+            if partial and number:
+                done = (*settings, f"replicates={replicates.start}")
+                return open_experiment(config, results, done, seed, smoke).work.record()
+            given = "".join(f" --set {setting}" for setting in settings) + " --smoke" * smoke
+            hint = f", or add --partial for the first {replicates.start}" if number else ""
+            raise UserError(
+                f"{str(error).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}"
+            ) from None
+    return experiment.work.record()
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options in your shell.
+
+    Example:  eval "$(thesiskit completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(main, {}, "thesiskit", "_THESISKIT_COMPLETE").source())

@@ -1,0 +1,5 @@
+"""python -m thesiskit.cli."""
+
+from thesiskit.cli import main
+
+main()

@@ -1,0 +1,186 @@
+"""Commands of batches: cells on a cluster, or one by one."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from thesiskit.cli.common import experiment_options, open_experiment, run_stage, write_report
+
+WATCH_SECONDS = 2.0  # between two looks at a batch
+
+
+@click.group()
+def batch() -> None:
+    """Make the cells of an experiment on a cluster, or one by one, and see what became of them.
+
+    A cell is a stage of one arm (and chain) of one block of replicates. Its file is its state:
+    whatever dies, what stands is kept, and nothing is made twice.
+
+    Example:  thesiskit batch status configs/studies/naive-replicates.yaml
+    """
+
+
+def _cluster_options(command):
+    """Options that override keys of the config's `cluster` block."""
+    for name, text in (
+        ("partition", "Partition to submit to."),
+        ("time", "Time limit of a job: HH:MM:SS, D-HH:MM:SS or minutes."),
+        ("memory", "Memory of a job, such as 4G."),
+        ("cpus", "Cores of a job."),
+        ("array", "Most jobs at once."),
+        ("cells", "Cells in a job."),
+    ):
+        command = click.option(f"--{name}", help=text)(command)
+    return command
+
+
+def _open_batch(config, results, settings, seed, smoke, jobs, **cluster):
+    from thesiskit.experiments.batch import Batch
+
+    given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
+    experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs)
+    return Batch(experiment, experiment.config.cluster)
+
+
+EXECUTOR = click.option(
+    "--executor",
+    type=click.Choice(["local", "slurm"]),
+    default="slurm",
+    show_default=True,
+    help="Jobs of a Slurm cluster, or child processes here.",
+)
+PROBE = click.option(
+    "--probe/--no-probe", default=True, help="Try first whether jobs see the results folder."
+)
+
+
+@batch.command()
+@experiment_options()
+@_cluster_options
+@EXECUTOR
+@PROBE
+def submit(config, results, settings, seed, smoke, force, jobs, executor, probe, **cluster) -> None:
+    """Submit the cells that are not done as job arrays, and return.
+
+    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --partition short
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
+    if force:
+        opened.forget()
+    if executor == "local":
+        for stage in opened.experiment.stages:
+            run_stage(opened.experiment, stage, False)
+    else:
+        click.echo(opened.submit(probe=probe))
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False)
+@click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
+@click.option("--all", "every", is_flag=True, help="List every cell.")
+def status(config, results, settings, seed, smoke, watch, every) -> None:
+    """Say what has become of the cells: state, seconds, memory, host.
+
+    Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, 0)
+    while True:
+        finished, lines = opened.status(every=every)
+        if watch and sys.stdout.isatty():
+            click.clear()
+        click.echo("\n".join(lines))
+        if finished or not watch:
+            break
+        time.sleep(WATCH_SECONDS)
+
+
+@batch.command()
+@experiment_options(jobs=False)
+def collect(config, results, settings, seed, smoke, force) -> None:
+    """Join the blocks whose cells are done; when all are, write the report.
+
+    Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, 0)
+    left = opened.collect()
+    if left:
+        click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
+        raise click.exceptions.Exit(1)
+    write_report(opened.experiment, force)
+
+
+@batch.command()
+@experiment_options(force=False)
+@_cluster_options
+@EXECUTOR
+@PROBE
+def retry(config, results, settings, seed, smoke, jobs, executor, probe, **cluster) -> None:
+    """Make the cells again that failed or were interrupted, and no others.
+
+    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor local
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
+    cells = opened.to_retry()
+    if executor == "slurm":
+        click.echo(opened.submit(cells, probe=probe))
+    else:
+        _make_share(opened.share(cells))
+
+
+@batch.command()
+@experiment_options(force=False)
+@click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+def cell(config, results, settings, seed, smoke, jobs, share, ids) -> None:
+    """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
+
+    Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, jobs)
+    _make_share(opened.part(share) if share else opened.share(opened.find(ids)))
+
+
+def _make_share(share) -> None:
+    """Make a share until it is done, or a signal says to stop."""
+    import signal
+    import threading
+
+    stop = threading.Event()
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), lambda *_: stop.set())
+    failures = share.failures(stop)
+    if failures is None:
+        raise KeyboardInterrupt
+    for failure in failures:
+        click.echo(f"Error: {failure.cell.id} ({failure.cell}): {failure.reason}", err=True)
+    click.echo(f"{len(share.cells) - len(failures):,} of {len(share.cells):,} cells done")
+    if failures:
+        raise click.exceptions.Exit(1)
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False)
+def cancel(config, results, settings, seed, smoke) -> None:
+    """Cancel the jobs that wait or run; what is done stays.
+
+    Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
+    """
+    cancelled = _open_batch(config, results, settings, seed, smoke, 0).cancel()
+    click.echo(f"{len(cancelled):,} jobs cancelled")
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False)
+@_cluster_options
+def script(config, results, settings, seed, smoke, **cluster) -> None:
+    """Print an sbatch script that makes all cells, for sites where Python may not submit.
+
+    Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, 0, **cluster)
+    given = [part for one in settings for part in ("--set", one)]
+    given += ["--smoke"] if smoke else []
+    given += ["--seed", str(seed)] if seed is not None else []
+    click.echo(opened.script(Path(config), given), nl=False)

@@ -1,0 +1,189 @@
+"""What commands share: options, opening an experiment, running its stages, telling errors."""
+
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from thesiskit.errors import ThesiskitError
+
+PATIENCE = 2.0  # seconds before a progress bar appears
+
+
+class Commands(click.Group):
+    """A group that turns our errors into one line each and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; 2 for the user's mistakes, 1 for failures, 130 for Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except ThesiskitError as error:
+            show_trace(ctx)
+            show_error(error)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo(
+                "Interrupted. What was finished is kept; the same command goes on from there.",
+                err=True,
+            )
+            ctx.exit(130)
+        except BrokenPipeError:
+            ctx.exit(0)
+        except Exception as error:
+            if not show_trace(ctx):
+                show_error(unforeseen(error))
+            ctx.exit(1)
+
+
+def unforeseen(error: Exception) -> ThesiskitError:
+    """Return an error of ours for one that nobody foresaw."""
+    return ThesiskitError(f"{type(error).__name__}: {error} (run with -v to see where)")
+
+
+def show_error(error: ThesiskitError) -> None:
+    """Print an error, a line each."""
+    for line in str(error).splitlines():
+        click.echo(f"Error: {line}", err=True)
+
+
+def show_trace(ctx: click.Context) -> bool:
+    """With -v, print where an error came from; return whether that was asked for."""
+    verbose = bool(ctx.find_root().meta.get("thesiskit.verbose"))
+    if verbose:
+        traceback.print_exc()
+    return verbose
+
+
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().meta["thesiskit.verbose"] = True
+
+
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_verbose,
+    help="Say more; show where an error came from.",
+)
+
+
+def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = True):
+    """The argument and options that all stages share; --force where something is made."""
+    kind = click.Path(path_type=Path)
+    options = [
+        click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
+        if many
+        else click.argument("config", type=kind),
+        click.option(
+            "--results",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("results"),
+            show_default=True,
+            help="Folder for results; each experiment has its own below it.",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Override a key of the config, for example --set data.alpha=100. Repeatable.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), help="Replace the config's seed."),
+        click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
+    ]
+    if force:
+        options.append(
+            click.option("--force", is_flag=True, help="Make again what is already there.")
+        )
+    if jobs:
+        options.append(
+            click.option(
+                "--jobs",
+                type=click.IntRange(min=0),
+                envvar="THESISKIT_JOBS",
+                metavar="N",
+                help="Child processes; as many as cores unless given. 0: none, for a debugger.",
+            )
+        )
+
+    def decorate(command):
+        for option in reversed([*options, VERBOSE]):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def open_experiment(
+    config: Path,
+    results: Path,
+    settings: tuple[str, ...],
+    seed: int | None,
+    smoke: bool,
+    jobs: int | None = 0,
+):
+    """Return the experiment of a config; jobs: None for as many as there are cores."""
+    from thesiskit.config import load_config
+    from thesiskit.experiments.stages import Experiment
+    from thesiskit.models.running import cores
+    from thesiskit.report.store import Results
+
+    loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
+    experiment = Experiment(
+        loaded,
+        Results(results, loaded.experiment),
+        Path(config).parent,
+        cores() if jobs is None else jobs,
+    )
+    click.get_current_context().call_on_close(experiment.close)
+    return experiment
+
+
+def run_stage(experiment, stage: str, force: bool) -> None:
+    """Run a stage, and say what it did."""
+    started = time.perf_counter()
+    made = experiment.run(stage, watch=watch, force=force)
+    while experiment.notes:
+        click.echo(f"Note: {experiment.notes.pop()}", err=True)
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
+
+
+def watch(items: Iterable, total: int, label: str) -> Iterator:
+    """Pass items on; on a terminal, show a bar once they have taken a while."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    started = time.perf_counter()
+    bar = task = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and time.perf_counter() - started > PATIENCE:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                task = bar.add_task(label, total=total)
+                bar.start()
+            if bar is not None and task is not None:
+                bar.update(task, completed=done)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def write_report(experiment, force: bool) -> None:
+    """Write the report, and say where it is."""
+    started = time.perf_counter()
+    page, made = experiment.report(watch=watch, force=force)
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(f"report: {page} ({state})")
