@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from thesiskit import __version__
-from thesiskit.cli.batches import batch
+from thesiskit.cli.batches import batch, run_on_cluster
 from thesiskit.cli.common import (
+    EXECUTOR,
     VERBOSE,
     Commands,
     experiment_options,
@@ -160,8 +161,11 @@ def report(config, results, settings, seed, smoke, force, jobs) -> None:
 
 @main.command()
 @experiment_options(many=True)
-def run(configs, results, settings, seed, smoke, force, jobs) -> None:
+@EXECUTOR
+def run(configs, results, settings, seed, smoke, force, jobs, executor) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
+
+    With --executor slurm it submits jobs and waits for them; `thesiskit batch` need not wait.
 
     Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
     """
@@ -175,8 +179,10 @@ def run(configs, results, settings, seed, smoke, force, jobs) -> None:
         if len(experiments) > 1:
             click.echo(f"== {experiment.config.title}")
         try:
+            if executor == "slurm":
+                run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
-                run_stage(experiment, stage, force)
+                run_stage(experiment, stage, force and executor == "local")
             write_report(experiment, force)
         except Exception as error:
             if len(experiments) == 1:

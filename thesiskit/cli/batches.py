@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from thesiskit.cli.common import experiment_options, open_experiment, run_stage, write_report
+from thesiskit.cli.common import (
+    EXECUTOR,
+    experiment_options,
+    open_experiment,
+    run_stage,
+    write_report,
+)
+from thesiskit.errors import ResultsError
 
 WATCH_SECONDS = 2.0  # between two looks at a batch
 
@@ -44,16 +51,27 @@ def _open_batch(config, results, settings, seed, smoke, jobs, **cluster):
     return Batch(experiment, experiment.config.cluster)
 
 
-EXECUTOR = click.option(
-    "--executor",
-    type=click.Choice(["local", "slurm"]),
-    default="slurm",
-    show_default=True,
-    help="Jobs of a Slurm cluster, or child processes here.",
-)
 PROBE = click.option(
     "--probe/--no-probe", default=True, help="Try first whether jobs see the results folder."
 )
+
+
+def run_on_cluster(experiment, *, force: bool) -> None:
+    """Submit the cells of an experiment, and wait until no job is left."""
+    from thesiskit.experiments.batch import Batch
+
+    opened = Batch(experiment, experiment.config.cluster)
+    if force:
+        opened.forget()
+    click.echo(opened.submit())
+    while opened.alive():
+        time.sleep(WATCH_SECONDS)
+    left = opened.collect()
+    if left:
+        raise ResultsError(
+            f"{left:,} cells are not done, and no job is left; `thesiskit batch status CONFIG` "
+            "says why, the same command submits them again"
+        )
 
 
 @batch.command()
@@ -62,9 +80,9 @@ PROBE = click.option(
 @EXECUTOR
 @PROBE
 def submit(config, results, settings, seed, smoke, force, jobs, executor, probe, **cluster) -> None:
-    """Submit the cells that are not done as job arrays, and return.
+    """Make the cells that are not done: here, or as job arrays of Slurm, and return at once.
 
-    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --partition short
+    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
     """
     opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
     if force:

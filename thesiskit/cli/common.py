@@ -75,6 +75,15 @@ VERBOSE = click.option(
 )
 
 
+EXECUTOR = click.option(
+    "--executor",
+    type=click.Choice(["local", "slurm"]),
+    default="local",
+    show_default=True,
+    help="Child processes here, or jobs of a Slurm cluster.",
+)
+
+
 def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = True):
     """The argument and options that all stages share; --force where something is made."""
     kind = click.Path(path_type=Path)

@@ -11,6 +11,7 @@ from thesiskit.experiments.stages import Experiment
 
 STATES = ("done", "running", "failed", "interrupted", "damaged", "to do")
 GONE = "GONE"
+MANY = 60  # cells
 FEW, LOG_LINES = 3, 5  # failures whose logs are shown, and lines of each
 
 
@@ -101,8 +102,12 @@ def size(bytes_: float) -> str:
     return f"{bytes_:.1f} GB"
 
 
-def table(rows: list[Row], *, every: bool = False, most: int = 30) -> list[str]:
-    """Return lines for a terminal: sums by stage, and the cells that need a look, or every one."""
+def table(rows: list[Row], *, every: bool = False) -> list[str]:
+    """Return lines for a terminal: sums by stage, and cells.
+
+    Of many cells, those are listed that need a look, unless every one is wanted.
+    """
+    every = every or len(rows) <= MANY
     done = [row for row in rows if row.state == "done"]
     hosts = {row.about["host"] for row in done if "host" in row.about}
     spent = sum(row.about.get("seconds", 0.0) for row in done)
@@ -116,9 +121,9 @@ def table(rows: list[Row], *, every: bool = False, most: int = 30) -> list[str]:
     shown = rows if every else [row for row in rows if row.state not in ("done", "to do")]
     if shown:
         head = ["cell", "stage", "block", "arm", "chain", "state", "seconds", "memory", "host"]
-        lines += ["", *_aligned([head, *(_told(row) for row in shown[: None if every else most])])]
-        if len(shown) > most and not every:
-            lines.append(f"... and {len(shown) - most:,} others (--all lists every cell)")
+        lines += ["", *_aligned([head, *(_told(row) for row in shown[: None if every else MANY])])]
+        if len(shown) > MANY and not every:
+            lines.append(f"... and {len(shown) - MANY:,} others (--all lists every cell)")
     for row in [row for row in shown if row.state == "failed"][:FEW]:
         lines += ["", f"{row.cell.id} ({row.cell}), attempt {row.about.get('attempts', 1)}: "
                   f"{row.about.get('reason', '')}"]  # fmt: skip
