@@ -272,7 +272,13 @@ def test_mixture_data_without_counts_are_drawn_from_the_prior():
     for seed in range(400):
         rng = np.random.default_rng([8, seed])
         drawn = draw_mixture(
-            rng, features=1, alpha=5.0, response=5.0, train=20, test=3, label_prior=(1.0, 3.0)
+            rng,
+            features=1,
+            alpha=5.0,
+            response=lambda: 5.0,
+            train=20,
+            test=3,
+            label_prior=(1.0, 3.0),
         )
         assert drawn.train.features.shape == (20, 1)
         assert drawn.test.features.shape == (3, 1)

@@ -238,7 +238,7 @@ def test_own_sequences(tmp_path, config):
         (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
         (("report.order=3",), "report.order: 3 is not one of model.orders"),
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
-        (("report.parts=[rank-figure]",), "rank-figure needs data.source: logistic"),
+        (("report.parts=[rank-figure]",), "rank-figure needs evaluation.ranks: true"),
         (("report.parts=[scale-figure]",), "scale-figure needs both scales"),
         (("model.split_draws=0",), "model.split_draws"),
         (("model.kind=naive-bayes",), "unknown key"),

@@ -109,7 +109,7 @@ def test_calibration_over_data_sets_drawn_from_the_prior(k):
             rng,
             features=100,
             alpha=InverseGamma(0.5, 5.0).sample(rng),
-            response=InverseGamma(0.5, 5.0).sample(rng),
+            response=lambda: InverseGamma(0.5, 5.0).sample(rng),  # noqa: B023
             train=24,
             test=1,
             label_prior=(2.0, 1.0),

@@ -31,6 +31,7 @@ from thesiskit.config.logistic import (
     TextData,
     check_peers,
 )
+from thesiskit.config.ranks import rank_problem
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
     DRAWN,
@@ -133,6 +134,9 @@ class Config(Block):
         if self.reduction is not None:
             _check_reduction(self)
             return self
+        problem = rank_problem(self.data, self.model, self.evaluation)
+        if problem:
+            raise ValueError(f"evaluation.ranks: {problem}")
         if isinstance(self.model, LogisticModel) or isinstance(self.data, (*SEQUENCES, *FEATURES)):
             _check_logistic(self)
             return self

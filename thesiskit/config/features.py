@@ -25,7 +25,9 @@ class InteractionData(Block):
     source: Literal["interactions"]
     features: Positive
     values: Values  # of each feature
-    sigma: Widths  # of the coefficients of orders 0, 1, ...; 0 leaves an order out
+    # of the coefficients of orders 0, 1, ..., 0 leaves an order out; or drawn from the prior of
+    # the model, as is all else that the responses depend on: the first of its orders and priors
+    sigma: Widths | Literal["prior"]
     prior: Literal["cauchy", "gaussian"] = "cauchy"
     classes: Annotated[int, Field(strict=True, ge=2)] = 2
     noise: PositiveNumber = 0.5  # standard deviation, of real responses
@@ -34,7 +36,11 @@ class InteractionData(Block):
 
     @model_validator(mode="after")
     def _orders(self):
-        if len(self.sigma) > self.features + 1:
+        if self.sigma == "prior":
+            for name in ("prior", "noise"):
+                if name in self.model_fields_set:
+                    raise ValueError(f"{name} comes from the model with sigma: prior; leave it out")
+        elif len(self.sigma) > self.features + 1:
             raise ValueError(
                 f"sigma has widths up to order {len(self.sigma) - 1}, but there are "
                 f"{self.features} features"

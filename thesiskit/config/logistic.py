@@ -102,6 +102,7 @@ class LogisticModel(Block):
     sigma_0: Width | None = None
     sigma_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
     sigma_mode: Width = 0.1
+    standardise: StrictBool = True  # real responses, by the training cases
     noise: Width | None = None  # of real responses, in their units; sampled unless given
     noise_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
     noise_mode: Width = 0.5
@@ -115,6 +116,14 @@ class LogisticModel(Block):
     def continuous(self) -> bool:
         """Whether responses are real numbers."""
         return self.response == "gaussian"
+
+    @property
+    def drawn_with(self) -> dict[str, object]:
+        """What data drawn from this model depend on."""
+        real = ("noise", "noise_shape", "noise_mode") if self.continuous else ()
+        names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
+        priors = {name: getattr(self, name) for name in names}
+        return {"order": self.orders[0], "prior": self.priors[0], **priors}
 
     @field_validator("orders", "priors", "compress", "engine", "sigma_scale", mode="before")
     @classmethod
@@ -133,7 +142,7 @@ class LogisticModel(Block):
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
-        for name in ("noise", "noise_shape", "noise_mode"):
+        for name in ("standardise", "noise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")
         if self.continuous and "gp" in self.engine:

@@ -118,6 +118,7 @@ class Evaluation(Block):
     folds: Annotated[int, Field(strict=True, ge=2)] = 10
     test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
     groups: Positive = 1  # random groups of features, each analysed by itself
+    ranks: StrictBool = False  # of the truth among draws from the posterior
 
 
 class SelectionBlock(Block):

@@ -32,8 +32,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A simulated data set: what was drawn, and the alpha it was drawn with."""
+    """A simulated data set: what was drawn, and what it was drawn with.
+
+    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
+        was drawn with that.
+    """
 
     train: Table
     test: Table
     alpha: float
+    truth: dict[str, np.ndarray]

@@ -29,7 +29,7 @@ def draw_naive_bayes(
         too, from their posterior given the training ones under the prior `class_prior`
         (f_0, f_1): the order in which prior, training and test data come does not matter.
     """
-    phi = _component_probabilities(rng, alpha, features)
+    theta, phi = _component_probabilities(rng, alpha, features)
     if isinstance(test, Integral):
         psi = rng.beta(class_prior[1] + train[1], class_prior[0] + train[0])
         test_response = np.sort(rng.random(test) < psi).astype(np.uint8)
@@ -40,6 +40,7 @@ def draw_naive_bayes(
         Table(_bernoulli(rng, phi, response), response),
         Table(_bernoulli(rng, phi, test_response), test_response),
         alpha,
+        {"theta": theta},
     )
 
 
@@ -48,7 +49,7 @@ def draw_mixture(
     *,
     features: int,
     alpha: float,
-    response: tuple[float, float] | float,
+    response: tuple[float, float] | Callable[[], float],
     train: tuple[int, int] | int,
     test: tuple[int, int] | int,
     label_prior: tuple[float, float] = (1.0, 1.0),
@@ -59,7 +60,8 @@ def draw_mixture(
     ----------
     features : p.
     alpha : how alike the components are in the features; inf as in draw_naive_bayes.
-    response : P(y = 1) in component 0 and in component 1, or alpha_0, from which they are drawn.
+    response : P(y = 1) in component 0 and in component 1; or a function that draws alpha_0, from
+        which they are drawn.
     train, test : cases in component 0 and in component 1.  A single number draws the labels too,
         under the prior `label_prior` (f_0, f_1) of P(z = 1).
 
@@ -74,20 +76,22 @@ def draw_mixture(
             else np.repeat(np.array([0, 1], dtype=np.uint8), cases)
             for cases in (train, test)
         ]
-        if isinstance(response, tuple | list):
-            probability = np.array(response, dtype=float)
+        truth = {"labels": labels[0]}
+        if callable(response):
+            truth["alpha_0"] = np.array(response())
+            probability = _component_probabilities(rng, float(truth["alpha_0"]), 1)[1][:, 0]
         else:
-            probability = _component_probabilities(rng, response, 1)[:, 0]
+            probability = np.array(response, dtype=float)
         classes = [(rng.random(len(z)) < probability[z]).astype(np.uint8) for z in labels]
         if 0 < classes[0].sum() < len(classes[0]):
             break
     else:
         raise DataError("the training cases came out with one class 10,000 times; draw more cases")
-    phi = _component_probabilities(rng, alpha, features)
+    theta, phi = _component_probabilities(rng, alpha, features)
     train_table, test_table = (
         Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
     )
-    return Drawn(train_table, test_table, alpha)
+    return Drawn(train_table, test_table, alpha, truth | {"theta": theta})
 
 
 def draw_sigma(
@@ -101,6 +105,11 @@ def draw_sigma(
     sigma = scale / rng.gamma(shape, size=order + 1)
     sigma[0] = sigma_0
     return sigma
+
+
+def draw_noise(rng: np.random.Generator, shape: float, mode: float) -> float:
+    """Draw a standard deviation from the Inverse-Gamma distribution of this shape and mode."""
+    return (shape + 1) * mode / rng.gamma(shape)
 
 
 def draw_responses(
@@ -160,12 +169,14 @@ def draw_real_responses(
 
     Returns
     -------
-    Responses (cases,), and what they were drawn with: log_sigma (order + 1,) and linear (cases,).
+    Responses (cases,), and what they were drawn with: log_sigma (order + 1,), log_noise and
+    linear (cases,).
     """
     widths = sigma()
     linear = _draw_linear(rng, patterns, widths, 1, cauchy)[:, 0]
     with np.errstate(divide="ignore"):
-        truth = {"log_sigma": np.log(widths), "linear": linear}
+        log_sigma = np.log(widths)
+    truth = {"log_sigma": log_sigma, "log_noise": np.log(noise), "linear": linear}
     return linear + noise * rng.standard_normal(len(linear)), truth
 
 
@@ -193,13 +204,13 @@ def draw_rows(rng: np.random.Generator, probability: np.ndarray, row: np.ndarray
     return (rng.random(len(row))[:, None] >= bounds[row, :-1]).sum(axis=1)
 
 
-def _component_probabilities(rng, alpha: float, features: int) -> np.ndarray:
-    """Draw phi (2, p) from equations prior-theta-b and prior-phi-b."""
+def _component_probabilities(rng, alpha: float, features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw theta (p,) and phi (2, p) from equations prior-theta-b and prior-phi-b."""
     theta = rng.random(features)
     if np.isinf(alpha):
-        return np.stack([theta, theta])
+        return theta, np.stack([theta, theta])
     # Beta(a, b) with a or b below 1e-300 is 0 or 1, never 0 / 0
-    return rng.beta(
+    return theta, rng.beta(
         np.maximum(alpha * theta, 1e-300),
         np.maximum(alpha * (1 - theta), 1e-300),
         size=(2, features),

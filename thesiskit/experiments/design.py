@@ -186,10 +186,16 @@ class Design:
         response: Any = data.response
         if response == "prior":
             assert isinstance(model, MixtureModel)
-            response = InverseGamma(*model.response_alpha_prior).sample(rng)
+            response_prior = InverseGamma(*model.response_alpha_prior)
+            response = lambda: response_prior.sample(rng)  # noqa: E731
         return synthetic.draw_mixture(
             rng, **common, response=response, label_prior=model.class_prior
         )
+
+    def drawn(self, replicate: int) -> Drawn:
+        """Draw a replicate's data again, for what they were drawn with."""
+        assert isinstance(self.config.data, DRAWN)
+        return self._draw_one(self.config.data, replicate)
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""

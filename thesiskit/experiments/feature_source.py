@@ -1,5 +1,6 @@
 """Tables of discrete features for the experiments of chapter 3."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +16,12 @@ from thesiskit.config.features import (
 )
 from thesiskit.datasets import epistasis, feature_files, features, public_tables
 from thesiskit.datasets.features import FeatureTable
+from thesiskit.datasets.synthetic import draw_noise, draw_sigma
 from thesiskit.errors import DataError
 from thesiskit.experiments.cases import Cases, Source
 from thesiskit.experiments.seeds import generator
 from thesiskit.models import feature_peers
+from thesiskit.models.logistic import SIGMA_0
 from thesiskit.models.patterns import FeatureGroups, compress_features
 
 
@@ -79,22 +82,43 @@ class FeatureSource(Source):
                 prevalence=data.prevalence,
             )  # fmt: skip
         assert isinstance(data, InteractionData)
+        own = self._of_the_model(data, rng) if data.sigma == "prior" else {
+            "order": len(data.sigma) - 1,
+            "sigma": np.array(data.sigma),
+            "cauchy": data.prior == "cauchy",
+            "noise": data.noise if self.model.continuous else None,
+        }  # fmt: skip
         return features.draw_interactions(
-            rng, features=data.features, values=data.values, order=len(data.sigma) - 1,
-            sigma=np.array(data.sigma), cases=data.train + data.test, train=data.train,
-            cauchy=data.prior == "cauchy", classes=data.classes,
-            noise=data.noise if self.model.continuous else None,
+            rng, features=data.features, values=data.values, cases=data.train + data.test,
+            train=data.train, classes=data.classes, **own,
         )  # fmt: skip
+
+    def _of_the_model(self, data: InteractionData, rng: np.random.Generator) -> dict[str, Any]:
+        """Return what responses are drawn with: all of it comes from the model's priors."""
+        model, prior, order = self.model, self.model.priors[0], self.model.orders[0]
+        order = data.features if order == "all" else int(order)
+        widths = (model.sigma_0 or SIGMA_0[prior], model.sigma_shape, model.sigma_mode)
+        noise = None
+        if model.continuous:
+            noise = model.noise or draw_noise(rng, model.noise_shape, model.noise_mode)
+        return {
+            "order": order,
+            "sigma": lambda: draw_sigma(rng, order, *widths),
+            "cauchy": prior == "cauchy",
+            "noise": noise,
+        }
 
     def make(self, division: int) -> Cases:
         """Draw or divide the cases."""
         if self.config.scheme == "test-set":
-            table = self.table(division)
             if len(self.stored) == 2:
-                test = self.stored[1]
-                return Cases(table.X, table.response, test.X, test.response, table.classes)
-            assert isinstance(self.config.data, InteractionData)
-            return _divided(table, np.arange(len(table.X)) < self.config.data.train)
+                first, test = self.stored
+                return Cases(first.X, first.response, test.X, test.response, first.classes)
+            data = self.config.data
+            assert isinstance(data, InteractionData)
+            table, truth = self._drawn(division)
+            cases = _divided(table, np.arange(len(table.X)) < data.train)
+            return replace(cases, truth=truth) if data.sigma == "prior" else cases
         replicate, fold = divmod(division, self.config.evaluation.folds)
         table = self.table(replicate)
         rng = generator(self.config.seed, "folds", self.config.evaluation.folds, replicate)
@@ -107,11 +131,14 @@ class FeatureSource(Source):
     @property
     def drawn_with(self) -> dict[str, object]:
         """What the division and the responses depend on besides the data."""
-        return {
+        found: dict[str, object] = {
             "scheme": self.config.scheme,
             "folds": self.config.evaluation.folds,
             "response": self.model.response,
         }
+        if getattr(self.config.data, "sigma", None) == "prior":
+            found |= self.model.drawn_with
+        return found
 
     @cached_property
     def names(self) -> tuple[list[str], list[list[str]]]:

@@ -19,6 +19,7 @@ from thesiskit.errors import ResultsError, UserError
 from thesiskit.experiments.cases import Cases
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.provenance import code_digest
+from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.seeds import generator
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import gaussian_process, logistic
@@ -49,6 +50,7 @@ class LogisticFits:
         (self.replicate,) = self.experiment.blocks[number]
         self.cases: Cases = self.design.cases(self.replicate)
         self.n_classes = len(self.cases.classes)
+        self._found: dict[Arm, Arrays] = {}  # the draws read last
 
     @cached_property
     def _digest(self) -> str:
@@ -256,16 +258,10 @@ class LogisticFits:
         """Return the predictive probabilities of the classes, (T, K)."""
         split_draws = self.design.model.split_draws
         if arm.engine == "gp":
-            process = gaussian_process.Process(
-                self.cases.train, self.cases.train_response, self.n_classes, arm.order,
-                self.settings(arm), self.design.source.patterns,
-            )  # fmt: skip
-            fitted = gaussian_process.Draws(
-                found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
-            )
             p = gaussian_process.predict(
-                fitted, self.cases.test, rng, 1 if split_draws == "exact" else split_draws
-            )
+                self._process(arm, found), self.cases.test, rng,
+                1 if split_draws == "exact" else split_draws,
+            )  # fmt: skip
         else:
             p = predict(
                 *flat(found["coefficient"], found["log_sigma"]),
@@ -274,31 +270,53 @@ class LogisticFits:
             )  # fmt: skip
         return {"probability": p}
 
+    def _process(self, arm: Arm, found: Arrays) -> gaussian_process.Draws:
+        process = gaussian_process.Process(
+            self.cases.train, self.cases.train_response, self.n_classes, arm.order,
+            self.settings(arm), self.design.source.patterns,
+        )  # fmt: skip
+        return gaussian_process.Draws(
+            found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
+        )
+
     def _read(self, arm: Arm) -> Arrays:
-        key = self.experiment.key("fit", self.number, arm.name)
-        return read_draws(self.path(arm), key, command="fit-logistic")
+        if arm not in self._found:
+            key = self.experiment.key("fit", self.number, arm.name)
+            self._found = {arm: read_draws(self.path(arm), key, command="fit-logistic")}
+        return self._found[arm]
 
-    def ranks(self, arm: Arm) -> np.ndarray:
-        """Return where the truth stands among the draws: log sigma_1, P(last class) of a case.
-
-        (2,) counts of draws below the true value, of data drawn from the model; ties, as where
-        both are 1, are broken at random.
-        """
-        found = self._read(arm)
-        coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+    def ranks(self, arm: Arm) -> Ranks | None:
+        """Compare the truth with draws, of the model that the data were drawn from."""
+        model = self.design.model
+        if (arm.order, arm.prior) != (self.design.orders[0], model.priors[0]):
+            return None
         rng = self.generator("ranks", arm)
-        shared = self.groups(arm).shared(self.cases.test[:1])
-        p = [
-            predict(
-                coefficient[d : d + 1], log_sigma[d : d + 1], shared, self.n_classes,
-                cauchy=arm.prior == "cauchy", rng=rng,
-            )[0, -1]
-            for d in range(len(log_sigma))
-        ]  # fmt: skip
-        ranks = []
-        for values, true in (
-            (log_sigma[:, 1], self.cases.truth["log_sigma"][1]),
-            (np.array(p), self.cases.truth["probability"][len(self.cases.train), -1]),
-        ):
-            ranks.append((values < true).sum() + rng.integers(0, (values == true).sum() + 1))
-        return np.array(ranks)
+        draws, truth = self.quantities(arm, rng)
+        chosen = spaced(len(draws["log sigma_1"]))
+        return compare({name: one[chosen] for name, one in draws.items()}, truth, rng)
+
+    def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
+        """Return draws (L,) of log sigma_1 and of P(last class) of a test case; the truth."""
+        found, truth = self._read(arm), self.cases.truth
+        case = self.cases.test[:1]
+        if arm.engine == "gp":
+            fitted = self._process(arm, found)
+            log_sigma = fitted.flat[1]
+            p = gaussian_process.probabilities(fitted, case, rng)[:, 0]
+        else:
+            coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+            shared = self.groups(arm).shared(case)
+            p = np.concatenate([
+                predict(
+                    coefficient[d : d + 1], log_sigma[d : d + 1], shared, self.n_classes,
+                    cauchy=arm.prior == "cauchy", rng=rng,
+                )
+                for d in range(len(log_sigma))
+            ])  # fmt: skip
+        return (
+            {"log sigma_1": log_sigma[:, 1], "predictive probability": p[:, -1]},
+            {
+                "log sigma_1": truth["log_sigma"][1],
+                "predictive probability": truth["probability"][len(self.cases.train), -1],
+            },
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import UserError
+from thesiskit.experiments import ranks
 from thesiskit.experiments.logistic_design import Arm, LogisticDesign
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
@@ -104,7 +105,7 @@ class LogisticWork(Work):
         arms = {"orders", "priors", "compress", "engine", "sigma_scale"} if arm else set()
         if stage == "fit":
             return model.model_dump(exclude={"peers", "split_draws", *arms})
-        return [model.split_draws, None if arm else self.design.peers]
+        return [model.split_draws, None if arm else self.design.peers, self.config.evaluation.ranks]
 
     def make(self, stage: str, number: int) -> Arrays:
         """Return the arrays of a block."""
@@ -211,32 +212,15 @@ class LogisticWork(Work):
         started = time.perf_counter()
         found = fits.predict(arm)
         found["seconds"] = np.array(time.perf_counter() - started)
-        if arm in self._ranked and fits.cases.truth:
-            found["ranks"] = fits.ranks(arm)
+        if self.config.evaluation.ranks and not arm.peer:
+            found |= ranks.of_arm([fits.ranks(arm)])
         return found
-
-    @property
-    def _ranked(self) -> list[Arm]:
-        """The arms that are the model that data were drawn from."""
-        model = self.design.model
-        drawn = (self.design.orders[0], model.priors[0], "slice")
-        return [arm for arm in self.design.arms if (arm.order, arm.prior, arm.engine) == drawn]
 
     def _join(self, number: int, found: list[Arrays]) -> Arrays:
         (division,) = self.experiment.blocks[number]
         cases, arms = self.design.cases(division), self.design.arms
-        truth = {}
-        if cases.truth:
-            model = self.design.model
-            per_chain = (model.iterations - model.burn_in) // model.thin
-            places = [arms.index(arm) for arm in self._ranked]
-            truth = {
-                "ranked": np.array(places),
-                "ranks": np.array([[found[place]["ranks"] for place in places]]),
-                "rank_draws": np.array(per_chain * model.chains),
-            }
-        names = [name for name in found[0] if name != "ranks"]
-        return truth | {
+        names = [name for name in found[0] if not name.startswith("rank")]
+        return ranks.of_arms(found) | {
             **{name: np.array([one[name] for one in found]) for name in names},
             "response": cases.test_response,
             "train_response": cases.train_response,

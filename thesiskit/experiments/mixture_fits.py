@@ -10,7 +10,9 @@ from functools import partial
 import numpy as np
 
 from thesiskit.experiments.design import Arm, Split
+from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.seeds import generator
+from thesiskit.experiments.selection_ranks import mixture_ranks
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import chains, diagnostics
 from thesiskit.models.enumeration import enumerate_posterior
@@ -210,6 +212,32 @@ class MixtureFits:
         """Predict the test cases of split s."""
         if arm.variant == EXACT:
             return fitted["predictive"][s][table[:, 0]]
+        return self.target(split, selection, arm).predict(self._read(s, arm), table)
+
+    def ranks(
+        self,
+        fitted: Arrays,  # noqa: ARG002
+        s: int,
+        arm: Arm,
+        split: Split,
+        selection: Selection,
+    ) -> Ranks | None:
+        """Rank the truth in split s; nothing where an arm has no draws."""
+        if arm.variant == EXACT:
+            return None
+        labels, point, *_ = self._read(s, arm)
+        place = (split.replicate, arm.label, arm.method, arm.variant)
+        return mixture_ranks(
+            self.target(split, selection, arm),
+            labels,
+            point,
+            self.work.design.drawn(split.replicate),
+            split.features.unpack(selection.selected, split.train[:1]),
+            generator(self.experiment.config.seed, "ranks", *place),
+        )
+
+    def _read(self, s: int, arm: Arm) -> tuple[np.ndarray, ...]:
+        """Return all draws of an arm in split s in a row."""
         if self._draws[0] != arm.name:
             key = self.experiment.key("fit", self.number, arm.name)
             path = self.work.draws_path(self.number, arm)
@@ -220,11 +248,14 @@ class MixtureFits:
         point = np.stack(
             [found[name][:, :, s].reshape(-1) for name in ("alpha_point", "alpha_0_point")], axis=1
         )
-        draws = [np.ascontiguousarray(labels, dtype=np.uint8), point.astype(np.intp)]
+        draws: list[np.ndarray] = [
+            np.ascontiguousarray(labels, dtype=np.uint8),
+            point.astype(np.intp),
+        ]
         if "theta" in found:
             width = int(found["features"][s])
             draws.append(found["theta"][:, :, s, :width].reshape(-1, width))
-        return self.target(split, selection, arm).predict(tuple(draws), table)
+        return tuple(draws)
 
 
 def _part(arrays: Arrays, s: int) -> Arrays:

@@ -7,6 +7,9 @@ import numpy as np
 
 from thesiskit.config import NaiveModel
 from thesiskit.experiments.design import Arm, Split
+from thesiskit.experiments.ranks import Ranks
+from thesiskit.experiments.seeds import generator
+from thesiskit.experiments.selection_ranks import naive_ranks
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.models import naive_bayes
 from thesiskit.models.running import Arrays
@@ -77,11 +80,26 @@ class NaiveFits:
         table: np.ndarray,
     ) -> np.ndarray:
         """Predict the test cases of split s."""
+        return naive_bayes.predict(self._posterior(fitted, s, arm, selection), table)
+
+    def ranks(self, fitted: Arrays, s: int, arm: Arm, split: Split, selection: Selection) -> Ranks:
+        """Rank the truth in split s."""
+        place = (split.replicate, arm.label, arm.method, arm.variant)
+        return naive_ranks(
+            self._posterior(fitted, s, arm, selection),
+            self.work.design.drawn(split.replicate),
+            selection.selected,
+            split.features.unpack(selection.selected, split.train[:1]),
+            generator(self.work.config.seed, "ranks", *place),
+        )
+
+    def _posterior(
+        self, fitted: Arrays, s: int, arm: Arm, selection: Selection
+    ) -> naive_bayes.Posterior:
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
-        posterior = naive_bayes.restore(
+        return naive_bayes.restore(
             selection,
             settings(self.work.config.model, arm.variant),
             correct=arm.method != "uncorrected",
             **stored,
         )
-        return naive_bayes.predict(posterior, table)

@@ -2,11 +2,12 @@
 
 Responses are standardised by the mean and the standard deviation of the training cases, so that
 the widths of priors suit them; the draws that are stored are too, predictions are in the
-responses' own units.
+responses' own units.  That makes the prior depend on the data: where the truth is known to come
+from the prior, the config has `standardise: false`.
 """
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +29,10 @@ class ResponseFits(LogisticFits):
 
     def __init__(self, work, number: int):
         super().__init__(work, number)
-        response = self.cases.train_response
-        self.mean, self.unit = float(response.mean()), float(response.std())
+        self.mean, self.unit = 0.0, 1.0
+        if self.design.model.standardise:
+            response = self.cases.train_response
+            self.mean, self.unit = float(response.mean()), float(response.std())
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm, for standardised responses."""
@@ -40,6 +43,10 @@ class ResponseFits(LogisticFits):
     def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
         """Return the model of the training cases."""
         return logistic.Normal(groups, self._standard(self.cases.train_response), settings)
+
+    def identity(self, arm: Arm) -> dict[str, Any]:
+        """Return what chains must share to go on from one another."""
+        return super().identity(arm) | {"standardise": self.design.model.standardise}
 
     def described(self) -> dict[str, np.ndarray]:
         """Return what files of draws say of the responses."""
@@ -68,6 +75,28 @@ class ResponseFits(LogisticFits):
             "high": high,
             "log_density": density - np.log(self.unit),
         }
+
+    def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
+        """Return draws of log sigma_1, log noise and the linear function of a case; the truth."""
+        found, truth = self._read(arm), self.cases.truth
+        coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+        log_noise = found["log_noise"].reshape(-1)
+        predicted = predict_response(
+            coefficient, log_sigma, log_noise, self.groups(arm).shared(self.cases.test[:1]),
+            cauchy=arm.prior == "cauchy", rng=rng,
+        )  # fmt: skip
+        return (
+            {
+                "log sigma_1": log_sigma[:, 1],
+                "log noise": log_noise,
+                "linear function": predicted.linear[:, 0],
+            },
+            {
+                "log sigma_1": truth["log_sigma"][1],
+                "log noise": truth["log_noise"],
+                "linear function": truth["linear"][len(self.cases.train)],
+            },
+        )
 
     def _standard(self, response: np.ndarray) -> np.ndarray:
         return (response - self.mean) / self.unit

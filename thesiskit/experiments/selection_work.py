@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
-from thesiskit.experiments import summary
+from thesiskit.experiments import ranks, summary
 from thesiskit.experiments.design import Arm, Design, Split, arms, sizes
 from thesiskit.experiments.naive_fits import NaiveFits
 from thesiskit.experiments.naive_fits import settings as naive_settings
@@ -93,7 +93,7 @@ class SelectionWork(Work):
         """Return the part of the config that matters to a stage, or to an arm of it."""
         config = self.config
         if stage == "simulate":
-            evaluation = config.evaluation.model_dump(exclude={"scheme"})
+            evaluation = config.evaluation.model_dump(exclude={"scheme", "ranks"})
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
                 if config.scheme != scheme:
                     del evaluation[name]
@@ -106,7 +106,7 @@ class SelectionWork(Work):
         if stage == "select":  # an arm says itself which selection it is of
             return None if arm else config.selection.model_dump()
         if stage == "predict":
-            return None
+            return config.evaluation.ranks
         if not arm:
             return config.model.model_dump()
         if arm not in self.own_arms:  # of a mixture's config, naive Bayes takes the priors
@@ -145,6 +145,7 @@ class SelectionWork(Work):
             "variant": np.array([arm.variant for arm in listed]),
             "probability": np.array([one["probability"] for one in found]),
             "seconds": np.array([one["seconds"] for one in found]).T,
+            **ranks.of_arms(found),
         }
 
     def draws(self, stage: str, number: int, arm: str) -> Path | None:
@@ -190,7 +191,7 @@ class SelectionWork(Work):
         if arm.name in self.own_arms:
             fitted = self.experiment.read("fit", number, arm.name)
         fits = self._fits(number)
-        probability, seconds = [], []
+        probability, seconds, ranked = [], [], []
         pairs = zip(self.splits(number), self.selections(number, arm), strict=True)
         for s, (split, selection) in enumerate(pairs):
             table = split.features.unpack(selection.selected, split.test)
@@ -203,7 +204,13 @@ class SelectionWork(Work):
                 answer = fits.predict(fitted, s, arm, split, selection, table)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
-        return {"probability": np.concatenate(probability), "seconds": np.array(seconds)}
+            if self.config.evaluation.ranks and fitted is not None:
+                ranked.append(fits.ranks(fitted, s, arm, split, selection))
+        return {
+            "probability": np.concatenate(probability),
+            "seconds": np.array(seconds),
+            **ranks.of_arm(ranked),
+        }
 
     def _predict_naive(self, selection: Selection, arm: Arm, table: np.ndarray) -> np.ndarray:
         """Return what the naive Bayes model predicts, beside a mixture."""

@@ -93,14 +93,7 @@ class SequenceSource(Source):
     @property
     def drawn_with(self) -> dict[str, object]:
         """What data drawn from the model itself depend on besides their own settings."""
-        if not isinstance(self.config.data, PriorData):
-            return {}
-        model = self.model
-        return {
-            "order": model.orders[0],
-            "prior": model.priors[0],
-            "sigma": [model.sigma_0, model.sigma_shape, model.sigma_mode],
-        }
+        return self.model.drawn_with if isinstance(self.config.data, PriorData) else {}
 
     def make(self, division: int) -> Cases:
         """Draw or divide the cases."""

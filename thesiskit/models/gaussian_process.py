@@ -29,7 +29,7 @@ predictions R^3 / 3.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -539,16 +539,52 @@ def predict(draws: Draws, X, rng: np.random.Generator, split_draws: int = 1) -> 
     unseen (any negative code of a history, a code below MISSING of a feature).
     """
     process = draws.process
+    split_draws = whole("split_draws", split_draws)
+    distinct, index = _test_cases(process, X)
+    total = np.zeros((len(distinct[0]), process.n_classes))
+    for mean, sd in _given_draws(draws, *distinct):
+        if process.sets == 1:
+            one = expected_logistic_gaussian(mean[0], sd)
+            total += np.stack([1 - one, one], axis=1)
+            continue
+        values = mean + sd * rng.normal(size=(split_draws, *mean.shape))
+        total += special.softmax(values, axis=1).mean(axis=0).T
+    return (total / total.sum(axis=1, keepdims=True))[index]
+
+
+def probabilities(draws: Draws, X, rng: np.random.Generator) -> np.ndarray:
+    """Return draws of P(class) for test cases X (n, p), one for each of the draws, (D, n, K).
+
+    `predict` has their mean.  Given a draw, cases are drawn independently of one another: each
+    has the right distribution, several together do not.
+    """
+    distinct, index = _test_cases(draws.process, X)
+    found = []
+    for mean, sd in _given_draws(draws, *distinct):
+        values = mean + sd * rng.normal(size=mean.shape)
+        if draws.process.sets == 1:
+            values = np.concatenate([np.zeros_like(values), values])
+        found.append(special.softmax(values, axis=0).T)
+    return np.array(found)[:, index]
+
+
+def _test_cases(process: Process, X) -> tuple[tuple[np.ndarray, Relation], np.ndarray]:
+    """Return how distinct test cases relate to the training ones, and which each case is."""
     X = _as_codes(X, f"test {process.words[0]}", process.words[1])
     if X.shape[1] != process.width:
         raise UserError(
             f"training {process.words[0]} have {process.width} {process.words[1]}, "
             f"these {X.shape[1]}"
         )
-    split_draws = whole("split_draws", split_draws)
     index, part, rest = process.inputs.towards(X)
-    total = np.zeros((len(part), process.n_classes))
-    last = None
+    return (part, rest), index
+
+
+def _given_draws(
+    draws: Draws, part: np.ndarray, rest: Relation
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield means (S, n) and standard deviations (n,) of l(x) given each draw."""
+    process, last = draws.process, None
     for latent, log_sigma in zip(*draws.flat, strict=True):
         if last is None or (log_sigma != last).any():
             last, factor = log_sigma, process.factor(log_sigma)
@@ -557,13 +593,7 @@ def predict(draws: Draws, X, rng: np.random.Generator, split_draws: int = 1) -> 
             sd = np.sqrt(np.maximum(variance - (weights**2).sum(axis=0), 0))
         steps = process.inputs.steps(latent)
         mean = steps @ part.T + linalg.solve_triangular(factor, steps.T, lower=True).T @ weights
-        if process.sets == 1:
-            one = expected_logistic_gaussian(mean[0], sd)
-            total += np.stack([1 - one, one], axis=1)
-            continue
-        values = mean + sd * rng.normal(size=(split_draws, *mean.shape))
-        total += special.softmax(values, axis=1).mean(axis=0).T
-    return (total / total.sum(axis=1, keepdims=True))[index]
+        yield mean, sd
 
 
 def normal_posterior(

@@ -54,6 +54,10 @@ class InverseGamma:
         positive("the shape of an Inverse-Gamma prior", self.shape)
         positive("the rate of an Inverse-Gamma prior", self.rate)
 
+    def cdf(self, x: np.ndarray | float) -> np.ndarray:
+        """Return F(x)."""
+        return special.gammaincc(self.shape, self.rate / np.asarray(x))
+
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """Return F^{-1}(u)."""
         return self.rate / special.gammainccinv(self.shape, u)

@@ -40,7 +40,7 @@ SLICE = "model.engine: slice"
 COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
-DRAWN = "data.source: logistic"
+RANKS = "evaluation.ranks: true"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -80,7 +80,7 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     COMPRESSED: lambda config: True in _of_model(config, "compress"),
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
-    DRAWN: lambda config: (config["data"] or {}).get("source") == "logistic",
+    RANKS: lambda config: config["evaluation"]["ranks"],
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
 
@@ -139,8 +139,9 @@ PARTS: dict[str, Part] = {
         logistic_chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)
     ),
     "median-scatter": Part(logistic_chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
-    "rank-figure": Part(ranks.rank_figure, (LOGISTIC, SLICE, ORDERS, DRAWN)),
-    "rank-table": Part(ranks.rank_table, (LOGISTIC, SLICE, ORDERS, DRAWN)),
+    "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
+    "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),
+    "rank-table": Part(ranks.rank_table, (DATA, RANKS)),
     "coefficient-traces": Part(logistic_chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 

@@ -1,105 +1,161 @@
 """Simulation-based calibration: where the truth stands among draws from the posterior."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from thesiskit.report.figures import GREY, INK, PALE, Figure, canvas, save_space
-from thesiskit.report.logistic_record import Arm, LogisticRecord
+from thesiskit.report import uniform
+from thesiskit.report.figures import GREY, INK, PALE, Figure, canvas, kept_words, save_space
+from thesiskit.report.logistic_record import LogisticRecord
+from thesiskit.report.record import Record
 from thesiskit.report.tables import Table
 
-QUANTITIES = ("log sigma_1", "predictive probability")
-MOST_BINS = 20
 LEVEL = 0.99
 
 
-def _ranks(record: LogisticRecord) -> tuple[np.ndarray, int]:
-    """Return ranks (replicates, arms, 2) and the number of draws."""
+class Ranked(NamedTuple):
+    """Ranks (N,) of a quantity by a model, each from 0 to `draws`."""
+
+    model: str
+    quantity: str
+    ranks: np.ndarray
+    draws: int
+
+
+def _ranked(record: Record | LogisticRecord) -> list[list[Ranked]]:
+    """Return what was ranked: for each model its quantities."""
     blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
-    return np.concatenate([one["ranks"] for one in blocks]), int(blocks[0]["rank_draws"])
+    ranks = np.concatenate([one["ranks"] for one in blocks], axis=1)
+    first = blocks[0]
+    return [
+        [
+            Ranked(_title(record, row), str(name), ranks[row, :, q], int(draws))
+            for q, name in enumerate(first["rank_names"])
+        ]
+        for row, draws in enumerate(first["rank_draws"])
+        if draws
+    ]
 
 
-def _arms(record: LogisticRecord) -> list[Arm]:
-    """The models that are those the data were drawn from."""
-    return [record.arms[row] for row in record.results.load("predict", 0)["ranked"]]
+def _title(record: Record | LogisticRecord, row: int) -> str:
+    """How a model is called."""
+    if isinstance(record, LogisticRecord):
+        return record.arms[row].title
+    arm = record.arms[row]
+    variant = f", {arm.variant}" if len(record.variants) > 1 else ""
+    if arm.method == "complete":
+        return kept_words(arm.label) + variant
+    return f"{kept_words(arm.label)}, {arm.words}{variant}"
 
 
-def _counts(ranks: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks by bin, and the probability of each bin."""
-    bins = max(n for n in range(1, MOST_BINS + 1) if (draws + 1) % n == 0)
-    bins = bins if bins > 4 else min(MOST_BINS, draws + 1)
-    edges = np.linspace(0, draws + 1, bins + 1).astype(int)
-    return np.histogram(ranks, edges)[0], np.diff(edges) / (draws + 1)
+def _about(ranked: list[list[Ranked]]) -> str:
+    """Say what a rank is."""
+    one = ranked[0][0]
+    return (
+        f"{len(one.ranks):,} data sets, each drawn with parameters from the prior; the rank is the "
+        f"number of {one.draws} draws from the posterior that are below the true value, ties "
+        "broken at random. Where the posterior is right, ranks are uniform."
+    )
 
 
-def rank_table(record: LogisticRecord) -> list[Table]:
+def rank_table(record: Record | LogisticRecord) -> list[Table]:
     """Tests that ranks are uniform."""
-    ranks, draws = _ranks(record)
-    rows = []
-    for a, arm in enumerate(_arms(record)):
-        for q, name in enumerate(QUANTITIES):
-            counts, probability = _counts(ranks[:, a, q], draws)
-            expected = len(ranks) * probability
-            statistic = float(((counts - expected) ** 2 / expected).sum())
-            rows.append(
-                {
-                    "order": arm.order,
-                    "model": arm.words,
-                    "quantity": name,
-                    "mean rank / draws": ranks[:, a, q].mean() / draws,
-                    "chi-squared": statistic,
-                    "p-value": stats.chi2.sf(statistic, len(counts) - 1),
-                }
-            )
+    ranked = _ranked(record)
+    rows = [
+        {
+            "model": one.model,
+            "quantity": one.quantity,
+            "mean rank / draws": one.ranks.mean() / one.draws,
+            "chi-squared p": uniform.histogram(one.ranks, one.draws).p_value,
+            "ECDF p": uniform.ecdf_p_value(one.ranks, one.draws),
+        }
+        for quantities in ranked
+        for one in quantities
+    ]
     return [
         Table(
             "ranks",
             "Are the ranks uniform?",
             pd.DataFrame(rows),
-            f"{len(ranks):,} data sets, each drawn with parameters from the prior; the rank is the "
-            f"number of {draws} draws from the posterior that are below the true value; ties, as "
-            "where both are 1, are broken at random.",
+            _about(ranked) + " p-values, if they are: of the chi-squared test of the histogram, "
+            "and of the distribution's coming as near to leaving its simultaneous band.",
         )
     ]
 
 
-def rank_figure(record: LogisticRecord) -> list[Figure]:
-    """Histograms of ranks, and how far their distribution is from the uniform one."""
-    ranks, draws = _ranks(record)
-    arms = _arms(record)
-    figure, axes = canvas(len(arms) * 2, 2, height=3.0 * len(arms) + 0.4)
-    n = len(ranks)
-    for a, arm in enumerate(arms):
-        for q, name in enumerate(QUANTITIES):
-            above, below = axes[2 * a, q], axes[2 * a + 1, q]
-            counts, probability = _counts(ranks[:, a, q], draws)
-            above.bar(range(len(counts)), counts, width=1, color=PALE, edgecolor=INK, lw=0.6)
-            tail = (1 - LEVEL) / 2 / len(counts)
-            low, high = (stats.binom.ppf(at, n, probability) for at in (tail, 1 - tail))
-            for bound in (low, high):
-                above.step(np.arange(len(counts)), bound, where="mid", color=INK, ls=":", lw=1)
-            above.set_title(f"{name}: {arm.words}, order {arm.order}", fontsize=9)
-            above.set_xticks([])
-            x = np.arange(draws + 1)
-            ecdf = np.searchsorted(np.sort(ranks[:, a, q]), x, side="right") / n
-            below.plot((x + 1) / (draws + 1), ecdf - (x + 1) / (draws + 1), color=INK, lw=1)
-            band = stats.kstwobign.ppf(LEVEL) / np.sqrt(n)
-            below.axhspan(-band, band, color=PALE, zorder=0)
-            below.axhline(0, color=GREY, lw=0.8)
-            below.set_ylim(-2 * band, 2 * band)
-            below.set_xlabel("rank / draws")
-            if q == 0:
-                above.set_ylabel("data sets")
-                below.set_ylabel("ECDF less uniform")
-    save_space(axes)
+def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
+    """Histograms of ranks."""
+    ranked = _ranked(record)
+    figure, axes = _canvas(ranked)
+    for axis, one in _panels(ranked, axes):
+        found = uniform.histogram(one.ranks, one.draws)
+        places = np.arange(len(found.counts))
+        low, high = found.band(LEVEL)
+        axis.fill_between(
+            np.append(places, len(places)) - 0.5, np.append(low, low[-1]),
+            np.append(high, high[-1]), step="post", color=PALE, lw=0, zorder=0,
+        )  # fmt: skip
+        axis.bar(places, found.counts, width=1, color="none", edgecolor=INK, lw=0.7)
+        axis.plot(places, len(one.ranks) * found.probability, color=GREY, lw=0.8)
+        axis.set_xticks([-0.5, len(places) - 0.5], ["0", f"{one.draws}"])
+        axis.set_ylim(bottom=0)
+    _label(axes, "rank", "data sets")
     return [
         Figure(
             "ranks",
-            "Simulation-based calibration",
+            "Simulation-based calibration: ranks",
             figure,
-            f"{n:,} data sets drawn with parameters from the prior. Above, ranks of the truth "
-            f"among {draws} draws from the posterior, by bin, with 99 % bands for all bins of a "
-            "histogram together; below, their distribution less the uniform one, with the "
-            "simultaneous 99 % band. A sampler that is right gives uniform ranks.",
+            _about(ranked) + " Grey, where each bar by itself is in 99 of 100 studies.",
         )
     ]
+
+
+def ecdf_figure(record: Record | LogisticRecord) -> list[Figure]:
+    """How far the distribution of ranks is from the uniform one."""
+    ranked = _ranked(record)
+    figure, axes = _canvas(ranked)
+    for axis, one in _panels(ranked, axes):
+        n = len(one.ranks)
+        share = np.arange(1, one.draws + 1) / (one.draws + 1)
+        low, high = (bound / n - share for bound in uniform.ecdf_band(n, one.draws, LEVEL))
+        axis.fill_between(share, low, high, color=PALE, lw=0, zorder=0)
+        axis.axhline(0, color=GREY, lw=0.8)
+        axis.plot(share, uniform.reached(one.ranks, one.draws) / n - share, color=INK, lw=1)
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+    _label(axes, "rank / draws", "ECDF less uniform")
+    return [
+        Figure(
+            "rank-ecdf",
+            "Simulation-based calibration: distribution of ranks",
+            figure,
+            _about(ranked) + " The distribution of ranks less the uniform one; it is within the "
+            "grey band, everywhere at once, in 99 of 100 studies.",
+        )
+    ]
+
+
+def _canvas(ranked: list[list[Ranked]]):
+    columns = len(ranked[0])
+    return canvas(
+        len(ranked), columns, width=max(7.6, 2.6 * columns), height=1.9 * len(ranked) + 0.5
+    )
+
+
+def _panels(ranked: list[list[Ranked]], axes) -> Iterator[tuple]:
+    """Yield an axis, with its title, for each quantity of each model."""
+    for row, quantities in zip(axes, ranked, strict=True):
+        for axis, one in zip(row, quantities, strict=True):
+            axis.set_title(f"{one.model}\n{one.quantity}", fontsize=8.5)
+            axis.tick_params(labelsize=8)
+            yield axis, one
+
+
+def _label(axes, below: str, beside: str) -> None:
+    for axis in axes[-1]:
+        axis.set_xlabel(below, fontsize=9)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(beside, fontsize=9)
+    save_space(axes)
