@@ -12,7 +12,8 @@ SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.
     chapter3/text.yaml chapter3/parameter-reduction.yaml)
 REPLICATES ?= 8
 
-.PHONY: setup chapter2 chapter3 thesis verify test lint check-kernels check-sdist test-slow bench clean help
+.PHONY: setup chapter2 chapter3 thesis verify test lint check-kernels check-sdist test-slow \
+    cluster-test bench clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -21,6 +22,7 @@ help:
 	@echo "make verify      its numbers among $(REPLICATES) replicates (REPLICATES=200: more)"
 	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
 	@echo "make test-slow   long statistical studies"
+	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 $(VENV)/built: pyproject.toml setup.py constraints.txt $(wildcard cython_ext/*)
@@ -31,7 +33,7 @@ $(VENV)/built: pyproject.toml setup.py constraints.txt $(wildcard cython_ext/*)
 
 $(VENV)/tools: $(VENV)/built
 	$(BIN)/python -m pip install --quiet -c constraints.txt \
-	    --editable ".[test,lint,parquet,plink,peers]"
+	    --editable ".[test,lint,parquet,plink,peers,cluster]"
 	@touch $@
 
 $(VENV)/peers: $(VENV)/built
@@ -91,6 +93,9 @@ check-sdist: $(VENV)/tools
 
 test-slow: $(VENV)/tools
 	$(BIN)/python -m pytest -n 2 -m slow
+
+cluster-test: $(VENV)/tools
+	tests/cluster/run.sh $(BIN)/python -m pytest -m cluster tests/cluster
 
 bench: $(VENV)/tools
 	$(BIN)/python tests/bench.py --results $(RESULTS)/bench

@@ -1,4 +1,6 @@
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -75,3 +77,15 @@ def no_data(monkeypatch, tmp_path):
 
     monkeypatch.setattr("thesiskit.datasets.gene_expression._download", fail)
     return tmp_path / "c"
+
+
+@pytest.fixture(scope="session")
+def slurm():
+    """The folder of the one-node Slurm of tests/cluster/run.sh, or a skip where it is not up."""
+    try:
+        config = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("no Slurm: run `make cluster-test`")
+    if not re.search(r"^ClusterName += thesiskit$", config.stdout, re.MULTILINE):
+        pytest.skip("not the Slurm of the tests: run `make cluster-test`")
+    return Path(re.search(r"^SlurmctldPidFile += (.*)$", config.stdout, re.MULTILINE)[1]).parent

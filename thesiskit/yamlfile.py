@@ -37,11 +37,18 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-# only true and false are booleans: `yes` and `no` are labels that data may have
+# only true and false are booleans: `yes` and `no` are labels that data may have; and 1:00:00 is
+# the text of a time limit, not 3600
+_OTHERWISE = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:int")
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _OTHERWISE]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int",
+    re.compile(r"^[-+]?(0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
+    list("-+0123456789"),
+)
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )

@@ -56,9 +56,9 @@ class Batch:
             experiment, len(todo), block.array, block.minutes, block.cpus
         )
         shares = divided(experiment, todo, size, block.cpus)
-        ids = self.slurm.submit(
-            shares, experiment.config.experiment, config=self._described(), code=code_digest()
-        )
+        name, note = experiment.config.experiment, self._described()
+        with experiment.results.alone():
+            ids = self.slurm.submit(shares, name, config=note, code=code_digest())
         arrays = list(dict.fromkeys(one.partition("_")[0] for one in ids))
         return (
             f"{len(todo):,} cells in {len(ids):,} jobs of {size:,} "

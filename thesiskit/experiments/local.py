@@ -21,6 +21,7 @@ from thesiskit.experiments.cells import Cell
 from thesiskit.models import running
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
+STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
 PRELOADED = ["thesiskit.experiments.stages", "thesiskit.experiments.selection_work",
              "thesiskit.experiments.logistic_work"]  # fmt: skip
 
@@ -57,13 +58,13 @@ class Worker:
         with suppress(OSError):  # it is dead: its end of the pipe says so
             self.pipe.send((cell, all_of_it))
 
-    def answer(self) -> tuple[str, Any, str]:
-        """Return what came of the cell: done, stopped or failed, the error, its log."""
+    def answer(self) -> tuple[str, Any, str, bool]:
+        """Return what came of the cell: done, stopped or failed, the error, its log; the end?"""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
-            return "dead", None, ""
+            return "dead", None, "", True
 
     @property
     def death(self) -> str:
@@ -122,7 +123,7 @@ class Workers:
                     self._ask_to_stop()
                 for worker in [one for one in busy if one.pipe in answered]:
                     busy.remove(worker)
-                    cell, failure, error = self._result(worker)
+                    cell, failure, error = self._result(worker, stop)
                     if error is not None and not patient:
                         raise error
                     if cell is None:
@@ -138,29 +139,31 @@ class Workers:
 
     def _free(self, busy: list[Worker]) -> Worker:
         for one in self.workers:
-            if one not in busy:
+            if one not in busy and one.process.is_alive():
                 return one
         self.workers.append(Worker(self.opening, self.threads, self.workers))
         return self.workers[-1]
 
-    def _result(self, worker: Worker) -> tuple[Cell | None, Failure | None, ThesiskitError | None]:
+    def _result(
+        self, worker: Worker, stop: threading.Event | None
+    ) -> tuple[Cell | None, Failure | None, ThesiskitError | None]:
         """Return a worker's cell, None if it was stopped; how it failed; and an error of ours."""
         cell = worker.cell
         assert cell is not None
-        state, error, log = worker.answer()
+        state, error, log, last = worker.answer()
+        if last:
+            self.workers.remove(worker)
         if state == "done":
             return cell, None, None
-        if state == "stopped":
+        # a cancelled job's children hear of it when the job does, or just before
+        if state in ("stopped", "dead") and stop is not None and stop.wait(STOP_SECONDS):
+            self.experiment.files.end(cell)
             return None, None, None
-        files = self.experiment.files
-        if state == "dead":
-            self.workers.remove(worker)
-            files.end(cell)
-            failure = Failure(cell, worker.death)
-        else:
-            failure = Failure(cell, str(error), log)
+        reasons = {"stopped": "its process was told to stop", "dead": worker.death}
+        failure = Failure(cell, reasons.get(state) or str(error), log)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
-            files.fail(cell, failure.reason, failure.log)
+            self.experiment.files.end(cell)
+            self.experiment.files.fail(cell, failure.reason, failure.log)
         return cell, failure, error if isinstance(error, ThesiskitError) else None
 
     def _ask_to_stop(self) -> None:
@@ -207,7 +210,7 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
         lock.close()
     LOCKS.clear()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())  # as a cancelled job does
     os.environ["THESISKIT_THREADS"] = str(threads)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # of libraries still to be loaded
@@ -224,13 +227,20 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
     threading.Thread(target=_listen, args=(pipe, orders, told), daemon=True).start()
     while True:
         with told:
-            told.wait_for(lambda: orders)
+            while not orders:
+                told.wait(0.5)  # a signal is heard in between
+                if running.stopping.is_set():
+                    return
             order = orders.popleft()
         if order is None:
             return
         cell, all_of_it = order
+        answer = _make(experiment, cell, all_of_it=all_of_it)
+        last = running.stopping.is_set()
         with suppress(OSError):  # the parent is gone: the end of the orders says so
-            pipe.send(_make(experiment, cell, all_of_it=all_of_it))
+            pipe.send((*answer, last))
+        if last:
+            return
 
 
 def _listen(pipe, orders: deque, told: threading.Condition) -> None:

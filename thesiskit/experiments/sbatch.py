@@ -38,7 +38,7 @@ def call(
             done = subprocess.run(
                 command, input=stdin, env=env, capture_output=True, text=True, timeout=PATIENCE
             )
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             raise UserError(
                 f"{command[0]} is not on the path: is this the login node of a Slurm cluster? "
                 "`thesiskit batch script CONFIG` prints a script to submit elsewhere"
@@ -48,7 +48,7 @@ def call(
             continue
         if done.returncode == 0:
             return done.stdout
-        problem = "; ".join(done.stderr.split("\n")).strip("; ") or f"exit {done.returncode}"
+        problem = "; ".join(done.stderr.strip().splitlines()) or f"exit {done.returncode}"
     raise ThesiskitError(f"{command[0]}: {problem}")
 
 

@@ -12,7 +12,6 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, redirect_stderr
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,28 +48,37 @@ class Task:
     too.
     """
 
+    thread: threading.Thread | None = None
+
     def __init__(self, share: Share):
         self.share = share
 
-    def __call__(self) -> bool:
+    def __call__(self) -> None:
         """Make the share; whether it is done is for its files to say."""
         self.stop = threading.Event()
+        self.error: BaseException | None = None
         signal.signal(signal.SIGTERM, lambda *_: self.stop.set())
-        self.made: Future[bool] = ThreadPoolExecutor(1).submit(self._make)
-        return self.made.result()
+        self.thread = threading.Thread(target=self._make)
+        self.thread.start()
+        self.thread.join()  # a handler may wait for it meanwhile; for a future it could not
+        if self.error is not None:
+            raise self.error
 
-    def _make(self) -> bool:
+    def _make(self) -> None:
         # Slurm signals the whole process group: child processes inherit that this is not for them
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        return self.share.make(self.stop)
+        try:
+            self.share.make(self.stop)
+        except BaseException as error:
+            self.error = error
 
     def checkpoint(self) -> Any:
         """Stop, and say what is to run after the requeue."""
         from submitit.helpers import DelayedSubmission
 
-        if hasattr(self, "made"):
+        if self.thread is not None:
             self.stop.set()
-            wait([self.made])
+            self.thread.join()
         return DelayedSubmission(Task(self.share))
 
 

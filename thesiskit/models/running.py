@@ -18,7 +18,8 @@ from thesiskit.errors import UserError
 
 FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0
-SAVE_SECONDS = 5.0  # between saves of an unfinished run
+# between saves of an unfinished run; more suits a slow file system
+SAVE_SECONDS = float(os.environ.get("THESISKIT_SAVE_SECONDS", "5"))
 SAVE_SHARE = 20  # and at least so often the time that a save takes
 Arrays = dict[str, np.ndarray]
 stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
