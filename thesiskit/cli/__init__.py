@@ -191,6 +191,8 @@ def run(configs, results, settings, seed, smoke, force, jobs, executor) -> None:
             failed = error if isinstance(error, ThesiskitError) else unforeseen(error)
             show_trace(click.get_current_context())
             show_error(failed)
+        finally:
+            experiment.close()
     index = write_index(results)
     if failed is not None:
         click.echo(f"All reports but those that failed: {index}")

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
-from thesiskit.errors import ConfigError, ResultsError, UserError
+from thesiskit.errors import ConfigError, ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cells import Cell, CellFiles, Meter, now
 from thesiskit.experiments.local import Failure, Workers
 from thesiskit.experiments.provenance import code_digest, surroundings
@@ -191,9 +191,13 @@ class Experiment:
     def ensure(self, cell: Cell) -> None:
         """Make a cell, and before it all that it needs, where that is not done."""
         if not self.done(cell):
-            for one in self.needs(cell):
-                self.ensure(one)
-            self.make(cell)
+            try:
+                for one in self.needs(cell):
+                    self.ensure(one)
+                self.make(cell)
+            except ThesiskitError:
+                if not self.done(cell):  # else another job has made it, and tidied up
+                    raise
 
     def read(self, stage: str, number: int, arm: str, chain: int | None = None):
         """Return the arrays of an arm, or of a chain."""
