@@ -61,9 +61,7 @@ def run_on_cluster(experiment, *, force: bool) -> None:
     from thesiskit.experiments.batch import Batch
 
     opened = Batch(experiment, experiment.config.cluster)
-    if force:
-        opened.forget()
-    click.echo(opened.submit())
+    click.echo(opened.submit(force=force))
     while opened.alive():
         time.sleep(WATCH_SECONDS)
     left = opened.collect()
@@ -85,13 +83,11 @@ def submit(config, results, settings, seed, smoke, force, jobs, executor, probe,
     Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
     """
     opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
-    if force:
-        opened.forget()
     if executor == "local":
         for stage in opened.experiment.stages:
-            run_stage(opened.experiment, stage, False)
+            run_stage(opened.experiment, stage, force)
     else:
-        click.echo(opened.submit(probe=probe))
+        click.echo(opened.submit(probe=probe, force=force))
 
 
 @batch.command()
@@ -173,7 +169,8 @@ def _make_share(share) -> None:
         raise KeyboardInterrupt
     for failure in failures:
         click.echo(f"Error: {failure.cell.id} ({failure.cell}): {failure.reason}", err=True)
-    click.echo(f"{len(share.cells) - len(failures):,} of {len(share.cells):,} cells done")
+    failed = {failure.cell.id for failure in failures} & set(share.ids)
+    click.echo(f"{len(share.cells) - len(failed):,} of {len(share.cells):,} cells done")
     if failures:
         raise click.exceptions.Exit(1)
 

@@ -32,8 +32,13 @@ class Batch:
         self.experiment, self.block = experiment, block
         self.slurm = Slurm(experiment.results.folder, block)
 
-    def submit(self, cells: Sequence[Cell] | None = None, *, probe: bool = True) -> str:
-        """Submit the cells that are not done, or some cells; say what was submitted."""
+    def submit(
+        self, cells: Sequence[Cell] | None = None, *, probe: bool = True, force: bool = False
+    ) -> str:
+        """Submit the cells that are not done, or some cells; say what was submitted.
+
+        force : all cells are forgotten, once it is sure that jobs can be submitted.
+        """
         experiment = self.experiment
         experiment.check()
         experiment.results.prepare()
@@ -45,13 +50,14 @@ class Batch:
                 "running; see `thesiskit batch status CONFIG`, or end them with `thesiskit batch "
                 "cancel CONFIG`"
             )
-        todo = units(experiment) if cells is None else list(cells)
-        if not todo:
+        if not force and cells is None and not units(experiment):
             return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
         if probe:
             found = look(self.experiment.results.folder, self.block)
             self.experiment.notes += [found.warning] if found.warning else []
-        block = self.block
+        if force:
+            self.forget()
+        block, todo = self.block, units(experiment) if cells is None else list(cells)
         size = block.cells or usual_size(
             experiment, len(todo), block.array, block.minutes, block.cpus
         )
@@ -165,6 +171,7 @@ class Batch:
 
     def forget(self) -> None:
         """Remove all that there is of the cells."""
+        self.experiment.results.prepare()
         with self.experiment.results.alone():
             for number in range(len(self.experiment.blocks)):
                 for stage in self.experiment.stages:

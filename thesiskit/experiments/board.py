@@ -47,7 +47,7 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
                     rows.append(_begun(experiment, cell, jobs or {}))
                 elif cell.id in present.get("failed", ()):
                     rows.append(Row(cell, "failed", files.failed(cell) or {}))
-                elif cell.arm and cell.id in present.get("npz", ()):
+                elif cell.id in present.get("npz", ()) and not files.stands(cell):
                     rows.append(Row(cell, "damaged", {}))
                 else:
                     rows.append(Row(cell, "to do", {}))

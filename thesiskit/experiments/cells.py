@@ -64,11 +64,11 @@ class CellFiles:
         return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
 
     def stands(self, cell: Cell) -> bool:
-        """Whether the result is there, and whole: the end of an .npz file says so."""
+        """Whether the result is there, with its record, and whole: its end says so."""
         try:
             with open(self.path(cell), "rb") as file:
                 file.seek(-len(END), os.SEEK_END)
-                return file.read(4) == END[:4]
+                return file.read(4) == END[:4] and self.path(cell, "json").exists()
         except OSError:  # it is not there, or too short
             return False
 

@@ -22,7 +22,7 @@ from thesiskit.models import running
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
-PRELOADED = ["thesiskit.experiments.stages", "thesiskit.experiments.selection_work",
+PRELOADED = ["thesiskit.experiments.making", "thesiskit.experiments.selection_work",
              "thesiskit.experiments.logistic_work"]  # fmt: skip
 
 
@@ -80,7 +80,7 @@ class Worker:
 class Workers:
     """Makes cells in child processes.
 
-    experiment : an Experiment; each child opens it for itself.
+    experiment : whose cells they are; each child opens it for itself.
     """
 
     def __init__(self, experiment, jobs: int):
@@ -88,6 +88,7 @@ class Workers:
         self.jobs = jobs
         self.opening = (experiment.config, experiment.results, experiment.folder)
         self.threads = max(1, running.cores() // jobs)
+        experiment.work.load()
         self.workers: list[Worker] = []
 
     def make(
@@ -204,6 +205,7 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
     from thesiskit.report.store import LOCKS
 
+    running.stopping.clear()
     for one in inherited:
         one.close()
     for lock in LOCKS:
@@ -217,11 +219,13 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
 
     from threadpoolctl import threadpool_limits
 
-    from thesiskit.experiments.stages import Experiment
+    from thesiskit.experiments.making import Making
 
     threadpool_limits(1)  # more threads add numbers in another order
-    running.stopping.clear()
-    experiment = Experiment(*opening)
+    try:
+        experiment, problem = Making(*opening), None
+    except Exception as error:
+        experiment, problem = None, _failed(error)
     orders: deque = deque()
     told = threading.Condition()
     threading.Thread(target=_listen, args=(pipe, orders, told), daemon=True).start()
@@ -235,8 +239,8 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
         if order is None:
             return
         cell, all_of_it = order
-        answer = _make(experiment, cell, all_of_it=all_of_it)
-        last = running.stopping.is_set()
+        answer = problem or _make(experiment, cell, all_of_it=all_of_it)
+        last = running.stopping.is_set() or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
         if last:
@@ -267,7 +271,11 @@ def _make(experiment, cell: Cell, *, all_of_it: bool) -> tuple[str, Any, str]:
     except running.Stopped:
         return "stopped", None, ""
     except Exception as error:
-        ours = isinstance(error, ThesiskitError)  # others perhaps cannot be sent
-        told = error if ours else f"{type(error).__name__}: {error}"
-        return "failed", told, traceback.format_exc()
+        return _failed(error)
     return "done", None, ""
+
+
+def _failed(error: Exception) -> tuple[str, Any, str]:
+    ours = isinstance(error, ThesiskitError)  # others perhaps cannot be sent
+    told = error if ours else f"{type(error).__name__}: {error}"
+    return "failed", told, traceback.format_exc()

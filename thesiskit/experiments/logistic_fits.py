@@ -7,9 +7,8 @@ made with the same settings but fewer iterations go on from there.
 import hashlib
 import json
 import re
-import time
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -93,16 +92,12 @@ class LogisticFits:
     def sample(self, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
         """Run a chain of an arm, or go on with the one that is stored."""
         settings, rng = self.settings(arm), self.generator("chain", arm, chain)
-        saved, seconds = unfinished.saved(0), unfinished.seconds
-        if saved is None:
-            saved, seconds = self._stored(arm, chain)
-        started = time.perf_counter()
-        draws = self._draws(arm, settings, [rng], saved, partial(unfinished.save, 0))
-        seconds += time.perf_counter() - started
+        running = unfinished.begin(0, *self._stored(arm, chain))
+        draws = self._draws(arm, settings, [rng], running.saved, running.save)
         return {
             name: values.astype(np.float32) if name == "draws-0-coefficient" else values
             for name, values in draws.saved.items()
-        } | {"seconds": np.array(seconds)}
+        } | {"seconds": running.seconds}
 
     def compare(self, arm: Arm) -> Arrays:
         """Compare the chains of an arm, write their draws, and return what tables need of them."""

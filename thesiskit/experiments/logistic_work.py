@@ -168,14 +168,18 @@ class LogisticWork(Work):
 
     # ---- fit ----
 
-    def _fits(self, number: int):
+    def _fits(self, number: int) -> Any:
+        return self.load()(self, number)
+
+    def load(self) -> type:
+        """Import what fits."""
         if self.design.continuous:
             from thesiskit.experiments.response_fits import ResponseFits
 
-            return ResponseFits(self, number)
+            return ResponseFits
         from thesiskit.experiments.logistic_fits import LogisticFits
 
-        return LogisticFits(self, number)
+        return LogisticFits
 
     def _join_fits(self, number: int, found: list[Arrays]) -> Arrays:
         width = max(len(one["rhat"]) for one in found)

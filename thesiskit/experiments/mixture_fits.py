@@ -5,7 +5,6 @@ need.
 """
 
 import time
-from functools import partial
 
 import numpy as np
 
@@ -84,13 +83,12 @@ class MixtureFits:
             target = self.target(split, selection, arm)
             place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
             rng = generator(self.experiment.config.seed, "chain", *place, chain)
-            started = time.perf_counter()
+            running = unfinished.begin(s)
             (fit,) = chains.run_chains(
-                target, [rng], [chain], saved=unfinished.saved(s),
-                save=partial(unfinished.save, s),
-            )  # fmt: skip
+                target, [rng], [chain], saved=running.saved, save=running.save
+            )
             fit["point"] = fit["point"].astype(np.int16)
-            fit["seconds"] = np.array(time.perf_counter() - started)
+            fit["seconds"] = running.seconds
             unfinished.finish(s, fit)
         return {
             f"{s}/{name}": values

@@ -180,11 +180,15 @@ class SelectionWork(Work):
         return self._unpacked[1][arm.size :: len(sizes(self.config))]
 
     def _fits(self, number: int) -> Any:
-        if isinstance(self.config.model, MixtureModel):
-            from thesiskit.experiments.mixture_fits import MixtureFits
+        return self.load()(self, number)
 
-            return MixtureFits(self, number)
-        return NaiveFits(self, number)
+    def load(self) -> type:
+        """Import what fits: the mixture model needs much."""
+        if not isinstance(self.config.model, MixtureModel):
+            return NaiveFits
+        from thesiskit.experiments.mixture_fits import MixtureFits
+
+        return MixtureFits
 
     def _predict(self, number: int, arm: Arm) -> Arrays:
         fitted = None

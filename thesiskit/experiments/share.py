@@ -7,6 +7,7 @@ predicts, and joins the block.  Two that find so at once write the same bytes.
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,16 +34,18 @@ def units(experiment: Experiment, *, done: bool = False) -> list[Cell]:
     for number in range(len(experiment.blocks)):
         for arm in experiment.work.arms(last) or {"": 0}:
             end = experiment.cell(last, number, arm)
-            if not done and experiment.done(end):
+            leading = [*experiment.needs(end), end]
+            if not done and all(map(experiment.done, leading)):
                 continue
-            chains = [
-                experiment.cell(stage, number, arm, chain)
-                for stage in experiment.stages
-                for chain in range(experiment.work.arms(stage).get(arm, 0))
-            ]
+            chains = [chain for one in leading for chain in experiment.chains(one)]
             left = chains if done else [one for one in chains if not experiment.done(one)]
-            found += left or [end]
+            found += left or [end if done else _first(experiment, leading)]
     return found
+
+
+def _first(experiment: Experiment, cells: Sequence[Cell]) -> Cell:
+    """Return the last cell, of an arm, or the first that is not done where that one is."""
+    return next((one for one in cells if one.arm and not experiment.done(one)), cells[-1])
 
 
 def divided(experiment: Experiment, cells: Sequence[Cell], size: int, jobs: int) -> list["Share"]:
@@ -80,12 +83,16 @@ def usual_size(experiment: Experiment, cells: int, width: int, minutes: float, j
     return min(max(even, least), most, cells)
 
 
-def _mean_seconds(experiment: Experiment, enough: int = 50) -> float | None:
+def _mean_seconds(experiment: Experiment, enough: int = 3) -> float | None:
+    """Return seconds by cell to begin with, all that follows included: of some whole blocks."""
     found = []
-    for cell in units(experiment, done=True):
-        about = experiment.files.about(cell)
-        if "seconds" in about:
-            found.append(max(about["seconds"], 1e-3))
+    begun = Counter(cell.block for cell in units(experiment, done=True))
+    for number in range(len(experiment.blocks)):
+        cells = [cell for stage in experiment.stages for cell in experiment.cells(stage, number)]
+        if not all(map(experiment.done, cells)):
+            continue
+        seconds = sum(experiment.files.about(cell).get("seconds", 0.0) for cell in cells)
+        found.append(max(seconds, 1e-3) / begun[number])
         if len(found) == enough:
             break
     return sum(found) / len(found) if found else None

@@ -47,9 +47,12 @@ class Unfinished:
         if stopped:
             raise running.Stopped
 
-    def saved(self, place: int) -> Arrays | None:
-        """Return the state of a fit that was begun."""
-        return self.running[1] if self.running[0] == place else None
+    def begin(self, place: int, saved: Arrays | None = None, seconds: float = 0.0) -> "Fit":
+        """Return where a fit is kept, which goes on from what is known of it, or else `saved`."""
+        if self.running[0] == place:
+            saved = dict(self.running[1])
+            seconds = float(saved.pop("seconds"))
+        return Fit(self, place, saved, seconds)
 
     def save(self, place: int, state: Arrays) -> None:
         """Write what a running fit needs to go on."""
@@ -57,10 +60,9 @@ class Unfinished:
         self._write()
 
     def remove(self) -> None:
-        """Remove the file, and its folder once that is empty."""
+        """Remove the file."""
         with suppress(OSError):
             self.path.unlink()
-            self.path.parent.rmdir()
 
     @property
     def spent(self) -> float:
@@ -77,3 +79,20 @@ class Unfinished:
         arrays |= {f"running/{place}/{name}": values for name, values in state.items()}
         write_arrays(self.path, self.key, arrays | {"spent": np.array(self.spent)})
         self.written = time.monotonic()
+
+
+class Fit:
+    """Where a running fit is kept, and the seconds that it has taken, in all runs."""
+
+    def __init__(self, unfinished: Unfinished, place: int, saved: Arrays | None, seconds: float):
+        self.unfinished, self.place, self.saved = unfinished, place, saved
+        self.before, self.started = seconds, time.perf_counter()
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds so far."""
+        return np.array(self.before + time.perf_counter() - self.started)
+
+    def save(self, state: Arrays) -> None:
+        """Keep the state of the chains."""
+        self.unfinished.save(self.place, state | {"seconds": self.seconds})

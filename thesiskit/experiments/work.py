@@ -39,6 +39,10 @@ class Work(ABC):
     def check(self) -> None:  # noqa: B027
         """Raise what can be known of the data to be wrong before any work is done."""
 
+    def load(self) -> type | None:
+        """Import what makes fits, and return it; once, before processes are forked."""
+        return None
+
     # ---- what a stage consists of ----
 
     def arms(self, stage: str) -> dict[str, int]:  # noqa: ARG002

@@ -122,7 +122,9 @@ def threads() -> ThreadPoolExecutor:
 
 def cores() -> int:
     """Return the cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def after_fork(forget: Callable[[], object]) -> None:

@@ -8,6 +8,7 @@ renamed, so what stands is complete.
 import fcntl
 import json
 import os
+import secrets
 import socket
 import zipfile
 import zlib
@@ -37,7 +38,7 @@ class Results:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for folder in (self.folder, self.folder.parent):  # the index goes above
-                probe = folder / f".probe-{os.getpid()}"
+                probe = folder / f".probe-{secrets.token_hex(4)}"
                 probe.write_bytes(b"")
                 probe.unlink()
         except OSError as error:
@@ -85,7 +86,8 @@ class Results:
 
     def key(self, stage: str, block: int) -> str | None:
         """The key of a block that stands, None where there is none (or a damaged one)."""
-        return read_key(self.path(stage, block))
+        path = self.path(stage, block)
+        return read_key(path) if path.with_suffix(".json").exists() else None
 
     def load(
         self, stage: str, block: int, names: tuple[str, ...] | None = None
@@ -186,7 +188,8 @@ def _damaged(path: Path) -> str:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path`; rename it to `path` when the block ends well."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # processes of two hosts may have the same number
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary

@@ -1,0 +1,249 @@
+"""The cells of an experiment: which there are, what each needs, whether it is done, how it is made.
+
+A block of a stage is made of cells, one for each arm and chain, and joined when they are done.
+What the stages and arms are, and how a cell is made, is for the experiment's work to say.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from thesiskit.config import Config
+from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.experiments.cells import Cell, CellFiles, Meter
+from thesiskit.experiments.provenance import code_digest
+from thesiskit.experiments.seeds import digest
+from thesiskit.experiments.unfinished import Unfinished
+from thesiskit.experiments.work import Work
+from thesiskit.report.store import Results, without_times, write_text
+
+
+def blocks(config: Config) -> list[range]:
+    """Return the replicates, or divisions, of each result file."""
+    if config.data is None and config.reduction is None:
+        return [range(1)]
+    starts = range(0, config.divisions, config.block)
+    return [range(start, min(start + config.block, config.divisions)) for start in starts]
+
+
+def work_of(experiment: "Making") -> Work:
+    """Return the work of an experiment; only the modules of its own kind are imported."""
+    if experiment.config.reduction is not None:
+        from thesiskit.experiments.reduction_work import ReductionWork
+
+        return ReductionWork(experiment)
+    if experiment.config.data is None:
+        from thesiskit.experiments.lattice_work import LatticeWork
+
+        return LatticeWork(experiment)
+    if experiment.config.model.kind == "logistic":
+        from thesiskit.experiments.logistic_work import LogisticWork
+
+        return LogisticWork(experiment)
+    from thesiskit.experiments.selection_work import SelectionWork
+
+    return SelectionWork(experiment)
+
+
+class Making:
+    """A config with its results, cell by cell.
+
+    folder : of the config file; data paths start there.
+    """
+
+    def __init__(self, config: Config, results: Results, folder: Path):
+        self.config, self.results, self.folder = config, results, folder
+        self.files = CellFiles(results.folder)
+        self.blocks = blocks(config)
+        self.work = work_of(self)
+        self.stages = self.work.stages
+        self._chains: dict[tuple[str, str], str] = {}
+        self._kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+
+    def command(self, stage: str) -> str:
+        """The command of a stage."""
+        return self.work.command(stage)
+
+    def cell(self, stage: str, number: int, arm: str = "", chain: int | None = None) -> Cell:
+        """Return a cell; the arm of a whole block is empty."""
+        key = self.key(stage, number, arm, chain)
+        return Cell(key[:16], key, stage, number, arm, chain)
+
+    def cells(self, stage: str, number: int) -> list[Cell]:
+        """Return the cells of a block, chains before the comparison of them."""
+        found = []
+        for arm, chains in (self.work.arms(stage) or {"": 0}).items():
+            found += [self.cell(stage, number, arm, chain) for chain in range(chains)]
+            found.append(self.cell(stage, number, arm))
+        return found
+
+    def needs(self, cell: Cell) -> list[Cell]:
+        """Return the cells that must be done before: of each stage before, and chains."""
+        found = []
+        for stage in self.stages[: self.stages.index(cell.stage)]:
+            arms = self.work.arms(stage)
+            if not arms:
+                found.append(self.cell(stage, cell.block))
+            elif cell.arm in arms:
+                found.append(self.cell(stage, cell.block, cell.arm))
+        return found + self.chains(cell)
+
+    def chains(self, cell: Cell) -> list[Cell]:
+        """Return the chains that a cell compares."""
+        many = self.work.arms(cell.stage).get(cell.arm, 0) if cell.chain is None else 0
+        return [self.cell(cell.stage, cell.block, cell.arm, chain) for chain in range(many)]
+
+    def done(self, cell: Cell) -> bool:
+        """Whether a cell's file stands, or what was made of it."""
+        if not cell.arm:
+            return self.results.key(cell.stage, cell.block) == cell.key
+        if cell.chain is not None:
+            return self.files.stands(cell) or self.done(self.cell(cell.stage, cell.block, cell.arm))
+        return self.files.stands(cell) and self._drawn(cell)
+
+    def _drawn(self, cell: Cell) -> bool:
+        """Whether the file of draws of an arm is this cell's; others have the same name."""
+        draws = self.work.draws(cell.stage, cell.block, cell.arm)
+        if draws is None:
+            return True
+        try:
+            return draws.exists() and _note(draws).read_text() == cell.key
+        except OSError:
+            return False
+
+    def make(self, cell: Cell) -> None:
+        """Make a cell from those that it needs, and write its file."""
+        if self.cell(cell.stage, cell.block, cell.arm, cell.chain) != cell:
+            raise UserError("code or data have changed since this was begun; begin again")
+        self.files.begin(cell)
+        unfinished = Unfinished(self._unfinished(cell), cell.key)
+        draws = self.work.draws(cell.stage, cell.block, cell.arm) if cell.chain is None else None
+        try:
+            if draws is not None and not self._drawn(cell):
+                _note(draws).unlink(missing_ok=True)
+            with Meter() as meter:
+                if cell.arm:
+                    arrays = self.work.make_arm(
+                        cell.stage, cell.block, cell.arm, cell.chain, unfinished
+                    )
+                else:
+                    arrays = self.work.make(cell.stage, cell.block)
+            about = {"seconds": round(meter.seconds + unfinished.seconds, 4), "memory": meter.peak}
+            kept, times = without_times(arrays)
+            self.files.finish(cell, about | {"times": times})
+            if draws is not None:
+                write_text(_note(draws), cell.key)
+            if cell.arm:
+                self.files.save(cell, kept)
+            else:
+                self.results.save(cell.stage, cell.block, cell.key, arrays)
+        except ThesiskitError:
+            if not self.done(cell):  # else another job has made it just now, and tidied up
+                raise
+        finally:
+            self.files.end(cell)
+        unfinished.remove()
+        self.files.forgive(cell)
+        for one in self.chains(cell):  # their draws are in the file of draws now
+            self.files.remove(one)
+
+    def ensure(self, cell: Cell) -> None:
+        """Make a cell, and before it all that it needs, where that is not done."""
+        for one in self.needs(cell):
+            if self.done(cell):
+                return
+            self.ensure(one)
+        if not self.done(cell):
+            self.make(cell)
+
+    def read(self, stage: str, number: int, arm: str, chain: int | None = None):
+        """Return the arrays of an arm, or of a chain."""
+        cell = self.cell(stage, number, arm, chain)
+        if not self.files.stands(cell):
+            raise UserError(
+                f"{self.files.path(cell)} ({cell}) is not there; run "
+                f"`thesiskit {self.command(stage)} CONFIG --force` first"
+            )
+        return self.files.load(cell)
+
+    def _unfinished(self, cell: Cell) -> Path:
+        return self.results.folder / "unfinished" / f"{cell.id}.npz"
+
+    def forget(self, stage: str, number: int) -> None:
+        """Remove all that there is of a block."""
+        self.results.remove(stage, number)
+        for cell in self.cells(stage, number):
+            self.files.remove(cell)
+            Unfinished(self._unfinished(cell), cell.key).remove()
+            draws = self.work.draws(stage, number, cell.arm)
+            for path in () if draws is None else (_note(draws), draws):
+                path.unlink(missing_ok=True)
+
+    # ---- blocks ----
+
+    def key(self, stage: str, number: int, arm: str = "", chain: int | None = None) -> str:
+        """Return the key that a file must have: a digest of all that leads to it."""
+        replicates = self.blocks[number]
+        return digest([self._leading_to(stage, arm), replicates.start, replicates.stop, chain])
+
+    def _leading_to(self, stage: str, arm: str) -> str:
+        if (stage, arm) not in self._chains:
+            before = self.stages[: self.stages.index(stage) + 1]
+            settings = [self.work.settings_of(name, arm) for name in before]
+            self._chains[stage, arm] = digest([stage, arm, code_digest(), settings])
+        return self._chains[stage, arm]
+
+    def whole(self, stage: str, number: int) -> bool:
+        """Whether a block stands, with all that is beside it."""
+        return self.results.key(stage, number) == self.key(stage, number) and all(
+            self._drawn(self.cell(stage, number, arm)) for arm in self.work.arms(stage)
+        )
+
+    def join(self, stage: str, number: int) -> None:
+        """Write the block of a stage from its cells."""
+        arms = self.work.arms(stage)
+        if arms:
+            found = [self.read(stage, number, arm) for arm in arms]
+            arrays = self.work.join(stage, number, found)
+            self.results.save(stage, number, self.key(stage, number), arrays)
+
+    def join_what_can_be(self, number: int) -> bool:
+        """Join the stages of a block whose cells are done; whether that were all."""
+        for stage in self.stages:
+            if self.whole(stage, number):
+                continue
+            arms = self.work.arms(stage)
+            if not arms or not all(self.done(self.cell(stage, number, arm)) for arm in arms):
+                return False
+            self.join(stage, number)
+        return True
+
+    def load(self, stage: str, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays of a block, checked to be what this config leads to.
+
+        The last ones are kept: cells of a block mostly come one after another.
+        """
+        if (stage, number) not in self._kept:
+            self.require(stage, number)
+            self._kept = {key: value for key, value in self._kept.items() if key[0] != stage}
+            self._kept[stage, number] = self.results.load(stage, number)
+        return self._kept[stage, number]
+
+    def require(self, stage: str, number: int) -> str:
+        """Return a block's key if it is the right one, or say what to run."""
+        found, wanted = self.results.key(stage, number), self.key(stage, number)
+        if found == wanted:
+            return wanted
+        path = self.results.path(stage, number)
+        state = "was made with other settings, data or code"
+        if found is None:
+            state = "is damaged" if path.exists() else "is not there"
+        raise UserError(
+            f"{path} {state}; run `thesiskit {self.command(stage)} CONFIG` first, "
+            "or all stages with `thesiskit run CONFIG`"
+        )
+
+
+def _note(draws: Path) -> Path:
+    """Return the file that says which cell a file of draws is of."""
+    return draws.with_name(f"{draws.stem}.key")
