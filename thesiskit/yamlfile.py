@@ -65,6 +65,8 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such config; see configs/ for examples") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a folder; give the configs in it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as text: {error}") from None
     try:

@@ -92,7 +92,7 @@ def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
     results = tmp_path / "slurm"
     told = invoke("batch", "submit", config, "--results", results, "--executor", "slurm", *SMALL,
                   "--cells", "5")  # fmt: skip
-    assert re.search(r"\d+ cells in \d+ jobs of 5 \(arrays \d+\)", told)
+    assert re.search(r"\d jobs of 5 arms or chains each, \d+ in all.*\(job array \d+\)", told)
     again = invoke("batch", "submit", config, "--results", results, *ON_SLURM, code=2)
     assert "are still waiting or running" in again
     at_end(results)
@@ -147,7 +147,7 @@ def test_a_killed_cell_is_retried_alone(long, local, tmp_path):
     failed = [r.cell.id for r in board(opened(long, results)) if r.state == "failed"]
     assert failed == [cell]
     told = invoke("batch", "retry", long, "--results", results, *ON_SLURM)
-    assert told.startswith("1 cells in 1 jobs")
+    assert told.startswith("1 job of 1 arms or chains each, 1 in all")
     at_end(results)
     invoke("batch", "collect", long, "--results", results)
     assert content(results) == content(local)

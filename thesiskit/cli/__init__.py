@@ -235,6 +235,7 @@ def _finished(config: Path, results: Path, settings: tuple[str, ...], seed, smok
                 done = (*settings, f"replicates={replicates.start}")
                 return open_experiment(config, results, done, seed, smoke).work.record()
             given = "".join(f" --set {setting}" for setting in settings) + " --smoke" * smoke
+            given += f" --results {results}" if results != Path("results") else ""
             hint = f", or add --partial for the first {replicates.start}" if number else ""
             raise UserError(
                 f"{str(error).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}"

@@ -11,6 +11,7 @@ from thesiskit.cli.common import (
     experiment_options,
     open_experiment,
     run_stage,
+    tell_notes,
     write_report,
 )
 from thesiskit.errors import ResultsError
@@ -43,9 +44,12 @@ def _cluster_options(command):
     return command
 
 
-def _open_batch(config, results, settings, seed, smoke, jobs, **cluster):
+def _open_batch(config, results, settings, seed, smoke, jobs, executor="slurm", **cluster):
     from thesiskit.experiments.batch import Batch
 
+    for name, value in cluster.items():
+        if value is not None and executor == "local":
+            raise click.UsageError(f"--{name} is for jobs: add --executor slurm")
     given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
     experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs)
     return Batch(experiment, experiment.config.cluster)
@@ -62,8 +66,12 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 
     opened = Batch(experiment, experiment.config.cluster)
     click.echo(opened.submit(force=force))
-    while opened.alive():
-        time.sleep(WATCH_SECONDS)
+    try:
+        while opened.alive():
+            time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        click.echo("The jobs go on; `thesiskit batch cancel CONFIG` ends them.", err=True)
+        raise
     left = opened.collect()
     if left:
         raise ResultsError(
@@ -82,7 +90,7 @@ def submit(config, results, settings, seed, smoke, force, jobs, executor, probe,
 
     Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
+    opened = _open_batch(config, results, settings, seed, smoke, jobs, executor, **cluster)
     if executor == "local":
         for stage in opened.experiment.stages:
             run_stage(opened.experiment, stage, force)
@@ -104,6 +112,7 @@ def status(config, results, settings, seed, smoke, watch, every) -> None:
         finished, lines = opened.status(every=every)
         if watch and sys.stdout.isatty():
             click.clear()
+        tell_notes(opened.experiment)
         click.echo("\n".join(lines))
         if finished or not watch:
             break
@@ -131,11 +140,11 @@ def collect(config, results, settings, seed, smoke, force) -> None:
 @EXECUTOR
 @PROBE
 def retry(config, results, settings, seed, smoke, jobs, executor, probe, **cluster) -> None:
-    """Make the cells again that failed or were interrupted, and no others.
+    """Make the cells again that failed, were interrupted or are damaged, and no others.
 
-    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor local
+    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor slurm
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs, **cluster)
+    opened = _open_batch(config, results, settings, seed, smoke, jobs, executor, **cluster)
     cells = opened.to_retry()
     if executor == "slurm":
         click.echo(opened.submit(cells, probe=probe))

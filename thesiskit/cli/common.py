@@ -160,10 +160,15 @@ def run_stage(experiment, stage: str, force: bool) -> None:
     """Run a stage, and say what it did."""
     started = time.perf_counter()
     made = experiment.run(stage, watch=watch, force=force)
-    while experiment.notes:
-        click.echo(f"Note: {experiment.notes.pop()}", err=True)
+    tell_notes(experiment)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
+
+
+def tell_notes(experiment) -> None:
+    """Print what the user should hear of."""
+    while experiment.notes:
+        click.echo(f"Note: {experiment.notes.pop(0)}", err=True)
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:

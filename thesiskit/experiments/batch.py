@@ -6,12 +6,12 @@ Nobody has to stay alive between `submit` and `collect`; both read the folder of
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from thesiskit.config.cluster import ClusterBlock
-from thesiskit.errors import UserError
+from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.experiments.board import GONE, Row, board, table
 from thesiskit.experiments.cells import Cell
 from thesiskit.experiments.probe import probe as look
@@ -66,9 +66,10 @@ class Batch:
         with experiment.results.alone():
             ids = self.slurm.submit(shares, name, config=note, code=code_digest())
         arrays = list(dict.fromkeys(one.partition("_")[0] for one in ids))
+        jobs = f"{len(ids):,} job" + "s" * (len(ids) > 1)
         return (
-            f"{len(todo):,} cells in {len(ids):,} jobs of {size:,} "
-            f"(arrays {', '.join(arrays)}); thesiskit batch status CONFIG"
+            f"{jobs} of {size:,} arms or chains each, {len(todo):,} in all, with what they need "
+            f"(job array {', '.join(arrays)}); thesiskit batch status CONFIG"
         )
 
     @property
@@ -77,7 +78,7 @@ class Batch:
         return [job for entry in self._entries() for job in entry["ids"]]
 
     def _entries(self) -> list[dict[str, Any]]:
-        return submissions(self.experiment.results.folder)
+        return submissions(self.experiment.results.folder, self.experiment.notes.append)
 
     def alive(self) -> dict[str, str]:
         """Return the states of jobs that have not ended."""
@@ -94,29 +95,42 @@ class Batch:
 
     def status(self, *, every: bool = False) -> tuple[bool, list[str]]:
         """Return whether all cells are done, and lines that say what has become of each."""
-        states = self.states()
+        silence = ""
+        try:
+            states = self.states()
+        except ThesiskitError as error:  # cells are files: they can be seen without Slurm
+            states, silence = {}, str(error).splitlines()[0]
         rows = board(self.experiment, states)
         lines = table(rows, every=every)
         waiting = Counter(state for state in states.values() if state != GONE)
         if waiting:
             lines += ["", "jobs: " + ", ".join(f"{n:,} {state}" for state, n in waiting.items())]
-        lost = [job for job, state in states.items() if state == GONE and self._lost(job, rows)]
-        for job in lost[-FEW:]:
-            said = self.slurm.tail(job)
+        if silence:
+            lines += ["", f"jobs: not known ({silence})"]
+        for job in self._lost(states, rows)[-FEW:]:
             lines += ["", f"job {job} has ended before its cells were done"]
-            lines += [f"    {line}" for line in said]
+            lines += [f"    {line}" for line in self.slurm.tail(job)]
         return all(row.state == "done" for row in rows), lines
 
-    def _lost(self, job: str, rows: list[Row]) -> bool:
-        mine = set(self.slurm.cells(job))
-        return any(row.cell.id in mine and row.state in ("to do", "interrupted") for row in rows)
+    def _lost(self, states: Mapping[str, str], rows: list[Row]) -> list[str]:
+        """Return the jobs that have ended, and were the last to have cells that are not done."""
+        left = {row.cell.id for row in rows if row.state in ("to do", "interrupted")}
+        found: list[str] = []
+        for job in reversed(list(states)):
+            mine = left & set(self.slurm.cells(job))
+            if mine and states[job] == GONE:
+                found.append(job)
+            left -= mine
+        return found[::-1]
 
     def to_retry(self) -> list[Cell]:
         """Return the cells that failed or were interrupted."""
         rows = board(self.experiment, self.states())
         cells = [row.cell for row in rows if row.state in ("failed", "interrupted", "damaged")]
         if not cells:
-            raise UserError("no cell has failed; `thesiskit batch status CONFIG` shows all")
+            raise UserError(
+                "no cell has failed; `thesiskit batch submit CONFIG` makes those that are to do"
+            )
         return cells
 
     def find(self, ids: Sequence[str]) -> list[Cell]:
@@ -158,6 +172,7 @@ class Batch:
     def script(self, config: Path, options: Sequence[str]) -> str:
         """Return a script for sbatch; options are those that the cells were asked for with."""
         experiment = self.experiment
+        experiment.results.prepare()
         command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config.absolute())]
         command += ["--results", str(experiment.results.root.absolute()), *options]
         command += ["--jobs", str(self.block.cpus)]

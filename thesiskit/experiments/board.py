@@ -36,7 +36,8 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
     for number in range(len(experiment.blocks)):
         for stage in experiment.stages:
             cells = experiment.cells(stage, number)
-            done = {cell.id: _done(experiment, cell, present) for cell in cells}
+            joined = experiment.whole(stage, number)  # then it needs its cells no more
+            done = {cell.id: joined or _done(experiment, cell, present) for cell in cells}
             for cell in cells:
                 compared = cell.chain is not None and done.get(
                     experiment.cell(stage, number, cell.arm).id

@@ -157,7 +157,9 @@ class Workers:
         if state == "done":
             return cell, None, None
         # a cancelled job's children hear of it when the job does, or just before
-        if state in ("stopped", "dead") and stop is not None and stop.wait(STOP_SECONDS):
+        told = state == "stopped" or worker.process.exitcode == -signal.SIGTERM
+        if told and stop is not None:
+            stop.wait(STOP_SECONDS)
             self.experiment.files.end(cell)
             return None, None, None
         reasons = {"stopped": "its process was told to stop", "dead": worker.death}

@@ -102,8 +102,10 @@ def check(block: ClusterBlock) -> None:
         raise refused(str(error)) from None
 
 
-def refused(words: str) -> UserError:
+def refused(words: str) -> ThesiskitError:
     """Return the error that passes on what Slurm says against a job."""
+    if "Unable to contact slurm controller" in words:
+        return ThesiskitError(f"{words}\nSlurm does not answer; nothing was submitted, try later")
     there = ""
     if "partition" in words.lower():
         names = sorted(set(call("sinfo", "--noheader", "--format=%R").split()))

@@ -79,8 +79,9 @@ def rank_table(record: Record | LogisticRecord) -> list[Table]:
             "ranks",
             "Are the ranks uniform?",
             pd.DataFrame(rows),
-            _about(ranked) + " p-values, if they are: of the chi-squared test of the histogram, "
-            "and of the distribution's coming as near to leaving its simultaneous band.",
+            _about(ranked)
+            + " p-values of uniform ranks: by the chi-squared test of the histogram, "
+            "and by how near the distribution comes to leaving its simultaneous band.",
         )
     ]
 
@@ -97,8 +98,9 @@ def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
             np.append(places, len(places)) - 0.5, np.append(low, low[-1]),
             np.append(high, high[-1]), step="post", color=PALE, lw=0, zorder=0,
         )  # fmt: skip
-        axis.bar(places, found.counts, width=1, color="none", edgecolor=INK, lw=0.7)
-        axis.plot(places, len(one.ranks) * found.probability, color=GREY, lw=0.8)
+        expected = len(one.ranks) * found.probability
+        axis.stairs(expected, np.arange(len(places) + 1) - 0.5, color=GREY, lw=0.8, zorder=1)
+        axis.bar(places, found.counts, width=1, color="none", edgecolor=INK, lw=0.8, zorder=2)
         axis.set_xticks([-0.5, len(places) - 0.5], ["0", f"{one.draws}"])
         axis.set_ylim(bottom=0)
     _label(axes, "rank", "data sets")
@@ -107,7 +109,9 @@ def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
             "ranks",
             "Simulation-based calibration: ranks",
             figure,
-            _about(ranked) + " Grey, where each bar by itself is in 99 of 100 studies.",
+            _about(ranked)
+            + " Grey, where each bar by itself is in 99 of 100 studies, and the line, "
+            "what is expected.",
         )
     ]
 

@@ -59,7 +59,18 @@ def compare(sources: list[Finished]) -> list[Row]:
         found += _lost(of)
     order = list(SECTIONS)
     found.sort(key=lambda row: order.index(row.experiment))
-    return [explain(row) for row in found]
+    return [explain(row, _changed(found, row)) for row in found]
+
+
+def _changed(found: list[Row], row: Row) -> str:
+    """Name settings of a row's experiment that are not the thesis's, but for orders left out."""
+    names = [
+        one.what
+        for one in found
+        if one.experiment == row.experiment and one.kind == "setting"
+        and one.verdict == verdicts.DIFFERS and not one.key.endswith(".orders")
+    ]  # fmt: skip
+    return ", ".join(names)
 
 
 def _by_section(sources: list[Finished]) -> dict[str, Finished]:
@@ -85,11 +96,18 @@ def _lost(of: str) -> Iterator[Row]:
             yield aside(f"{of}.{one.label}", f"{one.label}: {one.shows}", "lost", "not printed")
 
 
-def explain(row: Row) -> Row:
-    """Give a row its reason, where its number is not found and a reason is known."""
-    if row.verdict in (verdicts.OUTSIDE, verdicts.BEYOND, verdicts.DIFFERS):
-        return replace(row, reason=reason(row.key, row.way) or verdicts.UNKNOWN)
-    return row
+def explain(row: Row, changed: str = "") -> Row:
+    """Give a row its reason, where its number is not found and a reason is known.
+
+    changed : settings that are not the thesis's.
+    """
+    if row.verdict not in (verdicts.OUTSIDE, verdicts.BEYOND, verdicts.DIFFERS):
+        return row
+    if changed and not row.key.endswith(".orders"):
+        own = row.kind == "setting"
+        why = "the config given says so" if own else f"other settings: {changed}"
+        return replace(row, reason=why)
+    return replace(row, reason=reason(row.key, row.way) or verdicts.UNKNOWN)
 
 
 def reason(key: str, way: str) -> str:
@@ -135,7 +153,7 @@ def summary(found: list[Row]) -> str:
         f"{count[verdicts.PRINTED]} as printed",
         f"{count[verdicts.INSIDE]} inside 99 %",
         f"{len(outside)} outside ({reasons} with a reason)",
-        f"{count[verdicts.BEYOND]} beyond all of too few replicates for 99 %",
+        f"{count[verdicts.BEYOND]} beyond all replicates, which are too few for 99 %",
         f"{count[verdicts.DIFFERS]} different",
         f"{count[verdicts.NOT_COMPARABLE]} not comparable",
     ]

@@ -19,11 +19,12 @@ NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates"
 def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
     """Hold every number of the thesis's experiments against these; return page and summary.
 
-    Writes root/verify/verify.csv, .md and .html.  Raises UserError for an experiment that is not
-    the thesis's, or is given twice.
+    Writes root/verify/verify.csv, .md and .html; of small forms, to root/verify-smoke.  Raises
+    UserError for an experiment that is not the thesis's, or is given twice.
     """
     found = compare(sources)
-    folder = Path(root) / "verify"
+    small = any(source.config["experiment"].endswith("-smoke") for source in sources)
+    folder = Path(root) / ("verify-smoke" if small else "verify")
     named = tables.named(found)
     write_text(folder / "verify.csv", frame(found).to_csv(index=False))
     write_text(folder / "verify.md", _markdown(found, named))
@@ -38,7 +39,10 @@ def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
         tables.held_against(sources),
     ]
     text = template("verify.html.j2").render(
-        summary=summary(found), about=about(found), items=[_item(part) for part in parts]
+        summary=summary(found),
+        small=small,
+        about=about(found),
+        items=[_item(part) for part in parts],
     )
     page = folder / "verify.html"
     write_text(page, text)

@@ -83,7 +83,7 @@ def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> S
     low, high = rounded[max(k, 1) - 1], rounded[n - max(k, 1)]
     within = low <= printed <= high
     return Spread(
-        mean=float(values.mean()),
+        mean=float(rounded.mean()),
         sd=float(values.std(ddof=1)) if n > 1 else float("nan"),
         low=float(low),
         high=float(high),
