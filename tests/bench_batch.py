@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.ticker import FixedLocator, NullLocator
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import load_config
@@ -79,6 +80,10 @@ def draw_growth(frame):
         style = "-o" if jobs == 1 else "--s"
         axes[0, 0].loglog(part.replicates, part.seconds, style, color=INK, markersize=4,
                           label=f"{jobs} child process" + "es" * (jobs > 1))  # fmt: skip
+    for axis, ticks in ((axes[0, 0].xaxis, (5, 20, 80)), (axes[0, 0].yaxis, (1, 2, 5, 10, 20))):
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
     axes[0, 0].set_xlabel("replicates")
     axes[0, 0].set_ylabel("seconds")
     axes[0, 0].legend(frameon=False)

@@ -95,11 +95,7 @@ class Batch:
 
     def status(self, *, every: bool = False) -> tuple[bool, list[str]]:
         """Return whether all cells are done, and lines that say what has become of each."""
-        silence = ""
-        try:
-            states = self.states()
-        except ThesiskitError as error:  # cells are files: they can be seen without Slurm
-            states, silence = {}, str(error).splitlines()[0]
+        states, silence = self._seen()
         rows = board(self.experiment, states)
         lines = table(rows, every=every)
         waiting = Counter(state for state in states.values() if state != GONE)
@@ -111,6 +107,13 @@ class Batch:
             lines += ["", f"job {job} has ended before its cells were done"]
             lines += [f"    {line}" for line in self.slurm.tail(job)]
         return all(row.state == "done" for row in rows), lines
+
+    def _seen(self) -> tuple[dict[str, str], str]:
+        """Return the states of all jobs, or why they are not known; cells can be seen without."""
+        try:
+            return self.states(), ""
+        except ThesiskitError as error:
+            return {}, str(error).splitlines()[0]
 
     def _lost(self, states: Mapping[str, str], rows: list[Row]) -> list[str]:
         """Return the jobs that have ended, and were the last to have cells that are not done."""
@@ -125,7 +128,7 @@ class Batch:
 
     def to_retry(self) -> list[Cell]:
         """Return the cells that failed or were interrupted."""
-        rows = board(self.experiment, self.states())
+        rows = board(self.experiment, self._seen()[0])
         cells = [row.cell for row in rows if row.state in ("failed", "interrupted", "damaged")]
         if not cells:
             raise UserError(

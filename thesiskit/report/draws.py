@@ -1,5 +1,6 @@
 """Files of draws: ArviZ data in netCDF; xarray.open_datatree opens them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,11 @@ def write_draws(path: Path, tree) -> None:
         for name, node in tree.children.items()
     }
     with replacing(path) as temporary:
-        tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        try:
+            tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        except RuntimeError as error:  # of HDF5, when it cannot close what it cannot write
+            found = re.search(r"errno = (\d+)", str(error))
+            raise OSError(int(found[1]) if found else 0, str(error)) from None
 
 
 def read_draws(

@@ -195,7 +195,8 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        raise ResultsError(f"{path}: cannot be written: {error.strerror}") from None
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise ResultsError(f"{path}: cannot be written: {why}") from None
     finally:
         with suppress(OSError):
             temporary.unlink()
