@@ -61,7 +61,7 @@ report: { parts: [order-table, chain-table] }
 """
 KINDS = {"mixture": MIXTURE, "naive": NAIVE, "logistic": LOGISTIC}
 # as MIXTURE, but a chain takes seconds
-LONG = MIXTURE.replace("iterations: 60", "iterations: 6000").replace(
+LONG = MIXTURE.replace("iterations: 60", "iterations: 4000").replace(
     "[collapsed, thesis]", "[collapsed]"
 )
 

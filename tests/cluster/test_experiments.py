@@ -40,7 +40,7 @@ def local(tmp_path_factory):
         LONG.replace("replicates: 2", "replicates: 1")
         .replace("[2, all]", "[2]")
         .replace("[corrected, uncorrected, bernoulli-nb]", "[corrected]")
-        .replace("6000", "40000")
+        .replace("iterations: 4000", "iterations: 40000")
     )
     invoke("run", folder / "small.yaml", "--results", folder, "--jobs", 2)
     return folder
