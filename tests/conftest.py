@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,26 @@ def arrays(path) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz file, and close it."""
     with np.load(path) as found:
         return dict(found)
+
+
+def run(*arguments, code=0) -> str:
+    """Run a command in this process, and return what it prints."""
+    from click.testing import CliRunner
+
+    from thesiskit.cli import main
+
+    done = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def wait_for(condition, seconds=60, pause=0.01):
+    """Wait until a condition holds, and return what it says."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "not in time"
+        time.sleep(pause)
+    return found
 
 
 @pytest.fixture

@@ -8,15 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run as invoke
+from conftest import wait_for
 
-from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.experiments.board import board
 from thesiskit.experiments.share import divided, share_of, units
@@ -73,12 +72,6 @@ def config(tmp_path):
     return path
 
 
-def invoke(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
-
-
 def opened(path, results, jobs=0, settings=()):
     loaded = load_config(path, settings=settings)
     return Experiment(loaded, Results(results, "small"), Path(path).parent, jobs)
@@ -121,16 +114,6 @@ running.BLOCK_SECONDS = 0.02
 from thesiskit.cli import main
 main(sys.argv[1:])
 """
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("it never came")
 
 
 def at_work(results):

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from conftest import arrays
+from conftest import arrays, run
 
-from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.experiments.cases import Cases
 from thesiskit.experiments.logistic_design import LogisticDesign
@@ -46,12 +44,6 @@ def config(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG)
     return path
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
 
 
 def test_a_table_of_ones_own(config, tmp_path):

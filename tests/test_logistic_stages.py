@@ -4,10 +4,8 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from conftest import ROOT, arrays
+from conftest import ROOT, arrays, run
 
-from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.report.draws import read_draws
@@ -40,12 +38,6 @@ def config(tmp_path):
     path = tmp_path / "tiny.yaml"
     path.write_text(CONFIG)
     return path
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
 
 
 def fit(config, results, *settings):

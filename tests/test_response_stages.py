@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from conftest import run
 from scipy import stats
 
-from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.config.logistic import RESPONSE_PEERS
 from thesiskit.datasets.feature_files import read_features
@@ -59,12 +58,6 @@ def config(tmp_path):
 def arrays(path):
     with np.load(path) as found:
         return dict(found)
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
 
 
 def test_a_table_of_ones_own(config, tmp_path):

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from conftest import wait_for as wait
 
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError
@@ -25,6 +27,7 @@ sys.path.insert(0, str(HERE))
 from standin import StandIn  # noqa: E402
 
 pytestmark = pytest.mark.cluster
+wait_for = partial(wait, seconds=120, pause=0.3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,14 +44,6 @@ def cluster(folder, **settings):
 def shares(folder, n, seconds=0.0, each=1):
     names = [f"cell{i}" for i in range(n * each)]
     return [StandIn(folder, tuple(names[i * each : (i + 1) * each]), seconds) for i in range(n)]
-
-
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.3)
-    return found
 
 
 def start():

@@ -5,17 +5,20 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from test_cells import LOGISTIC, LONG, NAIVE, all_cells, content, invoke, opened
+from conftest import run as invoke
+from conftest import wait_for as wait
+from test_cells import LOGISTIC, LONG, NAIVE, all_cells, content, opened
 
 from thesiskit.experiments import sbatch
 from thesiskit.experiments.board import board
 
 pytestmark = pytest.mark.cluster
+wait_for = partial(wait, seconds=90, pause=0.2)
 SMALL = ("--time", "5", "--memory", "300M")
 ON_SLURM = ("--executor", "slurm", "--no-probe", *SMALL)
 
@@ -51,14 +54,6 @@ def long(local, monkeypatch):
     """That config, whose chains are saved all the time."""
     monkeypatch.setenv("THESISKIT_SAVE_SECONDS", "0.1")
     return local / "small.yaml"
-
-
-def wait_for(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.2)
-    return found
 
 
 def jobs_of(results):

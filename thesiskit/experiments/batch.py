@@ -12,13 +12,13 @@ from typing import Any
 
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError
-from thesiskit.experiments.board import GONE, Row, board, table
+from thesiskit.experiments.board import Row, board, table
 from thesiskit.experiments.cells import Cell
 from thesiskit.experiments.probe import probe as look
 from thesiskit.experiments.provenance import code_digest
 from thesiskit.experiments.sbatch import script
 from thesiskit.experiments.share import Share, divided, share_of, units, usual_size
-from thesiskit.experiments.slurm import Slurm
+from thesiskit.experiments.slurm import GONE, Slurm
 from thesiskit.experiments.stages import Experiment
 from thesiskit.experiments.submissions import submissions
 
@@ -41,7 +41,6 @@ class Batch:
         """
         experiment = self.experiment
         experiment.check()
-        experiment.results.prepare()
         self.slurm.check()
         at_work = self.alive()
         if at_work:
@@ -50,14 +49,16 @@ class Batch:
                 "running; see `thesiskit batch status CONFIG`, or end them with `thesiskit batch "
                 "cancel CONFIG`"
             )
-        if not force and cells is None and not units(experiment):
+        todo = units(experiment) if cells is None else list(cells)
+        if not todo and not force:
             return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
         if probe:
-            found = look(self.experiment.results.folder, self.block)
-            self.experiment.notes += [found.warning] if found.warning else []
+            found = look(experiment.results.folder, self.block)
+            experiment.notes += [found.warning] if found.warning else []
         if force:
             self.forget()
-        block, todo = self.block, units(experiment) if cells is None else list(cells)
+            todo = units(experiment)
+        block = self.block
         size = block.cells or usual_size(
             experiment, len(todo), block.array, block.minutes, block.cpus
         )
@@ -86,12 +87,11 @@ class Batch:
 
     def states(self) -> dict[str, str]:
         """Return the states of all jobs, GONE of those that have ended."""
-        jobs = self.jobs
-        return self.slurm.states(jobs) if jobs else {}
+        return self.slurm.states(self.jobs)
 
     def cancel(self) -> list[str]:
         """Cancel the jobs that have not ended, and return them."""
-        return self.slurm.cancel(self.jobs) if self.jobs else []
+        return self.slurm.cancel(self.jobs)
 
     def status(self, *, every: bool = False) -> tuple[bool, list[str]]:
         """Return whether all cells are done, and lines that say what has become of each."""
@@ -140,10 +140,7 @@ class Batch:
         """Return the cells of ids, or of their first digits."""
         experiment = self.experiment
         cells = [
-            cell
-            for number in range(len(experiment.blocks))
-            for stage in experiment.stages
-            for cell in experiment.cells(stage, number)
+            cell for number in range(len(experiment.blocks)) for cell in experiment.cells_of(number)
         ]
         if not ids:
             raise UserError("which cells? give ids (`thesiskit batch status CONFIG --all`) or "
@@ -189,7 +186,6 @@ class Batch:
 
     def forget(self) -> None:
         """Remove all that there is of the cells."""
-        self.experiment.results.prepare()
         with self.experiment.results.alone():
             for number in range(len(self.experiment.blocks)):
                 for stage in self.experiment.stages:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from thesiskit.experiments.cells import HOST, Cell
+from thesiskit.experiments.slurm import GONE
 from thesiskit.experiments.stages import Experiment
 
 STATES = ("done", "running", "failed", "interrupted", "damaged", "to do")
-GONE = "GONE"
 MANY = 60  # cells
 FEW, LOG_LINES = 3, 5  # failures whose logs are shown, and lines of each
 
@@ -71,8 +71,9 @@ def _begun(experiment: Experiment, cell: Cell, jobs: Mapping[str, str]) -> Row:
         alive = True
     if alive:
         return Row(cell, "running", who)
-    if not job and experiment.files.failed(cell):
-        return Row(cell, "failed", experiment.files.failed(cell) or {})
+    failed = None if job else experiment.files.failed(cell)
+    if failed:
+        return Row(cell, "failed", failed)
     return Row(cell, "interrupted", who)
 
 

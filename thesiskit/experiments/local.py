@@ -94,7 +94,6 @@ class Workers:
     def make(
         self,
         cells: list[Cell],
-        needs: Callable[[Cell], list[Cell]],
         *,
         all_of_it: bool = False,
         stop: threading.Event | None = None,
@@ -108,7 +107,7 @@ class Workers:
         all_of_it : children make what else a cell needs, too.
         stop : when it is set, cells that run are saved, and no others begun.
         """
-        ready, waiting, then = _graph(cells, needs)
+        ready, waiting, then = _graph(cells, self.experiment.needs)
         busy: list[Worker] = []
         try:
             while ready or busy:

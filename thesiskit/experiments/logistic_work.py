@@ -116,7 +116,7 @@ class LogisticWork(Work):
         self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
     ) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
-        fits, one = self._fits(number), self.all_arms[arm][1]
+        fits, one = self.fits(number), self.all_arms[arm][1]
         if stage == "predict":
             return self._predict(fits, one)
         return fits.compare(one) if chain is None else fits.sample(one, chain, unfinished)
@@ -168,9 +168,6 @@ class LogisticWork(Work):
 
     # ---- fit ----
 
-    def _fits(self, number: int) -> Any:
-        return self.load()(self, number)
-
     def load(self) -> type:
         """Import what fits."""
         if self.design.continuous:
@@ -198,7 +195,7 @@ class LogisticWork(Work):
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""
         for number in range(len(self.experiment.blocks)):
-            fits = self._fits(number)
+            fits = self.fits(number)
             for _, arm in self.own_arms.values():
                 fits.check_extension(arm)
 

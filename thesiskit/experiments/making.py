@@ -77,6 +77,14 @@ class Making:
             found.append(self.cell(stage, number, arm))
         return found
 
+    def cells_of(self, number: int) -> list[Cell]:
+        """Return the cells of all stages of a block."""
+        return [cell for stage in self.stages for cell in self.cells(stage, number)]
+
+    def knows(self, cell: Cell) -> bool:
+        """Whether a cell is of these settings, data and code."""
+        return self.cell(cell.stage, cell.block, cell.arm, cell.chain) == cell
+
     def needs(self, cell: Cell) -> list[Cell]:
         """Return the cells that must be done before: of each stage before, and chains."""
         found = []
@@ -113,7 +121,7 @@ class Making:
 
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file."""
-        if self.cell(cell.stage, cell.block, cell.arm, cell.chain) != cell:
+        if not self.knows(cell):
             raise UserError("code or data have changed since this was begun; begin again")
         self.files.begin(cell)
         unfinished = Unfinished(self._unfinished(cell), cell.key)

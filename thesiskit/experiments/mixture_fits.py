@@ -196,7 +196,7 @@ class MixtureFits:
                 },
             },
         )
-        write_draws(self.work.draws_path(self.number, arm), tree)
+        write_draws(self.work.draws("fit", self.number, arm.name), tree)
 
     def predict(
         self,
@@ -238,7 +238,7 @@ class MixtureFits:
         """Return all draws of an arm in split s in a row."""
         if self._draws[0] != arm.name:
             key = self.experiment.key("fit", self.number, arm.name)
-            path = self.work.draws_path(self.number, arm)
+            path = self.work.draws("fit", self.number, arm.name)
             self._draws = arm.name, read_draws(path, key, command="fit-mixture")
         found = self._draws[1]
         cases = int(found["cases"][s])

@@ -129,13 +129,13 @@ class SelectionWork(Work):
     ) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
         if stage == "fit":
-            return self._fits(number).fit(self.own_arms[arm][1], chain, unfinished)
+            return self.fits(number).fit(self.own_arms[arm][1], chain, unfinished)
         return self._predict(number, self.all_arms[arm][1])
 
     def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
         """Return the arrays of a block from those of its arms."""
         if stage == "fit":
-            return self._fits(number).join([i for i, _ in self.own_arms.values()], found)
+            return self.fits(number).join([i for i, _ in self.own_arms.values()], found)
         names = ("response", "fold")
         drawn = self.experiment.results.load("simulate", number, names)
         listed = [arm for _, arm in self.all_arms.values()]
@@ -152,7 +152,9 @@ class SelectionWork(Work):
         """Return the file of draws that an arm writes beside its arrays."""
         if stage != "fit" or not self.arms(stage).get(arm):
             return None
-        return self.draws_path(number, self.own_arms[arm][1])
+        one = self.own_arms[arm][1]
+        name = re.sub(r"[^0-9a-z.]+", "-", f"{one.label}-{one.method}-{one.variant}".lower())
+        return self.experiment.results.folder / "fit" / f"{number:04d}-{name.strip('-')}.nc"
 
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
@@ -161,11 +163,6 @@ class SelectionWork(Work):
     def record(self) -> Record:
         """Return the finished experiment, for the report."""
         return Record(self.experiment.results, len(self.experiment.blocks), self.described)
-
-    def draws_path(self, number: int, arm: Arm) -> Path:
-        """Return the file of an arm's draws."""
-        name = re.sub(r"[^0-9a-z.]+", "-", f"{arm.label}-{arm.method}-{arm.variant}".lower())
-        return self.experiment.results.folder / "fit" / f"{number:04d}-{name.strip('-')}.nc"
 
     def splits(self, number: int) -> Iterator[Split]:
         """Return the splits of a block."""
@@ -179,9 +176,6 @@ class SelectionWork(Work):
             self._unpacked = number, found
         return self._unpacked[1][arm.size :: len(sizes(self.config))]
 
-    def _fits(self, number: int) -> Any:
-        return self.load()(self, number)
-
     def load(self) -> type:
         """Import what fits: the mixture model needs much."""
         if not isinstance(self.config.model, MixtureModel):
@@ -194,7 +188,7 @@ class SelectionWork(Work):
         fitted = None
         if arm.name in self.own_arms:
             fitted = self.experiment.read("fit", number, arm.name)
-        fits = self._fits(number)
+        fits = self.fits(number)
         probability, seconds, ranked = [], [], []
         pairs = zip(self.splits(number), self.selections(number, arm), strict=True)
         for s, (split, selection) in enumerate(pairs):

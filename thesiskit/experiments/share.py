@@ -88,7 +88,7 @@ def _mean_seconds(experiment: Experiment, enough: int = 3) -> float | None:
     found = []
     begun = Counter(cell.block for cell in units(experiment, done=True))
     for number in range(len(experiment.blocks)):
-        cells = [cell for stage in experiment.stages for cell in experiment.cells(stage, number)]
+        cells = experiment.cells_of(number)
         if not all(map(experiment.done, cells)):
             continue
         seconds = sum(experiment.files.about(cell).get("seconds", 0.0) for cell in cells)
@@ -121,7 +121,7 @@ class Share:
         """Make what is not done, and return what failed; None when stopped early."""
         experiment = Experiment(self.config, self.results, self.folder, self.jobs)
         for cell in self.cells[:1]:
-            if experiment.cell(cell.stage, cell.block, cell.arm, cell.chain) != cell:
+            if not experiment.knows(cell):
                 raise UserError(
                     "code or data have changed since these cells were submitted; submit again"
                 )
@@ -130,7 +130,7 @@ class Share:
             todo = [cell for cell in self.cells if not experiment.done(cell)]
             while todo:
                 for _, failure in experiment.workers().make(
-                    todo, experiment.needs, all_of_it=True, stop=stop, patient=True
+                    todo, all_of_it=True, stop=stop, patient=True
                 ):
                     if failure is not None:
                         failures[failure.cell.id] = failure

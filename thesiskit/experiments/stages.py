@@ -124,7 +124,7 @@ class Experiment(Making):
         Yields a cell that failed with its failure, and leaves out what depends on it.
         """
         if self.jobs:
-            yield from self.workers().make(cells, self.needs)
+            yield from self.workers().make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
             for cell in cells:

@@ -43,6 +43,12 @@ class Work(ABC):
         """Import what makes fits, and return it; once, before processes are forked."""
         return None
 
+    def fits(self, number: int) -> Any:
+        """Return what makes the fits of a block."""
+        kind = self.load()
+        assert kind is not None, "nothing is fitted"
+        return kind(self, number)
+
     # ---- what a stage consists of ----
 
     def arms(self, stage: str) -> dict[str, int]:  # noqa: ARG002

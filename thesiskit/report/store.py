@@ -21,7 +21,6 @@ import numpy as np
 
 from thesiskit.errors import ResultsError
 
-UNFINISHED = "unfinished"  # the stage of fits whose block is not done
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
 LOCKS: list[IO] = []  # held by this process; a forked one closes its copies
