@@ -1,4 +1,9 @@
-"""The errors a user can meet, each with the exit code of the command that raised it."""
+"""The errors a user can meet, each with the exit code of the command that raised it.
+
+Below them, how messages quote what was given: on one line, and not all of it.
+"""
+
+from collections.abc import Sequence
 
 
 class ThesiskitError(Exception):
@@ -27,3 +32,48 @@ class ResultsError(ThesiskitError):
 
 class UnreliableWarning(UserWarning):
     """Markov chains disagree, or have too few effective draws."""
+
+
+MOST_LINES, MOST_CHARACTERS = 3, 400  # of a message
+
+
+def cut(value: object, most: int = 60) -> str:
+    """Return a value as text of one line, with what cannot be printed escaped, cut to `most`."""
+    text = str(value)
+    shown = text[: 4 * most]  # a value can have megabytes
+    shown = " ".join(part for part in shown.split(" ") if part)
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+    whole = len(text) <= 4 * most and len(shown) <= most
+    return shown if whole else shown[: most - 3].rstrip() + "..."
+
+
+def quoted(value: object, most: int = 60) -> str:
+    """Return a value as it is written in Python, as `cut` does."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= most else repr(value[: most - 3] + "...")
+    return cut(repr(value), most)
+
+
+def few(values: Sequence[object], most: int = 5) -> str:
+    """Name the first of some values."""
+    shown = ", ".join(cut(value, 30) for value in values[:most])
+    return shown + (f" and {len(values) - most:,} more" if len(values) > most else "")
+
+
+def brief(text: str) -> str:
+    """Return a message cut to what a user reads: three lines and 400 characters."""
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        more = f"({len(lines) - MOST_LINES + 1} more lines; -v shows them)"
+        lines = [*lines[: MOST_LINES - 1], more]
+    room = MOST_CHARACTERS - len(lines) + 1
+    width = next(w for w in range(room, 0, -1) if sum(min(len(o), w) for o in lines) <= room)
+    return "\n".join(_without_middle(line, width) for line in lines)
+
+
+def _without_middle(line: str, width: int) -> str:
+    """Return a line of at most `width` characters; what is wrong stands first, the remedy last."""
+    if len(line) <= width:
+        return line
+    end = (width - 5) // 2
+    return f"{line[: width - 5 - end]} ... {line[len(line) - end :]}"
