@@ -6,7 +6,6 @@ all that leads to it: settings, data, code.  So nobody keeps a list of what is d
 can be made by anybody, in any order.
 """
 
-import json
 import os
 import socket
 import time
@@ -18,7 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.store import read_arrays, write_arrays, write_text
+from thesiskit import safe_io
+from thesiskit.errors import ResultsError
+from thesiskit.report.store import (
+    damaged,
+    read_arrays,
+    read_key,
+    read_record,
+    remove,
+    write_arrays,
+    write_record,
+)
 
 HOST = socket.gethostname()
 END = b"PK\5\6" + bytes(18)  # of a zip file, which an .npz file is
@@ -66,11 +75,18 @@ class CellFiles:
     def stands(self, cell: Cell) -> bool:
         """Whether the result is there, with its record, and whole: its end says so."""
         try:
-            with open(self.path(cell), "rb") as file:
+            with safe_io.open_regular(self.path(cell)) as file:
                 file.seek(-len(END), os.SEEK_END)
                 return file.read(4) == END[:4] and self.path(cell, "json").exists()
         except OSError:  # it is not there, or too short
             return False
+
+    def damaged(self, cell: Cell) -> bool:
+        """Whether there is a result of which something is damaged: all of it is read."""
+        if not self.path(cell).exists():
+            return False
+        whole = read_key(self.path(cell), thorough=True) == cell.key
+        return not (whole and "times" in (self._read(cell, "json") or ()))
 
     def save(self, cell: Cell, arrays: dict[str, np.ndarray]) -> None:
         """Write the result."""
@@ -78,14 +94,15 @@ class CellFiles:
 
     def load(self, cell: Cell) -> dict[str, np.ndarray]:
         """Read the result, with its seconds."""
-        return read_arrays(self.path(cell)) | {
-            name: np.array(values) for name, values in self.about(cell)["times"].items()
-        }
+        about = self._read(cell, "json")
+        if about is None:
+            raise ResultsError(damaged(self.path(cell, "json")))
+        times = {name: np.array(values) for name, values in about["times"].items()}
+        return read_arrays(self.path(cell)) | times
 
     def remove(self, cell: Cell) -> None:
         """Remove the result."""
-        with suppress(OSError):
-            self.path(cell).unlink()
+        remove(self.path(cell))
 
     # ---- records ----
 
@@ -104,13 +121,11 @@ class CellFiles:
 
     def end(self, cell: Cell) -> None:
         """Nobody is at work on a cell any more."""
-        with suppress(OSError):
-            self.path(cell, "running").unlink()
+        remove(self.path(cell, "running"))
 
     def forgive(self, cell: Cell) -> None:
         """Forget failures: the cell is done, or is begun anew."""
-        with suppress(OSError):
-            self.path(cell, "failed").unlink()
+        remove(self.path(cell, "failed"))
 
     def running(self, cell: Cell) -> dict[str, Any] | None:
         """Return who is at work on a cell, or was when it was killed."""
@@ -138,13 +153,10 @@ class CellFiles:
         return found
 
     def _read(self, cell: Cell, kind: str) -> dict[str, Any] | None:
-        try:
-            return json.loads(self.path(cell, kind).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
+        return read_record(self.path(cell, kind))
 
     def _write(self, cell: Cell, kind: str, record: dict[str, Any]) -> None:
-        write_text(self.path(cell, kind), json.dumps(record) + "\n")
+        write_record(self.path(cell, kind), record)
 
 
 def job() -> str:

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cells import Cell, CellFiles, Meter
 from thesiskit.experiments.provenance import code_digest
 from thesiskit.experiments.seeds import digest
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
-from thesiskit.report.store import Results, without_times, write_text
+from thesiskit.report.draws import remove_draws, sealed
+from thesiskit.report.store import Results, without_times
 
 
 def blocks(config: Config) -> list[range]:
@@ -112,12 +113,7 @@ class Making:
     def _drawn(self, cell: Cell) -> bool:
         """Whether the file of draws of an arm is this cell's; others have the same name."""
         draws = self.work.draws(cell.stage, cell.block, cell.arm)
-        if draws is None:
-            return True
-        try:
-            return draws.exists() and _note(draws).read_text() == cell.key
-        except OSError:
-            return False
+        return draws is None or sealed(draws, cell.key)
 
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file."""
@@ -125,10 +121,7 @@ class Making:
             raise UserError("code or data have changed since this was begun; begin again")
         self.files.begin(cell)
         unfinished = Unfinished(self._unfinished(cell), cell.key)
-        draws = self.work.draws(cell.stage, cell.block, cell.arm) if cell.chain is None else None
         try:
-            if draws is not None and not self._drawn(cell):
-                _note(draws).unlink(missing_ok=True)
             with Meter() as meter:
                 if cell.arm:
                     arrays = self.work.make_arm(
@@ -139,8 +132,6 @@ class Making:
             about = {"seconds": round(meter.seconds + unfinished.seconds, 4), "memory": meter.peak}
             kept, times = without_times(arrays)
             self.files.finish(cell, about | {"times": times})
-            if draws is not None:
-                write_text(_note(draws), cell.key)
             if cell.arm:
                 self.files.save(cell, kept)
             else:
@@ -172,7 +163,12 @@ class Making:
                 f"{self.files.path(cell)} ({cell}) is not there; run "
                 f"`thesiskit {self.command(stage)} CONFIG --force` first"
             )
-        return self.files.load(cell)
+        try:
+            return self.files.load(cell)
+        except ResultsError:
+            if self.files.damaged(cell):  # then it is to do, whoever asks
+                self.files.remove(cell)
+            raise
 
     def _unfinished(self, cell: Cell) -> Path:
         return self.results.folder / "unfinished" / f"{cell.id}.npz"
@@ -184,8 +180,8 @@ class Making:
             self.files.remove(cell)
             Unfinished(self._unfinished(cell), cell.key).remove()
             draws = self.work.draws(stage, number, cell.arm)
-            for path in () if draws is None else (_note(draws), draws):
-                path.unlink(missing_ok=True)
+            if draws is not None:
+                remove_draws(draws)
 
     # ---- blocks ----
 
@@ -206,6 +202,36 @@ class Making:
         return self.results.key(stage, number) == self.key(stage, number) and all(
             self._drawn(self.cell(stage, number, arm)) for arm in self.work.arms(stage)
         )
+
+    def mend(self, stage: str, number: int) -> list[Path]:
+        """Remove what is damaged of a block, so that it counts as not done; return its paths.
+
+        All is read: the block, its files of draws, and, as long as the block or one after it is
+        not whole, its cells.
+        """
+        found = []
+        path = self.results.path(stage, number)
+        if path.exists() and self.results.key(stage, number, thorough=True) is None:
+            found.append(path)
+            self.results.remove(stage, number)
+        for arm in self.work.arms(stage):
+            draws = self.work.draws(stage, number, arm)
+            if draws is not None and draws.exists() and not sealed(draws, thorough=True):
+                found.append(draws)
+                remove_draws(draws)
+        if not all(self.whole(one, number) for one in self.stages[self.stages.index(stage) :]):
+            for cell in self.cells(stage, number):
+                if cell.arm and self.files.damaged(cell):
+                    found.append(self.files.path(cell))
+                    self.files.remove(cell)
+        return found
+
+    def lacks_cells(self, stage: str, number: int) -> bool:
+        """Whether a block after this one is to be made from cells that are not there."""
+        later = self.stages[self.stages.index(stage) + 1 :]
+        if all(self.whole(one, number) for one in later):
+            return False
+        return not all(map(self.done, self.cells(stage, number)))
 
     def join(self, stage: str, number: int) -> None:
         """Write the block of a stage from its cells."""
@@ -250,8 +276,3 @@ class Making:
             f"{path} {state}; run `thesiskit {self.command(stage)} CONFIG` first, "
             "or all stages with `thesiskit run CONFIG`"
         )
-
-
-def _note(draws: Path) -> Path:
-    """Return the file that says which cell a file of draws is of."""
-    return draws.with_name(f"{draws.stem}.key")

@@ -119,6 +119,7 @@ class Share:
 
     def failures(self, stop: threading.Event) -> list[Failure] | None:
         """Make what is not done, and return what failed; None when stopped early."""
+        self.results.prepare()
         experiment = Experiment(self.config, self.results, self.folder, self.jobs)
         for cell in self.cells[:1]:
             if not experiment.knows(cell):

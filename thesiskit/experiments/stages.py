@@ -76,7 +76,11 @@ class Experiment(Making):
         self._check_stage(stage)
         self.check()
         numbers = range(len(self.blocks))
-        todo = [number for number in numbers if force or not self.whole(stage, number)]
+        for path in (
+            [] if force else [one for number in numbers for one in self.mend(stage, number)]
+        ):
+            self.notes.append(f"{path} was damaged; it is made again")
+        todo = [number for number in numbers if force or self._is_to_do(stage, number)]
         if not todo:
             return 0
         started = time.perf_counter()
@@ -94,16 +98,14 @@ class Experiment(Making):
         self.record_run(stages={stage: entry})
         return len(todo)
 
+    def _is_to_do(self, stage: str, number: int) -> bool:
+        return not self.whole(stage, number) or self.lacks_cells(stage, number)
+
     def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
         """Make the cells of blocks, and join each block as soon as its cells are done."""
         cells, left, failures = [], {}, []
         for number in numbers:
             mine = [cell for cell in self.cells(stage, number) if not self.done(cell)]
-            self.notes += [
-                f"{self.files.path(cell)} was damaged; it is made again"
-                for cell in mine
-                if cell.arm and self.files.path(cell).exists() and not self.files.stands(cell)
-            ]
             cells += mine
             left[number] = len(mine)
             if not mine:

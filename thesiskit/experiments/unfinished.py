@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from thesiskit.errors import ResultsError
 from thesiskit.models import running
 from thesiskit.models.running import Arrays
-from thesiskit.report.store import read_arrays, read_key, write_arrays
+from thesiskit.report.store import read_arrays, read_key, remove, write_arrays
 
 
 class Unfinished:
@@ -22,8 +23,9 @@ class Unfinished:
         self.fits: dict[int, Arrays] = {}
         self.running: tuple[int, Arrays] = (-1, {})
         self.seconds = 0.0  # before this run
-        if read_key(path) == self.key:
-            self._read()
+        with suppress(ResultsError):  # damaged, or another version's: begin anew
+            if read_key(path, thorough=True) == self.key:
+                self._read()
         self.started = self.written = time.monotonic()
 
     def _read(self) -> None:
@@ -61,8 +63,7 @@ class Unfinished:
 
     def remove(self) -> None:
         """Remove the file."""
-        with suppress(OSError):
-            self.path.unlink()
+        remove(self.path)
 
     @property
     def spent(self) -> float:

@@ -1,16 +1,22 @@
-"""Files of draws: ArviZ data in netCDF; xarray.open_datatree opens them."""
+"""Files of draws: ArviZ data in netCDF; xarray.open_datatree opens them.
 
-import re
+netCDF does not notice all damage, so each has a seal beside it: its cell's key and its sha256.
+"""
+
+import hashlib
 from pathlib import Path
 
 import numpy as np
 
 from thesiskit.errors import ResultsError
-from thesiskit.report.store import replacing
+from thesiskit.report.store import read_record, remove, replacing, sha256, write_record
 
 
 def write_draws(path: Path, tree) -> None:
-    """Write draws, whole or not at all."""
+    """Write draws, whole or not at all, and their seal.
+
+    tree : its attribute `key` is that of the cell.
+    """
     encoding = {
         f"/{name}": {
             key: {"zlib": True, "complevel": 1}
@@ -19,12 +25,36 @@ def write_draws(path: Path, tree) -> None:
         }
         for name, node in tree.children.items()
     }
+    seal, key = _seal(path), tree.attrs["key"]
+    if not sealed(path, key):
+        remove(seal)  # of another file of this name
+    # in memory first: on a full disk HDF5 crashes when it closes a file
+    content = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
     with replacing(path) as temporary:
-        try:
-            tree.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-        except RuntimeError as error:  # of HDF5, when it cannot close what it cannot write
-            found = re.search(r"errno = (\d+)", str(error))
-            raise OSError(int(found[1]) if found else 0, str(error)) from None
+        temporary.write_bytes(content)
+    write_record(seal, {"key": key, "sha256": hashlib.sha256(content).hexdigest()})
+
+
+def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> bool:
+    """Whether a file of draws is there, with its seal, and of this key where one is given.
+
+    thorough : its bytes are those that were written.
+    """
+    record = read_record(_seal(path))
+    if record is None or key not in (None, record.get("key")):
+        return False
+    return sha256(path) == record.get("sha256") if thorough else path.is_file()
+
+
+def remove_draws(path: Path) -> None:
+    """Remove a file of draws, and its seal before it."""
+    remove(_seal(path))
+    remove(path)
+
+
+def _seal(path: Path) -> Path:
+    """Return the file that says which cell a file of draws is of, and its digest."""
+    return path.with_name(f"{path.stem}.key")
 
 
 def read_draws(
@@ -45,14 +75,11 @@ def read_draws(
             values = node.asstr()[()] if text else node[()]
             found[name.rsplit("/", 1)[-1]] = np.asarray(values, dtype=kind)
 
-    try:
-        with h5py.File(path) as file:
-            if key is not None and file.attrs.get("key") != key:
-                raise KeyError(key)
-            file.visititems(add)
-            return found
-    except (OSError, ValueError, KeyError):
+    if not sealed(path, key, thorough=True):
         raise ResultsError(
-            f"{path}: missing, damaged or of other settings; "
-            f"run `thesiskit {command} CONFIG --force`"
-        ) from None
+            f"{path}: missing, damaged or of other settings; `thesiskit {command} CONFIG` makes "
+            "it again"
+        )
+    with h5py.File(path) as file:
+        file.visititems(add)
+    return found

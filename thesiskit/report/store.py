@@ -2,28 +2,41 @@
 
 results/EXPERIMENT/STAGE/0000.npz holds arrays and a `key`, a digest of everything that led to
 it; 0000.json beside it the seconds that they took.  A file is written under a temporary name and
-renamed, so what stands is complete.
+renamed, so what stands is complete.  What was damaged later is found by the checksums of .npz
+files, and by those that `write_record` adds to .json files.
+
+A folder is marked as thesiskit's when it is made; one with files in it and no mark is the user's,
+and nothing is written there.  Links inside it are never followed.
 """
 
+import errno
 import fcntl
+import hashlib
+import io
 import json
 import os
 import secrets
 import socket
-import zipfile
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
-from thesiskit.errors import ResultsError
+from thesiskit import safe_io
+from thesiskit.errors import ResultsError, few
 
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
 LOCKS: list[IO] = []  # held by this process; a forked one closes its copies
+MARK = ".thesiskit"
+MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
+INDEX_TITLE = "<title>Reports · thesiskit</title>"  # by which our index.html is known
+CHECK = "crc32"  # the key of a record's checksum
+ELSEWHERE = "choose another folder with --results"
 
 
 class Results:
@@ -33,44 +46,94 @@ class Results:
         self.root, self.folder = Path(root), Path(root) / experiment
 
     def prepare(self) -> None:
-        """Make the folder, or say why it cannot be written."""
+        """Make the folder and mark it; say why it cannot be written, or whose it is.
+
+        Raises
+        ------
+        ResultsError: no permission; the folder, or the index above it, holds what thesiskit did
+            not make; a link in it leads elsewhere.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for folder in (self.folder, self.folder.parent):  # the index goes above
+            self._check_ours()
+            for folder in (self.folder, self.root):  # the index goes there
                 probe = folder / f".probe-{secrets.token_hex(4)}"
-                probe.write_bytes(b"")
+                create(probe).close()
                 probe.unlink()
+            if not (self.folder / MARK).exists():
+                write_text(self.folder / MARK, MARKED)
         except OSError as error:
             raise ResultsError(
-                f"{self.folder}: cannot write results there ({error.strerror}); "
-                "choose another folder with --results"
+                f"{self.folder}: cannot write results there ({error.strerror}); {ELSEWHERE}"
             ) from None
+
+    def _check_ours(self) -> None:
+        """Raise ResultsError where something is in the way that thesiskit did not make."""
+        held = {entry.name: entry for entry in os.scandir(self.folder)}
+        others = sorted(name for name in held if not name.startswith("."))
+        if others and MARK not in held and not self._made_before_marks():
+            raise ResultsError(
+                f"{self.folder}: holds what thesiskit did not make ({few(others, 3)}); {ELSEWHERE}"
+            )
+        deep = [entry for name in ("cells", "batch") if name in held and held[name].is_dir()
+                for entry in os.scandir(held[name].path)]  # fmt: skip
+        for entry in [*held.values(), *deep]:
+            if entry.is_symlink() and entry.is_dir():
+                raise ResultsError(
+                    f"{entry.path}: is a link to another folder, in which nothing is written; "
+                    f"remove the link, or {ELSEWHERE}"
+                )
+        if not is_our_index(self.root / "index.html"):
+            raise ResultsError(
+                f"{self.root / 'index.html'}: thesiskit did not make it and would write over it; "
+                f"{ELSEWHERE}"
+            )
+
+    def _made_before_marks(self) -> bool:
+        """Whether the folder holds results of a version that did not mark its folders."""
+        try:
+            record = json.loads(safe_io.read_text(self.folder / "provenance.json"))
+            return {"experiment", "code", "config"} <= record.keys()
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return False
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other runners out of the folder; the lock of one that dies is gone with it."""
-        path = self.folder / ".runner"
-        with open(path, "a+") as file:
+        with self._lock() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                file.seek(0)
                 who = file.read().strip() or "another process"
                 raise ResultsError(
-                    f"{self.folder}: {who} is at work there; wait until it is done, or choose "
-                    "another folder with --results"
+                    f"{self.folder}: {who} is at work there; wait until it is done, or {ELSEWHERE}"
                 ) from None
             except OSError:
                 pass  # a file system without locks: files are whole or absent all the same
             file.truncate(0)
-            file.write(f"thesiskit (process {os.getpid()} on {socket.gethostname()})")
-            file.flush()
+            with suppress(OSError):  # on a full disk: the lock holds, others are not told who
+                file.write(f"thesiskit (process {os.getpid()} on {socket.gethostname()})")
+                file.flush()
             LOCKS.append(file)
             try:
                 yield
             finally:
                 LOCKS.remove(file)
                 file.truncate(0)
+
+    def _lock(self) -> IO[str]:
+        """Open the file that is locked, which must be one of ours: no link, no pipe."""
+        path = self.folder / ".runner"
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o666)
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+            raise ResultsError(f"{path}: cannot be locked: {why}; remove it") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ResultsError(f"{path}: cannot be locked: it is not a file; remove it")
+        return open(descriptor, "r+", encoding="utf-8", errors="replace")
 
     def path(self, stage: str, block: int) -> Path:
         """The file of a block."""
@@ -80,13 +143,18 @@ class Results:
         """Write a block's arrays; what no two runs have the same goes beside them."""
         path = self.path(stage, block)
         kept, times = without_times(arrays)
-        write_text(path.with_suffix(".json"), json.dumps(times) + "\n")
+        write_record(path.with_suffix(".json"), times)
         write_arrays(path, key, kept)
 
-    def key(self, stage: str, block: int) -> str | None:
-        """The key of a block that stands, None where there is none (or a damaged one)."""
+    def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
+        """The key of a block that stands, None where there is none (or a damaged one).
+
+        thorough : look for damage in all of it, not only where the key is.
+        """
         path = self.path(stage, block)
-        return read_key(path) if path.with_suffix(".json").exists() else None
+        if thorough and read_record(path.with_suffix(".json")) is None:
+            return None
+        return read_key(path, thorough=thorough) if path.with_suffix(".json").exists() else None
 
     def load(
         self, stage: str, block: int, names: tuple[str, ...] | None = None
@@ -96,19 +164,16 @@ class Results:
         arrays = read_arrays(path, names)
         if names is not None:
             return arrays
-        try:
-            times = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise ResultsError(_damaged(path.with_suffix(".json"))) from None
+        times = read_record(path.with_suffix(".json"))
+        if times is None:
+            raise ResultsError(damaged(path.with_suffix(".json")))
         return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
 
     def remove(self, stage: str, block: int) -> None:
         """Remove a block, and its stage's folder once that is empty."""
         path = self.path(stage, block)
-        with suppress(OSError):
-            path.unlink()
-        with suppress(OSError):
-            path.with_suffix(".json").unlink()
+        remove(path)
+        remove(path.with_suffix(".json"))
         with suppress(OSError):
             path.parent.rmdir()
 
@@ -121,15 +186,11 @@ class Results:
                 record[name] = {**record[name], **value}
             else:
                 record[name] = value
-        write_text(path, json.dumps(record, indent=2, sort_keys=True) + "\n")
+        write_record(path, record)
 
-    def provenance(self) -> dict:
+    def provenance(self) -> dict[str, Any]:
         """Return provenance.json, empty where there is none or it cannot be read."""
-        try:
-            record = json.loads((self.folder / "provenance.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return record if isinstance(record, dict) else {}
+        return read_record(self.folder / "provenance.json") or {}
 
 
 def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list]]:
@@ -141,9 +202,6 @@ def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray],
     )
 
 
-DAMAGES = (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-
-
 def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays and their key to an .npz file, whole or not at all."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
@@ -153,44 +211,102 @@ def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
 
 def read_arrays(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of a file, or some of them."""
+    wanted = None if names is None else {*names, "format"}
     try:
-        with open(path, "rb") as file, np.load(file) as arrays:
-            _check_format(path, arrays)
-            wanted = names or [name for name in arrays.files if name not in ("key", "format")]
-            return {name: arrays[name] for name in wanted}
-    except DAMAGES:
-        raise ResultsError(_damaged(path)) from None
+        arrays, _ = safe_io.read_npz(path, wanted)
+        _check_format(path, arrays)
+        names = names or tuple(name for name in arrays if name not in ("key", "format"))
+        return {name: arrays[name] for name in names}
+    except (OSError, *safe_io.DAMAGES):
+        raise ResultsError(damaged(path)) from None
 
 
-def read_key(path: Path) -> str | None:
-    """Return the key of a file, None where there is none or it is damaged."""
+def read_key(path: Path, *, thorough: bool = False) -> str | None:
+    """Return the key of a file, None where there is none or it is damaged.
+
+    thorough : all arrays are read, so that damage anywhere is found.
+    """
     try:
-        with open(path, "rb") as file, np.load(file) as arrays:
-            _check_format(path, arrays)
-            return str(arrays["key"])
-    except DAMAGES:
+        arrays, _ = safe_io.read_npz(path, None if thorough else ("key", "format"))
+        _check_format(path, arrays)
+        return str(arrays["key"])
+    except (OSError, *safe_io.DAMAGES):
         return None
 
 
-def _check_format(path: Path, arrays) -> None:
+def _check_format(path: Path, arrays: dict[str, np.ndarray]) -> None:
     if int(arrays["format"]) != FORMAT:
         raise ResultsError(
-            f"{path}: written by another version of thesiskit; "
-            "choose another folder with --results, or delete this one"
+            f"{path}: written by another version of thesiskit; {ELSEWHERE}, or delete this one"
         )
 
 
-def _damaged(path: Path) -> str:
-    return f"{path}: damaged or incomplete; delete it and run the stage again"
+def damaged(path: Path) -> str:
+    """Say that a file cannot be used, and what to do."""
+    return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a record as JSON, with a checksum among its keys."""
+    checked = record | {CHECK: _checksum(record)}
+    write_text(path, json.dumps(checked, indent=2, sort_keys=True) + "\n")
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """Return a record, None where there is none or it is damaged."""
+    try:
+        record = json.loads(safe_io.read_text(path))
+        return record if record.pop(CHECK) == _checksum(record) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _checksum(record: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(record, sort_keys=True).encode()):08x}"
+
+
+def is_our_index(path: Path) -> bool:
+    """Whether a file is an index of ours, or is not there."""
+    try:
+        with safe_io.open_regular(path) as file:
+            return INDEX_TITLE.encode() in file.read(4096)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def remove(path: Path) -> None:
+    """Remove a file of ours, if it is there; pipes, devices and folders are not ours."""
+    with suppress(OSError):
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            path.unlink()
+
+
+def sha256(path: Path) -> str | None:
+    """Return the digest of a file, None where it cannot be read."""
+    try:
+        with safe_io.open_regular(path) as file:
+            return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def create(path: Path) -> IO[bytes]:
+    """Create a file that is not there, and open it; a link in its place is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; rename it to `path` when the block ends well."""
+    """Give an empty file beside `path`; rename it to `path` when the block ends well."""
     # processes of two hosts may have the same number
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _check_replaceable(path)
+        create(temporary).close()
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
@@ -199,6 +315,14 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise ResultsError where a pipe or a device stands in the place of a file."""
+    with suppress(FileNotFoundError):
+        kind = os.lstat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind) or stat.S_ISDIR(kind)):
+            raise ResultsError(f"{path}: is a pipe or a device where a file belongs; remove it")
 
 
 def write_text(path: Path, text: str) -> None:
