@@ -199,5 +199,6 @@ def write_report(experiment, force: bool) -> None:
     """Write the report, and say where it is."""
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
+    tell_notes(experiment)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"report: {page} ({state})")

@@ -216,7 +216,8 @@ class Making:
             self.results.remove(stage, number)
         for arm in self.work.arms(stage):
             draws = self.work.draws(stage, number, arm)
-            if draws is not None and draws.exists() and not sealed(draws, thorough=True):
+            # without a seal it counts as not done, or somebody is writing it just now
+            if draws is not None and sealed(draws) and not sealed(draws, thorough=True):
                 found.append(draws)
                 remove_draws(draws)
         if not all(self.whole(one, number) for one in self.stages[self.stages.index(stage) :]):

@@ -19,6 +19,7 @@ from thesiskit.experiments.making import Making
 from thesiskit.experiments.provenance import code_digest, surroundings
 from thesiskit.experiments.seeds import digest
 from thesiskit.report.finished import check_thesis
+from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts
 from thesiskit.report.store import Results
@@ -158,14 +159,13 @@ class Experiment(Making):
         keys = [self.require(stage, number) for stage in self.stages for number in numbers]
         key = digest([keys, described, code_digest("report/")])
         page = self.results.folder / "report.html"
-        last = self.results.provenance().get("report", {})
-        if not force and last.get("key") == key:
-            files = [page, *(self.results.folder / name for name in last["files"])]
-            if all(path.exists() for path in files):
-                return page, False
+        others = None if force else changed(self.results, key)
+        if others == []:
+            return page, False
+        self.notes += [f"{page.parent / name} was damaged or changed; it is written again"
+                       for name in others or ()]  # fmt: skip
         self.record_run()
-        files = write_report(self.work.record(), watch=watch)
-        self.results.update_provenance(report={"key": key, "files": files})
+        write_report(self.work.record(), key, watch=watch)
         return page, True
 
     def record_run(self, **entries) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from thesiskit.report.finished import THESIS
+from thesiskit.report.outputs import changed
 from thesiskit.report.store import Results
 
 WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts with nothing to explain
@@ -72,8 +73,10 @@ def _link(root: Path, exhibit: Exhibit) -> str:
 
 
 def _verified(root: Path) -> pd.DataFrame | None:
-    path = root / "verify" / "verify.csv"
-    return pd.read_csv(path, keep_default_na=False) if path.exists() else None
+    results = Results(root, "verify")
+    if changed(results, "verify") != []:  # none, or not what `verify` wrote
+        return None
+    return pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
 
 
 def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:

@@ -10,38 +10,43 @@ import jinja2
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import ResultsError
 from thesiskit.report import figures, tables
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
+from thesiskit.report.outputs import Outputs, csv_text
 from thesiskit.report.parts import PARTS
-from thesiskit.report.store import Results, replacing, write_text
+from thesiskit.report.store import Results, is_our_index, write_text
+
+TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 
 
-def write_report(record: Finished, *, watch: Callable) -> list[str]:
-    """Make every part that the config asks for, and the page; return the files written."""
-    results, made = record.results, {}
-    files = ["report.html"]
+def write_report(record: Finished, key: str, *, watch: Callable) -> None:
+    """Make every part that the config asks for, and the page; keep the key they were made from."""
+    made: dict[str, list] = {}
     wanted = record.config["report"]["parts"]
     for name in watch(wanted, len(wanted), "report"):
         made[name] = PARTS[name].make(record)
-        for part in made[name]:
-            write = _write_table if isinstance(part, tables.Table) else _write_figure
-            files += write(results, part)
-    _remove_others(results, {part.name for parts in made.values() for part in parts})
+    parts = [part for several in made.values() for part in several]
     timings = record.timings()
+    names = [name for part in parts for name in _files(part)]
+    names += ["report.html", *(["timings.csv"] if timings is not None else [])]
+    outputs = Outputs(record.results, names)
+    for part in parts:
+        write = _write_table if isinstance(part, tables.Table) else _write_figure
+        write(outputs, part)
     if timings is not None:
-        write_text(results.folder / "timings.csv", pd.DataFrame(timings).to_csv(index=False))
-        files.append("timings.csv")
-    write_text(results.folder / "report.html", render(record, made))
-    return files
+        outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
+    outputs.write("report.html", render(record, made))
+    outputs.finish(key)
 
 
-def _remove_others(results: Results, names: set[str]) -> None:
-    """Remove tables and figures of an earlier report that this one does not have."""
-    for folder in ("tables", "figures"):
-        for path in (results.folder / folder).glob("[!.]*"):
-            if path.stem not in names:
-                path.unlink()
+def _files(part: tables.Table | figures.Figure) -> list[str]:
+    """Return the files of a part."""
+    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, tables.Table) else (
+        "figures", FIGURE_FILES
+    )  # fmt: skip
+    return [f"{folder}/{part.name}.{kind}" for kind in kinds]
 
 
 def write_index(root: Path) -> Path:
@@ -56,6 +61,8 @@ def write_index(root: Path) -> Path:
         if config:
             entries.append({"link": f"{page.parent.name}/report.html", "config": config})
     index = Path(root) / "index.html"
+    if not is_our_index(index):
+        raise ResultsError(f"{index}: thesiskit did not make it, and does not write over it")
     verified = Path(root) / "verify" / "verify.html"
     text = template("index.html.j2").render(
         entries=entries,
@@ -166,9 +173,9 @@ def _is_text(column: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(column)
 
 
-def _write_table(results: Results, table: tables.Table) -> list[str]:
-    folder = results.folder / "tables"
-    write_text(folder / f"{table.name}.csv", table.frame.to_csv(index=False))
+def _write_table(outputs: Outputs, table: tables.Table) -> None:
+    csv, md, tex = _files(table)
+    outputs.write(csv, csv_text(table.frame))
     cells = display(table.frame)
     names = [str(name) for name in table.frame.columns]
     lines = [
@@ -179,7 +186,7 @@ def _write_table(results: Results, table: tables.Table) -> list[str]:
         table.caption,
         "",
     ]
-    write_text(folder / f"{table.name}.md", "\n".join(lines))
+    outputs.write(md, "\n".join(lines))
     shown = pd.DataFrame(cells, columns=names)
     latex = shown.to_latex(
         index=False,
@@ -188,8 +195,7 @@ def _write_table(results: Results, table: tables.Table) -> list[str]:
         label=f"tab:{table.name}",
         longtable=len(cells) > 40,
     )
-    write_text(folder / f"{table.name}.tex", latex.replace("–", "--"))
-    return [f"tables/{table.name}.{kind}" for kind in ("csv", "md", "tex")]
+    outputs.write(tex, latex.replace("–", "--"))
 
 
 def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
@@ -207,10 +213,8 @@ def _latex(text: str) -> str:
     return text
 
 
-def _write_figure(results: Results, figure: figures.Figure) -> list[str]:
-    for kind in ("png", "pdf"):
-        path = results.folder / "figures" / f"{figure.name}.{kind}"
+def _write_figure(outputs: Outputs, figure: figures.Figure) -> None:
+    for name, kind in zip(_files(figure), FIGURE_FILES, strict=True):
         metadata = {"CreationDate": None} if kind == "pdf" else None
-        with replacing(path) as temporary:
+        with outputs.writing(name) as temporary:
             figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
-    return [f"figures/{figure.name}.{kind}" for kind in ("png", "pdf")]

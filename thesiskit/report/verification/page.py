@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.report.finished import Finished
+from thesiskit.report.outputs import Outputs, csv_text
 from thesiskit.report.page import display, markdown, table_item, template
-from thesiskit.report.store import write_text
+from thesiskit.report.store import Results
 from thesiskit.report.tables import Table
 from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification import tables
@@ -24,10 +25,12 @@ def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
     """
     found = compare(sources)
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
-    folder = Path(root) / ("verify-smoke" if small else "verify")
+    results = Results(root, "verify-smoke" if small else "verify")
+    results.prepare()
+    outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
     named = tables.named(found)
-    write_text(folder / "verify.csv", frame(found).to_csv(index=False))
-    write_text(folder / "verify.md", _markdown(found, named))
+    outputs.write("verify.csv", csv_text(frame(found)))
+    outputs.write("verify.md", _markdown(found, named))
     parts = [
         tables.overview(found),
         *named,
@@ -44,9 +47,9 @@ def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
         about=about(found),
         items=[_item(part) for part in parts],
     )
-    page = folder / "verify.html"
-    write_text(page, text)
-    return page, summary(found)
+    outputs.write("verify.html", text)
+    outputs.finish("verify")
+    return results.folder / "verify.html", summary(found)
 
 
 def _markdown(found: list[Row], named: list[Table]) -> str:
