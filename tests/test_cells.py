@@ -389,14 +389,17 @@ def test_status_of_every_state(config, tmp_path):
     # of a process that is gone; its clock is a day ahead, which changes nothing
     gone = subprocess.Popen(["true"])
     gone.wait()
-    who = read_record(record) | {"process": gone.pid, "started": "2099-01-01T00:00:00"}
-    write_record(record, who)
+    who = read_record(record, of=cells[3].key) | {
+        "process": gone.pid,
+        "started": "2099-01-01T00:00:00",
+    }
+    write_record(record, who, of=cells[3].key)
     files.begin(cells[4])
     other = files.path(cells[4], "running")
-    write_record(other, who | {"host": "elsewhere"})
+    write_record(other, who | {"host": "elsewhere"}, of=cells[4].key)
     files.begin(cells[5])
     in_job = files.path(cells[5], "running")
-    write_record(in_job, who | {"host": "elsewhere", "job": "12_3"})
+    write_record(in_job, who | {"host": "elsewhere", "job": "12_3"}, of=cells[5].key)
     rows = {row.cell: row for row in board(experiment, {"12_3": "GONE"})}
     states = [rows[cell].state for cell in cells[:6]]
     assert states == ["done", "failed", "running", "interrupted", "running", "interrupted"]

@@ -398,7 +398,7 @@ def test_a_damaged_provenance_is_written_anew(small, tmp_path, content, name):
 
 
 def test_a_file_where_a_stage_folder_belongs(small, tmp_path):
-    (tmp_path / "small").mkdir()
+    Results(tmp_path, "small").prepare()
     (tmp_path / "small" / "simulate").write_text("")
     must_fail(invoke("run", small, "--results", tmp_path), "cannot be written", code=1)
 

@@ -202,7 +202,8 @@ def test_a_file_of_draws_that_is_gone(small, tmp_path):
     assert invoke("run", small, "--results", tmp_path).exit_code == 0
     (tmp_path / "small/fit/0000-2-corrected-thesis.nc").unlink()
     again = invoke("predict", small, "--results", tmp_path, "--force")
-    must_fail(again, "0000-2-corrected-thesis.nc", "--force", code=1)
+    must_fail(again, "0000-2-corrected-thesis.nc", "fit-mixture CONFIG` makes it again", code=1)
+    assert invoke("run", small, "--results", tmp_path).exit_code == 0
 
 
 def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, tmp_path):

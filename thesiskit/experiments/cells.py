@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit import safe_io
 from thesiskit.errors import ResultsError
 from thesiskit.report.store import (
     damaged,
+    ends_well,
     read_arrays,
     read_key,
     read_record,
@@ -30,7 +30,6 @@ from thesiskit.report.store import (
 )
 
 HOST = socket.gethostname()
-END = b"PK\5\6" + bytes(18)  # of a zip file, which an .npz file is
 TAIL = 20  # lines of a failed cell's log that are kept
 
 
@@ -74,12 +73,7 @@ class CellFiles:
 
     def stands(self, cell: Cell) -> bool:
         """Whether the result is there, with its record, and whole: its end says so."""
-        try:
-            with safe_io.open_regular(self.path(cell)) as file:
-                file.seek(-len(END), os.SEEK_END)
-                return file.read(4) == END[:4] and self.path(cell, "json").exists()
-        except OSError:  # it is not there, or too short
-            return False
+        return ends_well(self.path(cell)) and self.path(cell, "json").exists()
 
     def damaged(self, cell: Cell) -> bool:
         """Whether there is a result of which something is damaged: all of it is read."""
@@ -153,10 +147,10 @@ class CellFiles:
         return found
 
     def _read(self, cell: Cell, kind: str) -> dict[str, Any] | None:
-        return read_record(self.path(cell, kind))
+        return read_record(self.path(cell, kind), of=cell.key)
 
     def _write(self, cell: Cell, kind: str, record: dict[str, Any]) -> None:
-        write_record(self.path(cell, kind), record)
+        write_record(self.path(cell, kind), record, of=cell.key)
 
 
 def job() -> str:

@@ -35,6 +35,7 @@ LOCKS: list[IO] = []  # held by this process; a forked one closes its copies
 MARK = ".thesiskit"
 MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
 INDEX_TITLE = "<title>Reports · thesiskit</title>"  # by which our index.html is known
+END = b"PK\5\6" + bytes(18)  # of a zip file, which an .npz file is
 CHECK = "crc32"  # the key of a record's checksum
 ELSEWHERE = "choose another folder with --results"
 
@@ -143,7 +144,7 @@ class Results:
         """Write a block's arrays; what no two runs have the same goes beside them."""
         path = self.path(stage, block)
         kept, times = without_times(arrays)
-        write_record(path.with_suffix(".json"), times)
+        write_record(path.with_suffix(".json"), times, of=key)
         write_arrays(path, key, kept)
 
     def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
@@ -152,9 +153,11 @@ class Results:
         thorough : look for damage in all of it, not only where the key is.
         """
         path = self.path(stage, block)
-        if thorough and read_record(path.with_suffix(".json")) is None:
+        beside = path.with_suffix(".json")
+        key = read_key(path, thorough=thorough) if beside.exists() else None
+        if thorough and key is not None and read_record(beside, of=key) is None:
             return None
-        return read_key(path, thorough=thorough) if path.with_suffix(".json").exists() else None
+        return key
 
     def load(
         self, stage: str, block: int, names: tuple[str, ...] | None = None
@@ -164,7 +167,7 @@ class Results:
         arrays = read_arrays(path, names)
         if names is not None:
             return arrays
-        times = read_record(path.with_suffix(".json"))
+        times = read_record(path.with_suffix(".json"), of=read_key(path) or "")
         if times is None:
             raise ResultsError(damaged(path.with_suffix(".json")))
         return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
@@ -226,12 +229,24 @@ def read_key(path: Path, *, thorough: bool = False) -> str | None:
 
     thorough : all arrays are read, so that damage anywhere is found.
     """
+    if thorough and not ends_well(path):
+        return None
     try:
         arrays, _ = safe_io.read_npz(path, None if thorough else ("key", "format"))
         _check_format(path, arrays)
         return str(arrays["key"])
     except (OSError, *safe_io.DAMAGES):
         return None
+
+
+def ends_well(path: Path) -> bool:
+    """Whether a file is there and has the end of an .npz file; one that was cut has not."""
+    try:
+        with safe_io.open_regular(path) as file:
+            file.seek(-len(END), os.SEEK_END)
+            return file.read(4) == END[:4]
+    except OSError:  # it is not there, or too short
+        return False
 
 
 def _check_format(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -246,23 +261,26 @@ def damaged(path: Path) -> str:
     return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write a record as JSON, with a checksum among its keys."""
-    checked = record | {CHECK: _checksum(record)}
+def write_record(path: Path, record: dict[str, Any], *, of: str = "") -> None:
+    """Write a record as JSON, with a checksum among its keys.
+
+    of : the key of what it is a record of; another's in its place is damage.
+    """
+    checked = record | {CHECK: _checksum(record, of)}
     write_text(path, json.dumps(checked, indent=2, sort_keys=True) + "\n")
 
 
-def read_record(path: Path) -> dict[str, Any] | None:
+def read_record(path: Path, *, of: str = "") -> dict[str, Any] | None:
     """Return a record, None where there is none or it is damaged."""
     try:
         record = json.loads(safe_io.read_text(path))
-        return record if record.pop(CHECK) == _checksum(record) else None
+        return record if record.pop(CHECK) == _checksum(record, of) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _checksum(record: dict[str, Any]) -> str:
-    return f"{zlib.crc32(json.dumps(record, sort_keys=True).encode()):08x}"
+def _checksum(record: dict[str, Any], of: str) -> str:
+    return f"{zlib.crc32((of + json.dumps(record, sort_keys=True)).encode()):08x}"
 
 
 def is_our_index(path: Path) -> bool:

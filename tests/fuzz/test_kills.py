@@ -1,0 +1,85 @@
+"""Killed at any moment: the same command goes on, and the results have the same bytes."""
+
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from harness import Outcome, Tally, command, fingerprint
+from test_results import KINDS, SEED, differences, run
+
+SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+
+
+def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
+    """Begin a run with two child processes, and end it by a signal; whether it was still there."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+
+        def main(arguments: list[str]) -> None:
+            from thesiskit.cli import main as command_line
+            from thesiskit.models import running
+
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            running.SAVE_SECONDS, running.BLOCK_SECONDS = 0.02, 0.01
+            command_line(arguments, prog_name="thesiskit")
+
+        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main, seconds=60)
+        os._exit(0)
+    time.sleep(seconds)
+    alive = os.waitpid(child, os.WNOHANG)[0] == 0
+    if alive:
+        os.killpg(child, how)
+        if how != signal.SIGKILL:
+            time.sleep(0.1)
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return alive
+
+
+def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
+    tally = Tally("kills")
+    longest = dict.fromkeys(KINDS, 1.5)
+    for number in numbers:
+        rng = random.Random(f"{SEED} kills {number}")
+        kind = list(KINDS)[number % len(KINDS)]
+        target = folder / str(number)
+        target.mkdir()
+        for name in ("small.yaml", "mine.csv", "outside"):
+            source = finished / kind / name
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target / name)
+        before = fingerprint(target)
+        said, kills = [], 0
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            seconds = rng.uniform(0.02, longest[kind])
+            how = rng.choice(SIGNALS)
+            killed = begin_and_kill(target, seconds, how)
+            kills += killed
+            said.append(f"{how.name} after {seconds:.3f} s" + ("" if killed else " (done)"))
+        outcome: Outcome = run(target)
+        for log in target.glob(".*"):  # of the command that was killed
+            log.unlink()
+        whole = differences(target, finished / kind) if outcome.code == 0 else "is not mended"
+        left = [str(path) for path in (target / "results").rglob("*.running")]
+        changed = fingerprint(target, target / "results") != before
+        tally.add(
+            f"{number} ({kind}: {'; '.join(said)})", outcome, whole,
+            f"still running: {left}" if left else "", "changed its surroundings" * changed,
+        )  # fmt: skip
+        tally.counts["kills"] += kills
+        shutil.rmtree(target)
+    print(f"kills: {tally.counts.pop('kills')} processes ended by a signal")
+    return tally
+
+
+def test_a_few(finished, tmp_path):
+    fuzz(finished, tmp_path, range(6)).check()
+
+
+@pytest.mark.slow
+def test_fifty(finished, tmp_path):
+    fuzz(finished, tmp_path, range(100, 160)).check()

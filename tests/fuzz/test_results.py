@@ -1,0 +1,261 @@
+"""Damaged results: whatever happens to a file, `run` makes it again, or says what is in the way.
+
+The oracle is a copy of the same results without damage: what stands after `run` must be its bytes.
+"""
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import Outcome, Tally, command, fingerprint
+from test_cells import LOGISTIC, NAIVE
+from test_cells import MIXTURE as BOTH_SAMPLERS
+
+from thesiskit.report.store import read_key, read_record
+
+SEED = 20070712
+MIXTURE = BOTH_SAMPLERS.replace("[collapsed, thesis]", "[collapsed]")
+TABLE = """
+experiment: small
+title: Small
+about: A test.
+data: { source: table, path: mine.csv, response: y }
+evaluation: { folds: 2 }
+model: { kind: logistic, orders: [2], iterations: 40, burn_in: 10, chains: 2 }
+report: { parts: [model-table, coefficient-table] }
+"""
+LATTICE = """
+experiment: small
+title: Small
+about: A test.
+lattice: { class_counts: [6, 8], gamma: 0.3 }
+report: { parts: [correlation-lattice] }
+"""
+REDUCTION = """
+experiment: small
+title: Small
+about: A test.
+replicates: 2
+reduction: { cases: 20, sweeps: [ { features: 6, values: 3, order: [1, 2, 3] } ] }
+report: { parts: [reduction-table] }
+"""
+KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "table": TABLE,
+         "lattice": LATTICE, "reduction": REDUCTION}  # fmt: skip
+
+
+def _flip(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def _truncate(path: Path, rng: random.Random) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: rng.randrange(len(content))])
+
+
+def _empty(path: Path, rng: random.Random) -> None:
+    path.write_bytes(b"")
+
+
+def _scramble(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    start = rng.randrange(len(content))
+    for i in range(start, min(len(content), start + 64)):
+        content[i] = rng.randrange(256)
+    path.write_bytes(content)
+
+
+def _extend(path: Path, rng: random.Random) -> None:
+    path.write_bytes(path.read_bytes() + rng.randbytes(50))
+
+
+def _remove(path: Path, rng: random.Random) -> None:
+    path.unlink()
+
+
+def _swap(path: Path, rng: random.Random) -> None:
+    """Put another file of the same kind in its place."""
+    others = [one for one in path.parents[1].rglob(f"*{path.suffix}") if one.name[0] != "."]
+    path.write_bytes(rng.choice(sorted(others)).read_bytes())
+
+
+def _pipe(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "mine.txt").write_text("mine")
+
+
+def _link(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.symlink_to(_root(path) / "outside" / "mine.txt")
+
+
+def _endless(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _linked_folder(path: Path, rng: random.Random) -> None:
+    parent = path.parent
+    if parent.name == "small":  # links that lead to an experiment's folder are the user's
+        return _link(path, rng)
+    shutil.rmtree(parent)
+    return parent.symlink_to(_root(path) / "outside")
+
+
+def _root(path: Path) -> Path:
+    return next(one for one in path.parents if (one / "outside").is_dir())
+
+
+# what heals by itself, and what the user must take away
+HEALS: list[Callable] = [_flip, _flip, _flip, _truncate, _empty, _scramble, _extend, _remove, _swap]
+BLOCKS: list[Callable] = [_pipe, _folder, _link, _endless, _linked_folder]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Finished experiments of every kind, by name."""
+    root = tmp_path_factory.mktemp("finished")
+    rng = np.random.default_rng(3)
+    columns = rng.integers(0, 3, (40, 3))
+    frame = pd.DataFrame(columns, columns=list("abc")).assign(y=(columns[:, 0] > 0).astype(int))
+    for name, text in KINDS.items():
+        folder = root / name
+        (folder / "outside").mkdir(parents=True)
+        (folder / "outside" / "mine.txt").write_text("mine")
+        (folder / "small.yaml").write_text(text)
+        frame.to_csv(folder / "mine.csv", index=False)
+        done = run(folder, seconds=60)
+        assert done.code == 0, done.errors
+        assert not done.faults
+    return root
+
+
+def run(folder: Path, *more: object, seconds: float = 10) -> Outcome:
+    return command("run", "small.yaml", "--jobs", "0", *more, folder=folder, seconds=seconds)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return all that was written below a folder's results, without locks."""
+    found = [path for path in (folder / "results").rglob("*") if path.is_file()]
+    return sorted(path for path in found if path.name != ".runner")
+
+
+def differences(folder: Path, whole: Path) -> str:
+    """Say which results are not as in the undamaged copy; seconds and dates may differ."""
+    wrong = []
+    for path in files(whole):
+        mine = folder / path.relative_to(whole)
+        name = str(path.relative_to(whole / "results"))
+        if name.startswith(("small/cells/", "small/unfinished/")):
+            continue  # once its block is joined nobody reads a cell
+        if not mine.is_file():
+            wrong.append(f"{name} is gone")
+        elif path.suffix == ".npz":  # a bit of a date in the archive changes no array
+            wrong += [] if _same_arrays(mine, path) else [name]
+        elif path.suffix in (".nc", ".png"):
+            wrong += [name] if mine.read_bytes() != path.read_bytes() else []
+        elif path.suffix == ".key" or path.name == "provenance.json":
+            wrong += [name] if read_record(mine) is None else []
+        elif path.suffix == ".json":
+            key = read_key(mine.with_suffix(".npz"))
+            wrong += [name] if read_record(mine, of=key) is None else []
+        elif path.parent.name == "tables" and "time" not in name:
+            wrong += [] if _same_table(mine, path) else [name]
+    return f"not as without damage: {', '.join(wrong)}" if wrong else ""
+
+
+def _same_arrays(one: Path, other: Path) -> bool:
+    if one.read_bytes() == other.read_bytes():
+        return True
+    with np.load(one) as mine, np.load(other) as whole:
+        return mine.files == whole.files and all(
+            (mine[name].dtype, mine[name].shape, mine[name].tobytes())
+            == (whole[name].dtype, whole[name].shape, whole[name].tobytes())
+            for name in whole.files
+        )
+
+
+def _same_table(one: Path, other: Path) -> bool:
+    """Whether tables are equal, but for columns of seconds and what is derived from them."""
+    if one.suffix != ".csv":
+        return len(one.read_text().splitlines()) == len(other.read_text().splitlines())
+    tables = [pd.read_csv(path) for path in (one, other)]
+    kept = [[name for name in table if "second" not in name] for table in tables]
+    return kept[0] == kept[1] and tables[0][kept[0]].equals(tables[1][kept[1]])
+
+
+def damage(finished: Path, target: Path, number: int) -> tuple[str, Path, bool]:
+    """Copy a finished experiment and damage it; return what was done, to what, whether it heals."""
+    rng = random.Random(f"{SEED} results {number}")
+    kind = list(KINDS)[number % len(KINDS)]
+    shutil.copytree(finished / kind, target, symlinks=True)
+    several = rng.choice([1, 1, 1, 2, 5])
+    wanted = rng.random() < 0.8
+    names = []
+    if rng.random() < 0.5:  # then the cells are read once more
+        blocks = [path for path in files(target) if path.parent.name in ("fit", "predict")]
+        for path in blocks if rng.random() < 0.5 else blocks[-1:]:
+            path.unlink()
+            names.append(f"remove {path.relative_to(target)}")
+    for _ in range(several):
+        # every folder as often as another: there are far more cells than tables
+        folder = rng.choice(sorted({path.parent for path in files(target)}))
+        path = rng.choice(sorted(path for path in files(target) if path.parent == folder))
+        how = rng.choice(HEALS if wanted else BLOCKS)
+        if path.stat().st_size == 0:
+            how = _remove if wanted else _pipe
+        how(path, rng)
+        names.append(f"{how.__name__[1:]} {path.relative_to(target)}")
+    return f"{number} ({kind}: {'; '.join(names)})", target, wanted
+
+
+def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
+    tally = Tally("damaged results")
+    for number in numbers:
+        label, target, heals = damage(finished, folder / str(number), number)
+        whole = finished / list(KINDS)[number % len(KINDS)]
+        alone = random.Random(number).random() < 0.3
+        before = fingerprint(target, target / "results")
+        if alone:  # a report from damaged results: refused, or right
+            report = command("report", "small.yaml", "--jobs", "0", folder=target)
+            wrong = "a wrong report" if report.code == 0 and _wrong_tables(target, whole) else ""
+            tally.add(f"{label}, report", report, wrong)
+        outcome = run(target)
+        wrong = [differences(target, whole)] if outcome.code == 0 else []
+        if heals and outcome.code != 0:
+            wrong.append(f"is not mended: {outcome.errors[-300:]}")
+        after = fingerprint(target, target / "results")
+        changed = [name for name in before.keys() | after.keys()
+                   if before.get(name) != after.get(name)]  # fmt: skip
+        wrong += [f"changed {', '.join(changed)}"] if changed else []
+        tally.add(label, outcome, *wrong)
+        shutil.rmtree(target)
+    return tally
+
+
+def _wrong_tables(target: Path, whole: Path) -> list[str]:
+    tables = (whole / "results/small/tables").glob("*.csv")
+    pairs = [(target / path.relative_to(whole), path) for path in tables]
+    return [other.name for one, other in pairs
+            if "time" not in other.name and not _same_table(one, other)]  # fmt: skip
+
+
+def test_a_few(finished, tmp_path):
+    fuzz(finished, tmp_path, range(24)).check()
+
+
+@pytest.mark.slow
+def test_two_hundred(finished, tmp_path):
+    fuzz(finished, tmp_path, range(1000, 1240)).check()
