@@ -101,6 +101,16 @@ def no_data(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """Finished experiments of every kind for tests/fuzz, each in a folder of its name."""
+    from finished import finish
+
+    root = tmp_path_factory.mktemp("finished")
+    finish(root)
+    return root
+
+
+@pytest.fixture(scope="session")
 def slurm():
     """The folder of the one-node Slurm of tests/cluster/run.sh, or a skip where it is not up."""
     try:

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from finished import KINDS, SEED, differences, run
 from harness import Outcome, Tally, command, fingerprint
-from test_results import KINDS, SEED, differences, run
 
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 

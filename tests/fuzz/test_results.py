@@ -9,43 +9,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-from harness import Outcome, Tally, command, fingerprint
-from test_cells import LOGISTIC, NAIVE
-from test_cells import MIXTURE as BOTH_SAMPLERS
-
-from thesiskit.report.store import read_key, read_record
-
-SEED = 20070712
-MIXTURE = BOTH_SAMPLERS.replace("[collapsed, thesis]", "[collapsed]")
-TABLE = """
-experiment: small
-title: Small
-about: A test.
-data: { source: table, path: mine.csv, response: y }
-evaluation: { folds: 2 }
-model: { kind: logistic, orders: [2], iterations: 40, burn_in: 10, chains: 2 }
-report: { parts: [model-table, coefficient-table] }
-"""
-LATTICE = """
-experiment: small
-title: Small
-about: A test.
-lattice: { class_counts: [6, 8], gamma: 0.3 }
-report: { parts: [correlation-lattice] }
-"""
-REDUCTION = """
-experiment: small
-title: Small
-about: A test.
-replicates: 2
-reduction: { cases: 20, sweeps: [ { features: 6, values: 3, order: [1, 2, 3] } ] }
-report: { parts: [reduction-table] }
-"""
-KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "table": TABLE,
-         "lattice": LATTICE, "reduction": REDUCTION}  # fmt: skip
+from finished import KINDS, SEED, differences, files, run, same_table
+from harness import Tally, command, fingerprint
 
 
 def _flip(path: Path, rng: random.Random) -> None:
@@ -123,79 +89,6 @@ HEALS: list[Callable] = [_flip, _flip, _flip, _truncate, _empty, _scramble, _ext
 BLOCKS: list[Callable] = [_pipe, _folder, _link, _endless, _linked_folder]
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Finished experiments of every kind, by name."""
-    root = tmp_path_factory.mktemp("finished")
-    rng = np.random.default_rng(3)
-    columns = rng.integers(0, 3, (40, 3))
-    frame = pd.DataFrame(columns, columns=list("abc")).assign(y=(columns[:, 0] > 0).astype(int))
-    for name, text in KINDS.items():
-        folder = root / name
-        (folder / "outside").mkdir(parents=True)
-        (folder / "outside" / "mine.txt").write_text("mine")
-        (folder / "small.yaml").write_text(text)
-        frame.to_csv(folder / "mine.csv", index=False)
-        done = run(folder, seconds=60)
-        assert done.code == 0, done.errors
-        assert not done.faults
-    return root
-
-
-def run(folder: Path, *more: object, seconds: float = 10) -> Outcome:
-    return command("run", "small.yaml", "--jobs", "0", *more, folder=folder, seconds=seconds)
-
-
-def files(folder: Path) -> list[Path]:
-    """Return all that was written below a folder's results, without locks."""
-    found = [path for path in (folder / "results").rglob("*") if path.is_file()]
-    return sorted(path for path in found if path.name != ".runner")
-
-
-def differences(folder: Path, whole: Path) -> str:
-    """Say which results are not as in the undamaged copy; seconds and dates may differ."""
-    wrong = []
-    for path in files(whole):
-        mine = folder / path.relative_to(whole)
-        name = str(path.relative_to(whole / "results"))
-        if name.startswith(("small/cells/", "small/unfinished/")):
-            continue  # once its block is joined nobody reads a cell
-        if not mine.is_file():
-            wrong.append(f"{name} is gone")
-        elif path.suffix == ".npz":  # a bit of a date in the archive changes no array
-            wrong += [] if _same_arrays(mine, path) else [name]
-        elif path.suffix in (".nc", ".png"):
-            wrong += [name] if mine.read_bytes() != path.read_bytes() else []
-        elif path.suffix == ".key" or path.name == "provenance.json":
-            wrong += [name] if read_record(mine) is None else []
-        elif path.suffix == ".json":
-            key = read_key(mine.with_suffix(".npz"))
-            wrong += [name] if read_record(mine, of=key) is None else []
-        elif path.parent.name == "tables" and "time" not in name:
-            wrong += [] if _same_table(mine, path) else [name]
-    return f"not as without damage: {', '.join(wrong)}" if wrong else ""
-
-
-def _same_arrays(one: Path, other: Path) -> bool:
-    if one.read_bytes() == other.read_bytes():
-        return True
-    with np.load(one) as mine, np.load(other) as whole:
-        return mine.files == whole.files and all(
-            (mine[name].dtype, mine[name].shape, mine[name].tobytes())
-            == (whole[name].dtype, whole[name].shape, whole[name].tobytes())
-            for name in whole.files
-        )
-
-
-def _same_table(one: Path, other: Path) -> bool:
-    """Whether tables are equal, but for columns of seconds and what is derived from them."""
-    if one.suffix != ".csv":
-        return len(one.read_text().splitlines()) == len(other.read_text().splitlines())
-    tables = [pd.read_csv(path) for path in (one, other)]
-    kept = [[name for name in table if "second" not in name] for table in tables]
-    return kept[0] == kept[1] and tables[0][kept[0]].equals(tables[1][kept[1]])
-
-
 def damage(finished: Path, target: Path, number: int) -> tuple[str, Path, bool]:
     """Copy a finished experiment and damage it; return what was done, to what, whether it heals."""
     rng = random.Random(f"{SEED} results {number}")
@@ -249,7 +142,7 @@ def _wrong_tables(target: Path, whole: Path) -> list[str]:
     tables = (whole / "results/small/tables").glob("*.csv")
     pairs = [(target / path.relative_to(whole), path) for path in tables]
     return [other.name for one, other in pairs
-            if "time" not in other.name and not _same_table(one, other)]  # fmt: skip
+            if "time" not in other.name and not same_table(one, other)]  # fmt: skip
 
 
 def test_a_few(finished, tmp_path):
