@@ -22,16 +22,19 @@ def kernel(path: Path) -> Extension:
         [path.as_posix()],
         include_dirs=[SOURCES.as_posix(), numpy.get_include()],
         # Nothing here relaxes IEEE results: the two flags only drop errno and trap bookkeeping.
-        extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
+        extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math", "-g0"],
         define_macros=[("THESISKIT_CHECKED", str(int(CHECKED)))],
     )
 
 
 os.chdir(HERE)
+CORES = os.cpu_count() or 1
 setup(
+    options={"build_ext": {"parallel": CORES}},
     ext_modules=cythonize(
         [kernel(path) for path in sorted(SOURCES.glob("*.pyx"))],
         include_path=[SOURCES.as_posix()],
+        nthreads=CORES,
         build_dir=f"build/cython-{'checked' if CHECKED else 'fast'}",
         compiler_directives={
             "language_level": 3,
