@@ -28,13 +28,11 @@ def kernel(path: Path) -> Extension:
 
 
 os.chdir(HERE)
-CORES = os.cpu_count() or 1
 setup(
-    options={"build_ext": {"parallel": CORES}},
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [kernel(path) for path in sorted(SOURCES.glob("*.pyx"))],
         include_path=[SOURCES.as_posix()],
-        nthreads=CORES,
         build_dir=f"build/cython-{'checked' if CHECKED else 'fast'}",
         compiler_directives={
             "language_level": 3,
@@ -44,5 +42,5 @@ setup(
             "cdivision": True,
             "embedsignature": True,
         },
-    )
+    ),
 )
