@@ -77,10 +77,9 @@ class Experiment(Making):
         self._check_stage(stage)
         self.check()
         numbers = range(len(self.blocks))
-        for path in (
-            [] if force else [one for number in numbers for one in self.mend(stage, number)]
-        ):
-            self.notes.append(f"{path} was damaged; it is made again")
+        for number in () if force else numbers:
+            self.notes += [f"{path} was damaged; it is made again"
+                           for path in self.mend(stage, number)]  # fmt: skip
         todo = [number for number in numbers if force or self._is_to_do(stage, number)]
         if not todo:
             return 0
