@@ -420,7 +420,7 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     )
     must_fail(
         invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),
-        "its quantiles overflow",
+        "has the median inf; it must be between",
     )
 
 
