@@ -32,32 +32,11 @@ CELLS = 1 << 16  # converted together
 TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
 INFINITE = ("inf", "infinity")
 # what pandas, R and spreadsheets write for a missing value, or for one that is no number
-MISSING = frozenset(
-    [
-        "NA",
-        "N/A",
-        "n/a",
-        "<NA>",
-        "#N/A",
-        "#NA",
-        "NULL",
-        "null",
-        "None",
-        "NaN",
-        "nan",
-        "-NaN",
-        "-nan",
-        "+nan",
-        "#DIV/0!",
-        "#VALUE!",
-        "#REF!",
-        "#NUM!",
-        "1.#IND",
-        "-1.#IND",
-        "1.#QNAN",
-        "-1.#QNAN",
-    ]
-) | {"", "#N/A N/A"}
+MISSING = {
+    "", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN", "nan",
+    "-NaN", "-nan", "+nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#DIV/0!", "#NUM!",
+    "#REF!", "#VALUE!",
+}  # fmt: skip
 GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 
 
@@ -142,8 +121,8 @@ def as_classes(
         raise DataError(
             f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
         )
-    held = {str(value): value for value in values}
-    found = [_told(held[text]) for text in sorted(held)]
+    held = {_told(value): value for value in values}
+    found = sorted(held)
     if positive is not None:
         if not any(_same(value, positive) for value in held.values()):
             raise DataError(
@@ -169,7 +148,7 @@ def as_classes(
 def _told(value: object) -> str:
     """Return a response as messages tell it: a text that looks like a number as text."""
     if isinstance(value, str):
-        return f"the text {quoted(value, 20)}" if REAL.fullmatch(value) else value
+        return f"the text {value!r}" if REAL.fullmatch(value) else value
     return str(value) if isinstance(value, Real) else f"{type(value).__name__} {value}"
 
 
@@ -273,12 +252,17 @@ def _typed(labels: list[str]) -> np.ndarray:
     held = [label for label in labels if label not in MISSING]
     known: dict[str, object]
     if held and all(REAL.fullmatch(label) for label in held):
-        known = {one: int(one) if len(one) < 19 and one.isdigit() else float(one) for one in held}
+        known = {one: _whole(float(one)) for one in held}
     elif all(label in TRUE or label in FALSE for label in held):
         known = {label: label in TRUE for label in held}
     else:
         known = {label: label for label in held}
     return np.array([known.get(label) for label in labels], dtype=object)
+
+
+def _whole(value: float) -> float:
+    """Return 1 for 1.0."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def _read_parquet(path: Path, response: str | None, ignore: tuple[str, ...]):
