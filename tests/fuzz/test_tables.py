@@ -136,6 +136,12 @@ def first_cell_more(made, rng):
 
 
 @fault
+def last_cell_more(made, rng):
+    for row in made.rows:
+        row.append(str(rng.integers(2)))
+
+
+@fault
 def names_of_rows_without_a_name(made, rng):
     start = int(rng.integers(2))
     made.names.insert(0, str(rng.choice(["", '""', "Unnamed: 0", "index", "X", "rownames", "id"])))

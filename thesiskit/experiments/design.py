@@ -257,7 +257,7 @@ def _same_columns(table: Table, test: Table, data: FileData) -> Table:
         )
     if data.positive is not None and not set(test.negative) <= set(table.negative):
         raise DataError(
-            f"{cut(data.test_path)} has the response {quoted(test.negative[0])}, which no training "
+            f"{cut(data.test_path)} has the response {cut(test.negative[0])}, which no training "
             f"case has ({few(table.negative)}); leave such cases out"
         )
     if table.features.shape[1] != test.features.shape[1]:
