@@ -425,6 +425,9 @@ def test_phenotypes_that_are_missing(tmp_path):
     for positive in (None, "2", 2):
         with pytest.raises(DataError, match="phenotype is missing in case 3"):
             read_table(tmp_path / "t.bed", None, positive=positive)
+    bed_reader.to_bed(tmp_path / "q.bed", genotypes, properties={"pheno": ["1.5", "2", "3", "2"]})
+    with pytest.raises(DataError, match=r"must be 0 and 1, found 1\.5, 2, 3; say which"):
+        read_table(tmp_path / "q.bed", None)
     with pytest.raises(DataError, match="no column 'rs9'"):
         read_table(tmp_path / "t.bed", None, ignore=("rs9",))
 

@@ -561,7 +561,7 @@ def test_votes(monkeypatch, no_data, tmp_path):
     frame.rename(columns={"Class": "y"}).to_csv(tmp_path / "votes.csv.gz", index=False)
     assert public_tables.votes().digest == table.digest
     (tmp_path / "votes.csv.gz").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"votes\.csv\.gz: cannot be read"):
+    with pytest.raises(DataError, match=r"votes\.csv\.gz: damaged, or not a gzip"):
         public_tables.votes()
 
 

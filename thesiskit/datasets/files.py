@@ -1,12 +1,7 @@
 """The user's own table: CSV, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
 
 import hashlib
-import itertools
-import math
 import os
-import re
-from array import array
-from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
 
@@ -23,21 +18,12 @@ from thesiskit.datasets.cells import (
     read_cells,
 )
 from thesiskit.datasets.gene_expression import sha256
+from thesiskit.datasets.numbers import Numbers, check_words, typed
 from thesiskit.datasets.text_files import opened, shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
 
 KINDS = (".csv", ".parquet", ".npz", ".npy", ".bed")
-CELLS = 1 << 16  # converted together
-TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
-INFINITE = ("inf", "infinity")
-# what pandas, R and spreadsheets write for a missing value, or for one that is no number
-MISSING = {
-    "", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN", "nan",
-    "-NaN", "-nan", "+nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#DIV/0!", "#NUM!",
-    "#REF!", "#VALUE!",
-}  # fmt: skip
-GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 
 
 def read_table(
@@ -164,7 +150,7 @@ def _read_csv(path: Path, response: str | None, ignore: tuple[str, ...]):
     names, rows = read_cells(path, ",")
     response = _named(response, where)
     keep = choose_features(names, response, ignore, where)
-    numbers = _Numbers([names[j] for j in keep])
+    numbers = Numbers([names[j] for j in keep])
     place, labels = names.index(response), []
     left_out = sorted(set(range(len(names))) - set(keep), reverse=True)
     for _, cells in rows:
@@ -173,96 +159,13 @@ def _read_csv(path: Path, response: str | None, ignore: tuple[str, ...]):
             del cells[j]
         numbers.add(cells)
     features = numbers.table(where)
-    return features, _typed(labels), numbers.names
+    return features, typed(labels), numbers.names
 
 
 def _named(response: str | None, where: str) -> str:
     if response is None:
         raise DataError(f"{where}: say which column is the response with data.response")
     return response
-
-
-class _Numbers:
-    """Cells as numbers, row by row; what is none is told at the end."""
-
-    def __init__(self, names: list[str]):
-        self.names = names
-        self._cells: list[str] = []
-        self._values = array("d")
-        self._words: dict[str, str] = {}  # of each column with words the first
-        self._booleans = np.zeros(len(names), dtype=int)
-
-    def add(self, cells: list[str]) -> None:
-        """Take a row."""
-        self._cells += cells
-        if len(self._cells) >= CELLS:
-            self._convert()
-
-    def _convert(self) -> None:
-        whole = "".join(self._cells)
-        try:
-            if not whole.isascii() or "_" in whole:  # numbers in Python, and nowhere else
-                raise ValueError
-            values = [float(cell) for cell in self._cells]
-        except ValueError:
-            columns = itertools.cycle(range(len(self.names)))
-            values = [self._odd(*one) for one in zip(columns, self._cells, strict=False)]
-        self._values.extend(values)
-        self._cells = []
-
-    def _odd(self, column: int, cell: str) -> float:
-        """Return the number that a cell holds, one by one."""
-        cell = cell.strip()
-        if REAL.fullmatch(cell) or cell.lower().lstrip("+-") in INFINITE:
-            return float(cell)
-        if cell in TRUE or cell in FALSE:
-            self._booleans[column] += 1
-            return float(cell in TRUE)
-        if cell not in MISSING:
-            self._words.setdefault(self.names[column], cell)
-        return math.nan
-
-    def table(self, where: str) -> np.ndarray:
-        """Return the numbers, or say which columns have others."""
-        self._convert()
-        values = np.frombuffer(self._values).reshape(-1, len(self.names))
-        mixed = np.flatnonzero((self._booleans > 0) & (self._booleans < len(values)))
-        for j in mixed:
-            self._words.setdefault(self.names[j], "true and false beside other values")
-        _check_words(self._words, where)
-        return values
-
-
-def _check_words(words: Mapping[str, object], where: str) -> None:
-    """Say which columns are no numbers; `words` has an example of each."""
-    if not words:
-        return
-    example = next(iter(words.values()))
-    remedy = "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"
-    if isinstance(example, str) and GROUPED.fullmatch(example):
-        remedy = "write numbers with a decimal point, and nothing between thousands"
-    raise DataError(
-        f"{where}: {len(words)} column(s) are categorical: {few(list(words))} (for example "
-        f"{quoted(example)}); {remedy}"
-    )
-
-
-def _typed(labels: list[str]) -> np.ndarray:
-    """Return responses as numbers or booleans if all are, else as texts; None is missing."""
-    held = [label for label in labels if label not in MISSING]
-    known: dict[str, object]
-    if held and all(REAL.fullmatch(label) for label in held):
-        known = {one: _whole(float(one)) for one in held}
-    elif all(label in TRUE or label in FALSE for label in held):
-        known = {label: label in TRUE for label in held}
-    else:
-        known = {label: label for label in held}
-    return np.array([known.get(label) for label in labels], dtype=object)
-
-
-def _whole(value: float) -> float:
-    """Return 1 for 1.0."""
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def _read_parquet(path: Path, response: str | None, ignore: tuple[str, ...]):
@@ -302,7 +205,7 @@ def _read_parquet(path: Path, response: str | None, ignore: tuple[str, ...]):
         for name in features.columns
         if not _numeric(features[name])
     }
-    _check_words(words, where)
+    check_words(words, where)
     return features.to_numpy(dtype=float, na_value=np.nan), y, list(features.columns)
 
 
@@ -389,6 +292,8 @@ def _read_bed(path: Path, response: str | None, ignore: tuple[str, ...]):
         phenotype = (phenotype == "2").astype(np.uint8)
     elif set(phenotype.tolist()) <= {"0", "1"}:
         phenotype = phenotype.astype(np.uint8)
+    else:
+        phenotype = typed(phenotype.tolist())
     return genotypes[:, keep], phenotype, [names[j] for j in keep]
 
 
