@@ -446,6 +446,21 @@ def test_files_that_cannot_be_read(tmp_path):
             read_sequences(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.csv", "t.txt.gz", "t.npy"])
+def test_pipes_are_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    for reader in (read_sequences, read_text):
+        with pytest.raises(DataError, match=f"{name}: cannot be read: it is a pipe or a device"):
+            reader(tmp_path / name)
+
+
+def test_a_text_holds_no_nul(tmp_path):
+    (tmp_path / "t.txt").write_bytes(b"a b c\nd\0 e f\n")
+    for reader in (read_sequences, read_text):
+        with pytest.raises(DataError, match=r"t\.txt: line 2 holds a NUL character"):
+            reader(tmp_path / "t.txt")
+
+
 def test_files_without_permission(monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise PermissionError
