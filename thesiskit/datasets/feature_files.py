@@ -95,7 +95,7 @@ def read_features(
         y = _numbers(labels, lines, where)
         if like is None and y.min() == y.max():
             raise DataError(
-                f"{where} is {quoted(labels[0])} in all cases; there is nothing to predict"
+                f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
             )
     else:
         classes, y = _classes(labels, lines, like.classes if like else None, where)
