@@ -175,6 +175,16 @@ def frame(seed=0, n=30):
     return pd.DataFrame(X, columns=list("abcd")).assign(y=y)
 
 
+def test_a_test_table_with_another_class_0(tmp_path):
+    words = frame().assign(y=np.where(frame().y == 1, "sick", "well"))
+    other = words.assign(y=words.y.replace("well", "dead"))
+    path = own(tmp_path, words, ", positive: sick", test=other)
+    must_fail(
+        invoke("run", path, "--results", tmp_path, "--set", "evaluation.scheme=test-set"),
+        "test.csv has the response dead, which no training case has (well)",
+    )
+
+
 def test_own_table(tmp_path):
     path = own(tmp_path, frame())
     for scheme in ("k-fold", "leave-one-out", "holdout"):
@@ -420,7 +430,7 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     )
     must_fail(
         invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),
-        "its quantiles overflow",
+        "has the median inf; it must be between",
     )
 
 

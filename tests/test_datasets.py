@@ -1,5 +1,6 @@
 import gzip
 import os
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "t.txt").write_text("1 2")
     np.savez(tmp_path / "other.npz", A=X)
     for name, response, words in [
-        ("empty.csv", "y", "damaged, or not a table"),
+        ("empty.csv", "y", "empty; give a line of names"),
         ("t.txt", "y", r"cannot read \.txt; use \.csv"),
         ("none.csv", "y", "there is no such file"),
         ("other.npz", None, "no array 'X'; it holds A"),
@@ -104,6 +105,217 @@ def test_files_that_cannot_be_read(tmp_path):
     ]:
         with pytest.raises(DataError, match=words):
             read_table(tmp_path / name, response)
+
+
+# ---- what must not be believed ----
+
+
+def csv(tmp_path, content, name="t.csv"):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path / name
+
+
+WIDE = ";".join(f"gene{j}" for j in range(3000))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,b,y\nr1,1,2,0\nr2,3,4,1\n", r"line 2 has 4 cells, .* 3; R's write.table .*FALSE"),
+        ("a,b,y\n1,2,0,\n3,4,1,\n", "line 2 has 4 cells, .* 3; take the comma at its end out"),
+        ("a,b,y\n1,2,0\n3,1\n", "line 3 has 2 cells, the line of names 3$"),
+        ("a,y,y\n1,1,0\n2,0,1\n", "two columns are called 'y'; rename one of columns 2 and 3"),
+        ("a,y, y\n1,1,0\n2,0,1\n", "two columns are called 'y'; rename one"),
+        ("caf\u00e9,cafe\u0301,y\n1,1,0\n2,0,1\n", "two columns are called 'cafe"),
+        ("a\u200b,a,y\n1,1,0\n2,0,1\n", "two columns are called 'a'"),
+        (",a,y\n0,1,0\n1,2,1\n", r"column 1 has no name; .*index=False.*\['Unnamed: 0'\]"),
+        ("Unnamed: 0,a,y\n0,1,0\n1,2,1\n", "column 1 has no name"),
+        ("index,a,y\n0,1,0\n1,5,1\n2,2,1\n", r"'index' numbers the cases; .*index=False"),
+        ("X,a,y\n1,1,0\n2,5,1\n3,2,1\n", r"column 'X' numbers the cases; .*row.names = FALSE"),
+        ("a;b;y\n1,5;2;0\n2;1,5;1\n", r"line 1 has no comma and 2 semicolons; save.*sep=';'"),
+        ("a\tb\ty\n1\t2\t0\n", r"line 1 has no comma and 2 tabs; or call it .tsv"),
+        (WIDE + "\n1\n", r"line 1 has no comma and 2,999 semicolons"),
+        ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters; a"),
+        ("g" * 5000 + ",y\n1,0\n", "the name of column 1 has 5,000 characters; rename it"),
+        ('"a\nb",y\n1,0\n', r"name of column 1 holds the control character '.n' .*; rename"),
+        ('a,b,y\n"1,2,0\n3,4,1\n', "line 2: a quoted cell begins there and does not end"),
+        ("a,b,y\n1,2\x00,0\n", "line 2 holds a NUL character"),
+        ("a\x00,b,y\n1,2,0\n", "line 1 holds a NUL character"),
+        ("a,y\n1,0\n2,1\n".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
+        ('a,y\n"1,000",0\n2,1\n', r"categorical: a .*'1,000'.*nothing between thousands"),
+        ("a,y\n1_000,0\n2,1\n", r"categorical: a \(for example '1_000'\)"),
+        ("a,y\n\u0661,0\n2,1\n", "categorical: a"),
+        ("a,y\n0x1F,0\n2,1\n", "categorical: a .*'0x1F'"),
+        ("a,y\ntrue,0\n2,1\n", "categorical: a .*'true and false beside other values'"),
+        ("a,y\n2024-01-01,0\n2,1\n", "categorical: a .*'2024-01-01'"),
+        ("a,y\n1e309,0\n2,1\n", "missing or infinite in case 1, feature a"),
+        (f"a,y\n{10**400},0\n2,1\n", "missing or infinite in case 1, feature a"),
+        ("a,b,y\n1,#N/A,0\n2, ,1\n", r"missing or infinite in case 1, feature b \(and 1 more\)"),
+        ("a,y\n1,0\n2,1e400\n", "must be 0 and 1, found 0, inf"),
+    ],
+)
+def test_tables_that_say_something_else_are_not_believed(tmp_path, content, words):
+    with pytest.raises(DataError, match=words) as caught:
+        read_table(csv(tmp_path, content), "y")
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+def test_forms_of_csv_that_are_read(tmp_path):
+    plain = "a,b,y\n1,2.5,0\n-3e2,4,1\n"
+    for content in (
+        plain,
+        "\ufeff" + plain,
+        plain.replace("\n", "\r\n"),
+        plain.replace("\n", "\r"),
+        plain.replace("\n", "\n\n"),
+        plain.replace(",", " , "),
+        'a,"b",y\n"1","2.5",0\n-3e2, "4",1',
+    ):
+        read = read_table(csv(tmp_path, content), "y")
+        assert read.features.tolist() == [[1, 2.5], [-300, 4]]
+        assert (read.names, read.response.tolist()) == (["a", "b"], [0, 1])
+    truth = read_table(csv(tmp_path, "a,y\nTrue,0\nFalse,1\n"), "y")
+    assert truth.features.tolist() == [[1], [0]]
+    numbered = csv(tmp_path, ",a,y\n0,7,0\n1,8,1\n")
+    assert read_table(numbered, "y", ignore=("Unnamed: 0",)).features.tolist() == [[7], [8]]
+
+
+def test_what_is_ignored_is_said_once_and_not_the_response(tmp_path):
+    path = csv(tmp_path, "a,b,y\n1,2,0\n2,3,1\n")
+    with pytest.raises(DataError, match=r"data.ignore leaves out 'y', which is data.response"):
+        read_table(path, "y", ignore=("a", "y"))
+    with pytest.raises(DataError, match=r"data.ignore names 'a' twice"):
+        read_table(path, "y", ignore=("a", "a"))
+
+
+def test_an_index_of_parquet_is_left_out_by_word_only(tmp_path):
+    frame = table()[2]
+    for index, name in (
+        (range(5, 17), "__index_level_0__"),
+        (pd.Index(range(12), name="id"), "id"),
+    ):
+        frame.set_index(pd.Index(index)).to_parquet(tmp_path / "t.parquet", index=True)
+        with pytest.raises(DataError, match=rf"\('{name}'\) is the table's index; .*index=False"):
+            read_table(tmp_path / "t.parquet", "y")
+        read = read_table(tmp_path / "t.parquet", "y", ignore=(name,))
+        assert read.names == ["g0", "g1", "g2", "g3"]
+
+
+def test_parquet_with_two_columns_of_a_name(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = [pyarrow.array([1.0, 2.0]), pyarrow.array([0, 1]), pyarrow.array([1, 0])]
+    parquet.write_table(
+        pyarrow.Table.from_arrays(columns, names=["a", "y", "y "]), tmp_path / "t.parquet"
+    )
+    with pytest.raises(DataError, match="two columns are called 'y'; rename one"):
+        read_table(tmp_path / "t.parquet", "y")
+
+
+def test_damaged_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    table(400)[2].to_parquet(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    flipped = bytearray(whole)
+    for place in rng.integers(0, len(whole), 20):
+        flipped[place] ^= 255
+    for content in (b"", whole[:-9], whole[:3000], bytes(flipped)):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"t\.parquet: damaged, or not Parquet") as caught:
+            read_table(path, "y")
+        assert len(str(caught.value)) < 400
+
+
+def test_a_parquet_file_that_would_fill_the_memory(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    same = pyarrow.array(np.zeros(4_000_000, dtype=np.int8))
+    names = [*(f"g{j}" for j in range(9)), "y"]
+    found = pyarrow.Table.from_arrays([same] * 10, names=names)
+    parquet.write_table(found, tmp_path / "t.parquet", compression="zstd")
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        read_table(tmp_path / "t.parquet", "y")
+
+
+def test_texts_that_look_like_numbers_are_told_apart(tmp_path):
+    X, y, _ = table()
+    np.savez(tmp_path / "t.npz", X=X, y=y.astype(str))
+    with pytest.raises(DataError, match="found the text '0', the text '1'; say which"):
+        read_table(tmp_path / "t.npz", None)
+    assert (read_table(tmp_path / "t.npz", None, positive="1").response == y).all()
+    np.savez(tmp_path / "t.npz", X=X, y=np.where(y, b"ill", b"well"))
+    assert (read_table(tmp_path / "t.npz", None, positive="ill").response == y).all()
+    with pytest.raises(DataError, match=r"data.response is 'X', which is the array"):
+        read_table(tmp_path / "t.npz", "X")
+
+
+KINDS = ("t.csv", "t.parquet", "t.npz", "t.npy", "t.bed")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pipes_devices_and_folders_are_not_waited_for(tmp_path, name):
+    response = {"t.npz": None, "t.bed": None, "t.npy": "y.npy"}.get(name, "y")
+    path = tmp_path / name
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=rf"{name}: cannot be read: it is a pipe or a device"):
+        read_table(path, response)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match="it is a pipe or a device"):
+        read_table(path, response)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match="it is a folder"):
+        read_table(path, response)
+    for none in (tmp_path / "none" / name, tmp_path / ("\0" + name)):
+        with pytest.raises(DataError, match="there is no such file"):
+            read_table(none, response)
+
+
+def test_plink_files_that_do_not_belong_together(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    genotypes = np.random.default_rng(1).integers(0, 3, size=(10, 6)).astype("int8")
+    path = tmp_path / "t.bed"
+
+    def write(**properties):
+        bed_reader.to_bed(path, genotypes, properties={"pheno": ["1", "2"] * 5, **properties})
+
+    write(sid=["rs1", "."] * 3)
+    with pytest.raises(DataError, match="variants: two columns are called 'rs1'; rename one"):
+        read_table(path, None)
+    write()
+    with path.open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(DataError, match=r"its size is not that of the cases in \.fam"):
+        read_table(path, None)
+    write()
+    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
+        kept = beside.read_bytes()
+        beside.unlink()
+        os.mkfifo(beside)
+        with pytest.raises(DataError, match=rf"{beside.name}: .*it is a pipe"):
+            read_table(path, None)
+        beside.unlink()
+        beside.write_bytes(kept)
+    with pytest.raises(DataError, match="names 'sid1' twice"):
+        read_table(path, None, ignore=("sid1", "sid1"))
+
+
+def test_an_npz_bomb(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("X.npy", "w", force_zip64=True) as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"shape": (300, 1 << 20), "fortran_order": False, "descr": "|u1"}
+            )
+            for _ in range(300):
+                file.write(bytes(1 << 20))
+        archive.writestr("y.npy", b"")
+    with pytest.raises(DataError, match=r"X.npy unpacks to .* times its size"):
+        read_table(tmp_path / "t.npz", None)
 
 
 def test_lengths_that_differ(tmp_path):
@@ -213,6 +425,9 @@ def test_phenotypes_that_are_missing(tmp_path):
     for positive in (None, "2", 2):
         with pytest.raises(DataError, match="phenotype is missing in case 3"):
             read_table(tmp_path / "t.bed", None, positive=positive)
+    bed_reader.to_bed(tmp_path / "q.bed", genotypes, properties={"pheno": ["1.5", "2", "3", "2"]})
+    with pytest.raises(DataError, match=r"must be 0 and 1, found 1\.5, 2, 3; say which"):
+        read_table(tmp_path / "q.bed", None)
     with pytest.raises(DataError, match="no column 'rs9'"):
         read_table(tmp_path / "t.bed", None, ignore=("rs9",))
 
@@ -245,7 +460,7 @@ def test_odd_responses(tmp_path):
     with pytest.raises(DataError, match="response is missing in case 1"):
         read_table(tmp_path / "t.parquet", "y")
     (tmp_path / "h.csv").write_text("a,b,y\n")
-    with pytest.raises(DataError, match="a header but no cases"):
+    with pytest.raises(DataError, match="a line of names but no cases"):
         read_table(tmp_path / "h.csv", "y")
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.datasets.synthetic import draw_naive_bayes
-from thesiskit.errors import UnreliableWarning
+from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
 from thesiskit.models import diagnostics
 from thesiskit.models import naive_bayes as nb
@@ -177,6 +177,13 @@ def test_median_binarizer_leaves_binary_columns_alone(rng):
         ({"n_features": 0}, "from 1 to 50, got 0"),
         ({"n_features": 51}, "from 1 to 50, got 51"),
         ({"n_features": 2.5}, "n_features must be a whole number, got 2.5"),
+        ({"n_features": True}, "n_features must be a whole number, got True"),
+        ({"alpha_prior": (True, 1)}, r"alpha_prior\[0\] must be a positive number, got True"),
+        ({"alpha_prior": (10**400, 1)}, r"must be a positive number, got 1000*\.\.\."),
+        ({"alpha_prior": (1e9, 1)}, r"the shape, must be at most 1e\+08, got 1e\+09"),
+        ({"class_prior": (1, 1e300)}, r"class_prior\[1\] must be between 1e-08 and 1e\+08"),
+        ({"class_prior": (1e-300, 1)}, r"class_prior\[0\] must be between 1e-08 and 1e\+08"),
+        ({"alpha_points": 10_001}, "alpha_points must be at most 10,000"),
         ({"alpha_prior": (0, 1)}, "must be a positive number, got 0"),
         ({"class_prior": (1, -1)}, "must be a positive number, got -1"),
         ({"alpha_points": 0}, "alpha_points must be"),
@@ -187,6 +194,27 @@ def test_bad_input_is_a_value_error(change, words):
     X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
     with pytest.raises(ValueError, match=words):
         NaiveBayesClassifier(**{"n_features": 5, **change}).fit(X, y)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-98, 1e-30, 1e30, 1e190, 1e300])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (NaiveBayesClassifier, "alpha_prior"),
+        (mixture, "alpha_prior"),
+        (mixture, "response_alpha_prior"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+def test_priors_far_away_are_carried_or_refused(model, name, rate):
+    X, y, new = binary_data()
+    fit = model(**{name: (0.5, rate)}).fit
+    if 1e-99 < rate < 1e195:
+        probability = fit(X, y).predict_proba(new)
+        assert ((probability > 0) & (probability < 1)).all()
+        return
+    with pytest.raises(UserError, match=f"{name}.* has the median .* between 1e-100 and 1e.200"):
+        fit(X, y)
 
 
 def test_prediction_with_other_columns_is_an_error():
@@ -259,6 +287,9 @@ def test_the_mixture_takes_the_thesis_sampler_and_priors():
         ({"iterations": 10, "burn_in": 10}, "burn_in"),
         ({"n_features": 51}, "from 1 to 50"),
         ({"response_alpha_prior": (1.0, -1.0)}, "response_alpha_prior"),
+        ({"response_alpha_prior": (1.0, 1e300)}, r"response_alpha_prior \(1, 1e\+300\) has the"),
+        ({"n_features": True}, "n_features must be a whole number, got True"),
+        ({"class_prior": (1.7e308, 1.7e308)}, r"class_prior\[0\] must be between"),
     ],
 )
 def test_bad_options_of_the_mixture(options, words):

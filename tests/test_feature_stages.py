@@ -46,6 +46,14 @@ def config(tmp_path):
     return path
 
 
+def test_the_faults_of_a_table_are_those_of_the_table(config, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text(table.read_text() + "60,small,round,red\n")
+    text = run("run", config, "--results", tmp_path / "r", code=2)
+    assert "mine.csv: line 62 has 4 cells, the line of names 5" in text
+    assert "model.orders" not in text
+
+
 def test_a_table_of_ones_own(config, tmp_path):
     results = tmp_path / "r"
     text = run("run", config, "--results", results)

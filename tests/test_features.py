@@ -1,6 +1,7 @@
 import gzip
 import os
 import time
+import tracemalloc
 import urllib.error
 from itertools import combinations, product
 from math import comb
@@ -405,8 +406,18 @@ MANY = "a,y\n" + "".join(f"v{i},{i % 2}\n" for i in range(256))
         ("a,y\n1,0\n2.5,1\n", "column 'a' has real values .2.5.; .* KBinsDiscretizer"),
         ("a,y\n-1e-3,0\n,1\n", "column 'a' has real values .-1e-3."),
         (MANY, "column 'a' has 256 values, at most 255"),
-        ('a,y\n"1,0\n2,1\n', "line 3: unexpected end of data; mend the quotes"),
+        (
+            'a,y\n"1,0\n2,1\n',
+            "line 2: a quoted cell begins there and does not end; mend",
+        ),
         (b"a,y\n\xe9,1\n", "not UTF-8 text"),
+        ("a,b,y\nr1,1,2,0\nr2,3,4,1\n", r"line 2 has 4 cells, .* 3; R's write.table .*FALSE"),
+        ("index,y\n0,a\n1,b\n2,b\n", "column 'index' numbers the cases"),
+        ("a;b;y\n1;2;0\n", "line 1 has no comma and 2 semicolons"),
+        ('a,y\n"u\tv",0\n', r"column 'a': a value holds the control character '.t'"),
+        ("a,y\n" + "u" * 5000 + ",0\n", "column 'a': a value has 5,000 characters"),
+        ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters"),
+        ("a,y\n1,0\n\0,1\n", "line 3 holds a NUL character"),
     ],
 )
 def test_tables_that_cannot_be_read(tmp_path, content, words):
@@ -423,12 +434,28 @@ def test_files_that_cannot_be_read(tmp_path):
     ):
         with pytest.raises(DataError, match=words):
             read_features(write(tmp_path, content, name), "y")
+    with pytest.raises(DataError, match=r"data.ignore leaves out 'y', which is data.response"):
+        read_features(write(tmp_path, TABLE), "y", ignore=("y",))
+    with pytest.raises(DataError, match="line 1 has no tab and 2 commas; save the table with tabs"):
+        read_features(write(tmp_path, TABLE, "t.tsv"), "y")
     with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
         read_features(tmp_path / "none.csv", "y")
     with pytest.raises(DataError, match="say which column is the response"):
         read_features(write(tmp_path, TABLE), None)
     with pytest.raises(DataError, match="there is no column 'sise'; did you mean 'size'"):
         read_features(write(tmp_path, TABLE), "y", ignore=("sise",))
+
+
+def test_a_packed_table_that_would_fill_the_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr("thesiskit.datasets.text_files.BOMB_BYTES", 1 << 22)
+    member = gzip.compress(b"1,0\n" * (1 << 18))  # members one after the other are one text
+    path = write(tmp_path, gzip.compress(b"a,y\n") + member * 60, "t.csv.gz")
+    tracemalloc.start()
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        read_features(path, "y")
+    assert tracemalloc.get_traced_memory()[1] < 2 * 200 * path.stat().st_size
+    tracemalloc.stop()
+    assert 4 * 200 * path.stat().st_size < 60 * 4 * (1 << 18)
 
 
 def test_255_values_are_read(tmp_path):
@@ -534,7 +561,7 @@ def test_votes(monkeypatch, no_data, tmp_path):
     frame.rename(columns={"Class": "y"}).to_csv(tmp_path / "votes.csv.gz", index=False)
     assert public_tables.votes().digest == table.digest
     (tmp_path / "votes.csv.gz").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"votes\.csv\.gz: cannot be read"):
+    with pytest.raises(DataError, match=r"votes\.csv\.gz: damaged, or not a gzip"):
         public_tables.votes()
 
 

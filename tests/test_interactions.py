@@ -390,6 +390,8 @@ def test_regression_is_in_the_units_of_the_responses():
 def test_bad_responses():
     X, _, y = responses(30, 1)
     model = InteractionRegressor(2, **QUICK)
+    with pytest.raises(UserError, match=r"run from 0 to 1e.200; .* between 1e-100 and 1e.100"):
+        InteractionRegressor(1).fit(X, 1e200 * (np.arange(len(X)) % 2))
     with pytest.raises(UserError, match="responses are all 4"):
         model.fit(X, np.full(30, 4.0))
     with pytest.raises(ValueError, match="NaN"):

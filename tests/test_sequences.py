@@ -224,7 +224,7 @@ def test_texts_that_cannot_be_read(tmp_path):
         read_text(tmp_path / "t.txt")
     with pytest.raises(DataError, match="none: there is no such file"):
         read_text(tmp_path / "none")
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+    with pytest.raises(DataError, match="it is a folder; name a file"):
         read_text(tmp_path)
 
 
@@ -437,7 +437,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"a \xe9\n")
     for name, words in [
         ("half.npy", "damaged, or not an NPY file"),
-        ("zip.npy", "an NPZ archive; save one array"),
+        ("zip.npy", "damaged, or not an NPY file .*; save one array"),
         ("none.npy", "there is no such file"),
         ("none.txt", "there is no such file"),
         ("latin.txt", r"not UTF-8 text \(byte 3 is 0xe9\)"),
@@ -446,10 +446,25 @@ def test_files_that_cannot_be_read(tmp_path):
             read_sequences(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.csv", "t.txt.gz", "t.npy"])
+def test_pipes_are_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    for reader in (read_sequences, read_text):
+        with pytest.raises(DataError, match=f"{name}: cannot be read: it is a pipe or a device"):
+            reader(tmp_path / name)
+
+
+def test_a_text_holds_no_nul(tmp_path):
+    (tmp_path / "t.txt").write_bytes(b"a b c\nd\0 e f\n")
+    for reader in (read_sequences, read_text):
+        with pytest.raises(DataError, match=r"t\.txt: line 2 holds a NUL character"):
+            reader(tmp_path / "t.txt")
+
+
 def test_files_without_permission(monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("thesiskit.datasets.text_files.open_regular", refuse)
     with pytest.raises(DataError, match=r"t\.txt: no permission to read it"):
         read(tmp_path, "a b\n")

@@ -21,6 +21,7 @@ class Table:
     names : feature names, or empty where there are none.
     digest : identifies the content, for provenance.
     source : where it comes from, for people.
+    negative : of the user's own, the responses that became class 0.
     """
 
     features: np.ndarray
@@ -28,6 +29,7 @@ class Table:
     names: list[str] = field(default_factory=list)
     digest: str = ""
     source: str = ""
+    negative: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

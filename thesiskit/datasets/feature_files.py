@@ -1,19 +1,22 @@
 """The user's own tables of discrete features."""
 
-import csv
-import io
-import re
 from pathlib import Path
 
 import numpy as np
 
+from thesiskit.datasets.cells import (
+    REAL,
+    WHOLE,
+    check_column,
+    check_counter,
+    check_text,
+    choose_features,
+    read_cells,
+)
 from thesiskit.datasets.features import MISSING, MOST_VALUES, UNSEEN, FeatureTable
-from thesiskit.datasets.files import check_column, few
-from thesiskit.datasets.sequences import utf8
-from thesiskit.errors import DataError
+from thesiskit.datasets.text_files import shown
+from thesiskit.errors import DataError, cut, few, quoted
 
-WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
-REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LARGEST = 1e20  # of real responses
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
@@ -49,41 +52,51 @@ def read_features(
     DataError: what is wrong, in which line or column, and what to do.
     """
     path = Path(path)
-    names, cases, lines = _read_cells(path)
+    where = shown(path)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in DELIMITERS:
+        raise DataError(
+            f"{where}: cannot read {cut(suffix) or 'this'}; use {', '.join(DELIMITERS)}"
+        )
+    names, rows = read_cells(path, DELIMITERS[suffix])
     if response is None:
-        raise DataError(f"{path}: say which column is the response with data.response")
-    for name in (response, *ignore):
-        check_column(name, names, path)
-    columns = dict(zip(names, zip(*cases, strict=True), strict=True))
-    features = [name for name in names if name not in (response, *ignore)]
+        raise DataError(f"{where}: say which column is the response with data.response")
+    places = choose_features(names, response, ignore, where)
+    features = [names[j] for j in places]
     if like:
         for name in like.features:
-            check_column(name, features, path)
+            check_column(name, features, where)
         extra = [name for name in features if name not in like.features]
         if extra:
             raise DataError(
-                f"{path}: the training table has no feature {few(extra)}; data.ignore it"
+                f"{where}: the training table has no feature {few(extra)}; data.ignore it"
             )
         features = like.features
-    if not features:
-        raise DataError(f"{path}: no features besides the response {response!r}")
-
-    coded = [
-        _encode(
-            columns[name], missing, like.values[j] if like else None, f"{path}: column {name!r}"
-        )
-        for j, name in enumerate(features)
-    ]
-    where = f"{path}: the response {response!r}"
+    lines, cases = zip(*rows, strict=True)
+    columns = dict(zip(names, zip(*cases, strict=True), strict=True))
+    columns = {
+        name: tuple(cell.strip() for cell in columns[name]) for name in (*features, response)
+    }
+    coded = []
+    for j, name in enumerate(features):
+        if like is None:
+            check_counter(name, columns[name], where)
+        values = like.values[j] if like else None
+        coded.append(_encode(columns[name], missing, values, f"{where}: column {quoted(name)}"))
+    where = f"{where}: the response {quoted(response)}"
     labels = columns[response]
     for label, line in zip(labels, lines, strict=True):
         if label in missing:
-            raise DataError(f"{where} is missing in line {line} ({label!r}); leave such cases out")
+            raise DataError(
+                f"{where} is missing in line {line} ({quoted(label)}); leave such cases out"
+            )
     if continuous:
         classes: list[str] = []
         y = _numbers(labels, lines, where)
         if like is None and y.min() == y.max():
-            raise DataError(f"{where} is {labels[0]} in all cases; there is nothing to predict")
+            raise DataError(
+                f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
+            )
     else:
         classes, y = _classes(labels, lines, like.classes if like else None, where)
     return FeatureTable(
@@ -97,7 +110,7 @@ def read_features(
 
 
 def _classes(
-    labels: tuple[str, ...], lines: list[int], known: list[str] | None, where: str
+    labels: tuple[str, ...], lines: tuple[int, ...], known: list[str] | None, where: str
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of the classes, the known ones if given, and the class of each case."""
     hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
@@ -105,58 +118,23 @@ def _classes(
     for code, label, line in zip(y, labels, lines, strict=True):
         if code == UNSEEN:
             raise DataError(
-                f"{where} is {label!r} in line {line}, which no training case has "
+                f"{where} is {quoted(label)} in line {line}, which no training case has "
                 f"({few(classes)}); leave such cases out, or train with some"
             )
     if len(classes) < 2:
-        raise DataError(f"{where} is {classes[0]!r} in all cases; two classes are needed")
+        raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, y.astype(np.int32)
 
 
-def _numbers(labels: tuple[str, ...], lines: list[int], where: str) -> np.ndarray:
+def _numbers(labels: tuple[str, ...], lines: tuple[int, ...], where: str) -> np.ndarray:
     """Return real responses."""
     for label, line in zip(labels, lines, strict=True):
         if not (REAL.fullmatch(label) and abs(float(label)) <= LARGEST):
             raise DataError(
-                f"{where} is {label!r} in line {line}, which is no number within {LARGEST:g}; "
-                "mend it, or leave such cases out"
+                f"{where} is {quoted(label)} in line {line}, which is no number within "
+                f"{LARGEST:g}; mend it, or leave such cases out"
             )
     return np.array(labels, dtype=float)
-
-
-def _read_cells(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Return the names of the columns, the cells of each case, and its line."""
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in DELIMITERS:
-        raise DataError(f"{path}: cannot read {suffix or 'this'}; use {', '.join(DELIMITERS)}")
-    reader = csv.reader(
-        io.StringIO(utf8(path), newline=""),
-        delimiter=DELIMITERS[suffix],
-        skipinitialspace=suffix == ".csv",
-        strict=True,
-    )
-    try:
-        rows = [([cell.strip() for cell in row], reader.line_num) for row in reader]
-    except csv.Error as error:
-        raise DataError(f"{path}: line {reader.line_num}: {error}; mend the quotes") from None
-    rows = [row for row in rows if row[0] not in ([], [""])]
-    if not rows:
-        raise DataError(f"{path}: empty; give a line of names, then one case per line")
-    names = rows[0][0]
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise DataError(f"{path}: column {number} has no name; name it, or take it out")
-        if name in names[: number - 1]:
-            raise DataError(f"{path}: two columns are called {name!r}; rename one")
-    cases, lines = [cells for cells, _ in rows[1:]], [line for _, line in rows[1:]]
-    if not cases:
-        raise DataError(f"{path}: a line of names but no cases")
-    for cells, line in zip(cases, lines, strict=True):
-        if len(cells) != len(names):
-            raise DataError(
-                f"{path}: line {line} has {len(cells)} cells, the line of names {len(names)}"
-            )
-    return names, cases, lines
 
 
 def _encode(
@@ -179,9 +157,11 @@ def _encode(
                 label for label in labels if label in found and not WHOLE.fullmatch(label)
             )
             raise DataError(
-                f"{where} has real values ({example}); cut it into intervals, for example with "
-                f"scikit-learn's KBinsDiscretizer{hint}"
+                f"{where} has real values ({cut(example)}); cut it into intervals, for example "
+                f"with scikit-learn's KBinsDiscretizer{hint}"
             )
+        for label in found:
+            check_text(label, f"{where}: a value", "write it in other words")
         known = sorted(set(symbol.values()), key=int if whole else str)
         if len(known) > MOST_VALUES:
             raise DataError(

@@ -1,8 +1,7 @@
 """The user's own table: CSV, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
 
-import difflib
 import hashlib
-import zipfile
+import os
 from numbers import Real
 from pathlib import Path
 
@@ -10,8 +9,19 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.datasets import Table
+from thesiskit.datasets.cells import (
+    REAL,
+    check_counter,
+    check_text,
+    choose_features,
+    name_columns,
+    read_cells,
+)
 from thesiskit.datasets.gene_expression import sha256
-from thesiskit.errors import DataError
+from thesiskit.datasets.numbers import Numbers, check_words, typed
+from thesiskit.datasets.text_files import opened, shown, unreadable
+from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
 
 KINDS = (".csv", ".parquet", ".npz", ".npy", ".bed")
 
@@ -39,77 +49,93 @@ def read_table(
     DataError: what is wrong, where, and what to do.
     """
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file")
+    where = shown(path)
     readers = {
-        ".csv": _read_frame,
-        ".parquet": _read_frame,
+        ".csv": _read_csv,
+        ".parquet": _read_parquet,
         ".npz": _read_npz,
         ".npy": _read_npy,
         ".bed": _read_bed,
     }
     reader = readers.get(path.suffix.lower())
+    opened(path).close()
     if reader is None:
-        raise DataError(f"{path}: cannot read {path.suffix or 'this'}; use {', '.join(KINDS)}")
-    try:
-        features, y, names = reader(path, response, ignore)
-    except PermissionError:
-        raise DataError(f"{path}: no permission to read it") from None
+        raise DataError(
+            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}"
+        )
+    features, y, names = reader(path, response, ignore)
     if features.ndim != 2 or 0 in features.shape:
-        raise DataError(f"{path}: no cases or no features; the table has shape {features.shape}")
+        raise DataError(f"{where}: no cases or no features; the table has shape {features.shape}")
     y = np.asarray(y)
     if y.ndim != 1:
-        raise DataError(f"{path}: the response must be a vector, got shape {y.shape}")
+        raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
-        raise DataError(f"{path}: {len(features)} rows of features but {len(y)} responses")
-    _check_values(features, names, path)
-    classes = as_classes(y, positive, path)
+        raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
+    _check_values(features, names, where)
+    classes, labels = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + classes.tobytes() + repr(names).encode())
-    return Table(features, classes, names, digest.hexdigest(), path.name)
+    return Table(features, classes, names, digest.hexdigest(), path.name, labels)
 
 
-def _check_values(features: np.ndarray, names: list[str], path: Path) -> None:
+def _check_values(features: np.ndarray, names: list[str], where: str) -> None:
     """Say where a value is missing; a memory-mapped table is looked at when it is read."""
+    for j, name in enumerate(names):
+        check_counter(name, features[:, j], where)
     if isinstance(features, np.memmap) or features.dtype.kind != "f":
         return
     bad = np.argwhere(~np.isfinite(features))
     if len(bad):
         case, column = bad[0]
-        name = names[column] if names else f"number {column + 1}"
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        name = cut(names[column]) if names else f"number {column + 1}"
+        more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
         raise DataError(
-            f"{path}: a value is missing or infinite in case {case + 1}, feature {name}{more}; "
+            f"{where}: a value is missing or infinite in case {case + 1}, feature {name}{more}; "
             "fill it in, or leave the case or the feature out"
         )
 
 
-def as_classes(y: np.ndarray, positive: str | float | bool | None, where: Path) -> np.ndarray:
-    """Return the response as 0 and 1."""
+def as_classes(
+    y: np.ndarray, positive: str | float | bool | None, where: str
+) -> tuple[np.ndarray, list[str]]:
+    """Return the response as 0 and 1, and the values that are class 0."""
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "replace")
     values = y.tolist()
     missing = np.flatnonzero(pd.isna(y))
     if len(missing):
         raise DataError(
             f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
         )
-    found = sorted(set(values), key=str)
+    held = {_told(value): value for value in values}
+    found = sorted(held)
     if positive is not None:
-        if not any(_same(value, positive) for value in found):
+        if not any(_same(value, positive) for value in held.values()):
             raise DataError(
-                f"{where}: no response is {positive!r} (data.positive); found {few(found)}"
+                f"{where}: no response is {quoted(positive)} (data.positive); found {few(found)}"
             )
-        if len(found) > 2:
+        if len(held) > 2:
             raise DataError(
-                f"{where}: the response has {len(found)} values ({few(found)}); the model has "
+                f"{where}: the response has {len(held):,} values ({few(found)}); the model has "
                 "two classes, so leave other cases out"
             )
-        return np.array([_same(value, positive) for value in values], dtype=np.uint8)
-    if not all(isinstance(value, Real) and value in (0, 1) for value in found):
+        for text in held:
+            check_text(text, f"{where}: a response", "write it in other words")
+        others = [text for text, value in held.items() if not _same(value, positive)]
+        return np.array([_same(value, positive) for value in values], dtype=np.uint8), others
+    if not all(isinstance(value, Real) and value in (0, 1) for value in held.values()):
         raise DataError(
             f"{where}: the response must be 0 and 1, found {few(found)}; "
             "say which value is class 1 with data.positive"
         )
-    return np.array(values, dtype=float).astype(np.uint8)
+    return np.array(values, dtype=float).astype(np.uint8), ["0"]
+
+
+def _told(value: object) -> str:
+    """Return a response as messages tell it: a text that looks like a number as text."""
+    if isinstance(value, str):
+        return f"the text {value!r}" if REAL.fullmatch(value) else value
+    return str(value) if isinstance(value, Real) else f"{type(value).__name__} {value}"
 
 
 def _same(value: object, positive: object) -> bool:
@@ -119,129 +145,155 @@ def _same(value: object, positive: object) -> bool:
     return str(value).lower() == str(positive).lower()
 
 
-def few(values: list) -> str:
-    """Name the first five."""
-    shown = ", ".join(str(value) for value in values[:5])
-    return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")
+def _read_csv(path: Path, response: str | None, ignore: tuple[str, ...]):
+    where = shown(path)
+    names, rows = read_cells(path, ",")
+    response = _named(response, where)
+    keep = choose_features(names, response, ignore, where)
+    numbers = Numbers([names[j] for j in keep])
+    place, labels = names.index(response), []
+    left_out = sorted(set(range(len(names))) - set(keep), reverse=True)
+    for _, cells in rows:
+        labels.append(cells[place].strip())
+        for j in left_out:
+            del cells[j]
+        numbers.add(cells)
+    features = numbers.table(where)
+    return features, typed(labels), numbers.names
 
 
-def _read_frame(path: Path, response, ignore):
-    try:
-        frame = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
-    except ImportError:
-        raise DataError(f"{path}: Parquet needs: pip install 'thesiskit[parquet]'") from None
-    except PermissionError:
-        raise
-    except (ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DataError(f"{path}: damaged, or not a table: {reason}") from None
-    frame.columns = [str(name) for name in frame.columns]
+def _named(response: str | None, where: str) -> str:
     if response is None:
-        raise DataError(f"{path}: say which column is the response with data.response")
-    for name in (response, *ignore):
-        check_column(name, list(frame.columns), path)
+        raise DataError(f"{where}: say which column is the response with data.response")
+    return response
+
+
+def _read_parquet(path: Path, response: str | None, ignore: tuple[str, ...]):
+    where = shown(path)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            found = parquet.ParquetFile(file)
+            schema, rows = found.schema_arrow, found.metadata.num_rows
+            names = name_columns(schema.names, where)
+            index = [one for one in (schema.pandas_metadata or {}).get("index_columns", ())
+                     if isinstance(one, str)]  # fmt: skip
+            response = _named(response, where)
+            keep = choose_features(names, response, ignore, where, index)
+            if 8 * rows * len(names) > max(BOMB_BYTES, BOMB_TIMES * size):
+                raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+            # metadata of pandas would make columns an index, and leave them out without a word
+            frame = found.read().to_pandas(ignore_metadata=True)
+        except DataError:
+            raise
+        except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
+                ValueError) as error:  # fmt: skip
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise DataError(f"{where}: damaged, or not Parquet: {cut(reason[0], 120)}") from None
+    frame.columns = names
     if len(frame) == 0:
-        raise DataError(f"{path}: a header but no cases")
+        raise DataError(f"{where}: a line of names but no cases")
     y = frame[response].to_numpy(dtype=object)
-    features = frame.drop(columns=[response, *ignore])
-    words = [name for name in features.columns if not _numeric(features[name])]
-    if words:
-        example = features[words[0]].dropna().iloc[:1].tolist()
-        raise DataError(
-            f"{path}: {len(words)} column(s) are categorical: {few(words)} (for example "
-            f"{example[0] if example else 'nothing'!r}); make each category a 0/1 column "
-            "(pandas.get_dummies), or data.ignore it"
-        )
-    return features.to_numpy(dtype=float), y, list(features.columns)
-
-
-def check_column(name: str, columns: list[str], path: Path) -> None:
-    """Say that there is no such column, and which was perhaps meant."""
-    if name not in columns:
-        near = difflib.get_close_matches(name, columns, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"columns: {few(columns)}"
-        raise DataError(f"{path}: there is no column {name!r}; {hint}")
+    features = frame.iloc[:, keep]
+    words = {
+        name: next(iter(features[name].dropna()), None)
+        for name in features.columns
+        if not _numeric(features[name])
+    }
+    check_words(words, where)
+    return features.to_numpy(dtype=float, na_value=np.nan), y, list(features.columns)
 
 
 def _numeric(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
 
 
-def _read_npz(path: Path, response, ignore):
+def _read_npz(path: Path, response: str | None, ignore: tuple[str, ...]):
     key = response or "y"
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            held = sorted(arrays)
-            loaded = {name: arrays[name] for name in ("X", key) if name in arrays}
-    except PermissionError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: damaged, or not an NPZ file: {error}") from None
+        loaded, held = read_npz(path, ("X", key))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        raise DataError(f"{shown(path)}: damaged, or not an NPZ file: {cut(error, 160)}") from None
     for name in ("X", key):
         if name not in loaded:
-            raise DataError(f"{path}: no array {name!r}; it holds {few(held)}")
+            raise DataError(f"{shown(path)}: no array {quoted(name)}; it holds {few(held)}")
+    if key == "X":
+        raise DataError(f"{shown(path)}: data.response is 'X', which is the array of the features")
     return _columns(loaded["X"], ignore, path), loaded[key], []
 
 
-def _read_npy(path: Path, response, ignore):
+def _read_npy(path: Path, response: str | None, ignore: tuple[str, ...]):
     if response is None:
-        raise DataError(f"{path}: name the .npy file of the responses with data.response")
+        raise DataError(f"{shown(path)}: name the .npy file of the responses with data.response")
     return _columns(_load_npy(path), ignore, path), _load_npy(path.parent / response), []
 
 
 def _load_npy(path: Path) -> np.ndarray:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file") from None
-    except PermissionError:
-        raise
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: damaged, or not an NPY file: {error}") from None
+        return read_npy(path, mapped=True)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        raise DataError(f"{shown(path)}: damaged, or not an NPY file: {cut(error, 160)}") from None
 
 
-def _columns(array: np.ndarray, ignore, path: Path) -> np.ndarray:
+def _columns(array: np.ndarray, ignore: tuple[str, ...], path: Path) -> np.ndarray:
     if ignore:
-        raise DataError(f"{path}: arrays have no column names; leave out data.ignore")
+        raise DataError(f"{shown(path)}: arrays have no column names; leave out data.ignore")
     if array.dtype.kind not in "biuf":
-        raise DataError(f"{path}: features must be numbers, got {array.dtype}")
+        raise DataError(f"{shown(path)}: features must be numbers, got {cut(array.dtype)}")
     return array
 
 
-def _read_bed(path: Path, response, ignore):
+def _read_bed(path: Path, response: str | None, ignore: tuple[str, ...]):
+    where = shown(path)
     try:
         from bed_reader import open_bed
     except ImportError:
-        raise DataError(f"{path}: PLINK files need: pip install 'thesiskit[plink]'") from None
+        raise DataError(f"{where}: PLINK files need: pip install 'thesiskit[plink]'") from None
     if response is not None:
-        raise DataError(f"{path}: the response is the phenotype in the .fam; drop data.response")
+        raise DataError(f"{where}: the response is the phenotype in the .fam; drop data.response")
+    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
+        opened(beside).close()
     try:
         with open_bed(path) as bed:
+            size = 3 + -(-bed.iid_count // 4) * bed.sid_count  # four genotypes in a byte
+            if bed.major == "SNP" and path.stat().st_size != size:
+                raise ValueError("its size is not that of the cases in .fam and variants in .bim")
             genotypes = bed.read(dtype="int8")
             phenotype = np.asarray(bed.pheno)
             names = [str(name) for name in bed.sid]
     except Exception as error:  # bed-reader raises errors of many kinds
-        raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
-    missing = np.argwhere(genotypes < 0)
+        reason = [*str(error).splitlines(), type(error).__name__][0]
+        raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
+    names = name_columns(names, f"{where}: variants")
+    keep = choose_features(names, None, ignore, where)
+    missing = np.argwhere(genotypes[:, keep] < 0)
     if len(missing):
         case, feature = missing[0]
         raise DataError(
-            f"{path}: {len(missing)} genotypes are missing, first in case {case + 1}, "
-            f"{names[feature]}; impute them, or drop those variants (plink --geno 0)"
+            f"{where}: {len(missing):,} genotypes are missing, first in case {case + 1}, "
+            f"{cut(names[keep[feature]])}; impute them, or drop those variants (plink --geno 0)"
         )
-    for name in ignore:
-        check_column(name, names, path)
-    keep = [j for j, name in enumerate(names) if name not in ignore]
     unknown = np.flatnonzero(np.isin(phenotype, ("0", "-9", "NA", "nan", "")))
     if len(unknown) and set(phenotype.tolist()) - {"0", "1"}:  # in a 0/1 coding, 0 is a class
         raise DataError(
-            f"{path}: the phenotype is missing in case {unknown[0] + 1}; leave such cases out "
+            f"{where}: the phenotype is missing in case {unknown[0] + 1}; leave such cases out "
             "(plink --prune)"
         )
     if set(phenotype.tolist()) <= {"1", "2"}:  # PLINK's control and case
         phenotype = (phenotype == "2").astype(np.uint8)
     elif set(phenotype.tolist()) <= {"0", "1"}:
         phenotype = phenotype.astype(np.uint8)
+    else:
+        phenotype = typed(phenotype.tolist())
     return genotypes[:, keep], phenotype, [names[j] for j in keep]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from thesiskit.datasets.cells import read_cells
 from thesiskit.datasets.features import MISSING, FeatureTable
 from thesiskit.datasets.gene_expression import Source, local_file
 from thesiskit.errors import DataError
@@ -72,11 +73,8 @@ def votes() -> FeatureTable:
 
 def _read(path: Path) -> pd.DataFrame:
     """Return the cells of a file as text, the class first."""
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
-    return _class_first(frame, "y", str(path))
+    names, rows = read_cells(path, ",")
+    return _class_first(pd.DataFrame([cells for _, cells in rows], columns=names), "y", str(path))
 
 
 def _fetch(number: int, name: str, file: str) -> pd.DataFrame:

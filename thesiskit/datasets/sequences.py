@@ -10,10 +10,8 @@ O             length
 """
 
 import csv
-import gzip
 import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
-from thesiskit.errors import DataError
+from thesiskit.datasets.text_files import shown, unreadable, utf8
+from thesiskit.errors import DataError, brief, few, quoted
+from thesiskit.safe_io import DAMAGES, read_npy
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
@@ -269,7 +269,7 @@ def read_text(
     try:
         codes, symbols = encode_text(text, states)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise DataError(f"{shown(path)}: {error}") from None
     return codes, symbols, _digest(codes, symbols)
 
 
@@ -370,11 +370,12 @@ def read_sequences(
     DataError: what is wrong, in which line, and what to do.
     """
     path = Path(path)
+    where = shown(path)
     if length is not None:
         at_least_one(length=length)
     pad = None if pad is None else str(pad)
     if pad is not None and _missing(pad):
-        raise DataError(f"pad: {pad!r} means a missing state; choose another symbol")
+        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
     width = length
     if like:
         width = like.histories.shape[1]
@@ -390,8 +391,8 @@ def read_sequences(
     if like and len(classes) > len(like.classes):
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
-            f"{path}: {unit} {lines[case]} ends with {classes[response[case]]!r}, which is no "
-            f"response in the training cases ({', '.join(like.classes)}); leave such cases out, "
+            f"{where}: {unit} {lines[case]} ends with {quoted(classes[response[case]])}, which is "
+            f"no response in the training cases ({few(like.classes)}); leave such cases out, "
             "or train with some"
         )
     digest = _digest(histories, response, states, classes)
@@ -412,24 +413,25 @@ def _read_lines(
     path: Path, width: int | None, cut: bool, pad: str | None, header: bool
 ) -> tuple[np.ndarray, list[str], list[int]]:
     """Return raw codes (n, width + 1), the label of each, and the line of each case."""
+    where = shown(path)
     lines = [
         (number, line.strip(" "))
         for number, line in enumerate(re.split(r"\r\n|\r|\n", utf8(path)), start=1)
         if line.strip() and not line.lstrip().startswith("#")
     ][header:]
     if not lines:
-        raise DataError(f"{path}: no cases in it; give one case per line")
+        raise DataError(f"{where}: no cases in it; give one case per line")
     for number, line in lines:
         if ";" in line:
-            raise DataError(f"{path}: line {number} holds ';'; put commas between states")
+            raise DataError(f"{where}: line {number} holds ';'; put commas between states")
     if path.suffix.lower() == ".csv":
         reader = csv.reader((line for _, line in lines), skipinitialspace=True)
         try:
             cases = [[field.strip() for field in row] for row in reader]
         except csv.Error as error:
-            raise DataError(f"{path}: not CSV: {error}") from None
+            raise DataError(f"{where}: not CSV: {error}") from None
         if len(cases) != len(lines):
-            raise DataError(f"{path}: a quoted label runs over the end of a line; mend the quotes")
+            raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
     else:
         cases = [re.split(r"[ \t]*,[ \t]*| *\t *| +", line) for _, line in lines]
     if all(len(fields) == 1 for fields in cases):
@@ -440,19 +442,19 @@ def _read_lines(
     rows = []
     for (number, _), fields in zip(lines, cases, strict=True):
         if (len(fields) < keep and pad is None) or (len(fields) > keep and not cut):
-            raise _length_error(f"{path}: line {number}", len(fields), len(cases[0]), width)
+            raise _length_error(f"{where}: line {number}", len(fields), len(cases[0]), width)
         fields = fields[-keep:]
         for label in fields:
             if label not in raw:
                 if _missing(label):
                     raise DataError(
-                        f"{path}: a state is missing in line {number} ({label!r}); fill it in, "
-                        "leave the case out, or give missing states a symbol of their own"
+                        f"{where}: a state is missing in line {number} ({quoted(label)}); fill it "
+                        "in, leave the case out, or give missing states a symbol of their own"
                     )
                 raw[label] = len(raw)
         rows.append([raw[label] for label in fields])
     if keep < 2:
-        raise DataError(f"{path}: one state per line; a case is a history and then a response")
+        raise DataError(f"{where}: one state per line; a case is a history and then a response")
     if pad is not None and any(len(row) < keep for row in rows):
         filler = raw.setdefault(pad, len(raw))
         rows = [[filler] * (keep - len(row)) + row for row in rows]
@@ -483,36 +485,40 @@ def _read_npy(
     path: Path, width: int | None, cut: bool, pad: str | None, header: bool
 ) -> tuple[np.ndarray, list[str], range]:
     """Return raw codes (n, width + 1), the label of each, and the row of each case from 1."""
+    where = shown(path)
     if header:
-        raise DataError(f"{path}: an NPY file has no header line; leave out header")
+        raise DataError(f"{where}: an NPY file has no header line; leave out header")
     try:
-        array = np.load(path, allow_pickle=False)
+        array = read_npy(path)
     except OSError as error:
-        raise _unreadable(path, error) from None
-    except (ValueError, EOFError) as error:
-        raise DataError(f"{path}: damaged, or not an NPY file: {error}") from None
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"{path}: an NPZ archive; save one array with numpy.save")
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        raise DataError(
+            f"{where}: damaged, or not an NPY file ({brief(str(error))}); save one array with "
+            "numpy.save"
+        ) from None
     if array.ndim != 2 or len(array) == 0 or array.shape[1] < 2:
         raise DataError(
-            f"{path}: the array has shape {array.shape}; it must have a row for each case: its "
+            f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
             "history, then its response"
         )
     if array.dtype.kind == "f" and np.isnan(array).any():
         row = np.isnan(array).any(axis=1).argmax() + 1
-        raise DataError(f"{path}: a state is missing in row {row}; fill it in, or leave it out")
+        raise DataError(f"{where}: a state is missing in row {row}; fill it in, or leave it out")
     if array.dtype.kind not in "biu":
-        raise DataError(f"{path}: states must be whole numbers, got {array.dtype}; use astype(int)")
+        raise DataError(
+            f"{where}: states must be whole numbers, got {array.dtype}; use astype(int)"
+        )
     if array.dtype.kind == "i" and array.min() < 0:
         row = (array < 0).any(axis=1).argmax() + 1
         raise DataError(
-            f"{path}: row {row} holds {array[row - 1].min()}, and states must not be negative; "
+            f"{where}: row {row} holds {array[row - 1].min()}, and states must not be negative; "
             "number them from 0"
         )
     found = array.shape[1]
     keep = width + 1 if width else found
     if (found < keep and pad is None) or (found > keep and not cut):
-        raise _length_error(f"{path}: row 1", found, found, width)
+        raise _length_error(f"{where}: row 1", found, found, width)
     values, raw = np.unique(array[:, -keep:], return_inverse=True)
     raw = raw.reshape(len(array), -1)
     labels = [str(int(value)) for value in values]
@@ -532,32 +538,6 @@ def _natural(label: str) -> tuple[bool, float, str]:
         return False, float(label), label
     except ValueError:
         return True, 0.0, label
-
-
-def utf8(path: Path) -> str:
-    """Return the text of a file, unpacked where it is a `.gz`, or say why not."""
-    try:
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        return content.decode("utf-8-sig")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path}: damaged, or not a gzip file: {error}") from None
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not UTF-8 text (byte {error.start + 1} is 0x{error.object[error.start]:02x});"
-            " save it as UTF-8, for example with: iconv -f latin1 -t utf-8"
-        ) from None
-
-
-def _unreadable(path: Path, error: OSError) -> DataError:
-    if isinstance(error, FileNotFoundError):
-        return DataError(f"{path}: there is no such file")
-    if isinstance(error, PermissionError):
-        return DataError(f"{path}: no permission to read it")
-    return DataError(f"{path}: cannot be read: {error.strerror or error}")
 
 
 def at_least_one(**numbers: int) -> None:

@@ -11,6 +11,8 @@ from thesiskit.models import logistic
 from thesiskit.models.prediction import predict_response
 from thesiskit.models.priors import positive
 
+LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
+
 
 class InteractionClassifier(FeatureModel, PatternClassifier):
     """Bayesian logistic classification with interactions of discrete features, of any order.
@@ -151,9 +153,15 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         return self
 
     def _responses(self, y):
-        self._mean, self._unit = float(y.mean()), float(y.std())
         if y.min() == y.max():
             raise UserError(f"the responses are all {y[0]:g}; there is nothing to predict")
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._mean, self._unit = float(y.mean()), float(y.std())
+        if not LEAST_UNIT <= self._unit <= MOST_UNIT:
+            raise UserError(
+                f"the responses run from {y.min():g} to {y.max():g}; give them in units in which "
+                f"their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
+            )
         return (y - self._mean) / self._unit
 
     def _more_settings(self):

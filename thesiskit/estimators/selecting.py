@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, T
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.models import naive_bayes
 from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
 from thesiskit.models.selection import is_binary, select_features
@@ -34,9 +34,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
             )
         if not isinstance(self.correct, bool | np.bool_):
-            raise UserError(f"correct must be True or False, got {self.correct!r}")
-        if not isinstance(self.n_features, Integral):
-            raise UserError(f"n_features must be a whole number, got {self.n_features!r}")
+            raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
+        if not isinstance(self.n_features, Integral) or isinstance(self.n_features, bool):
+            raise UserError(f"n_features must be a whole number, got {quoted(self.n_features)}")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         selection = select_features(_packed(X), coded, int(self.n_features), rng)

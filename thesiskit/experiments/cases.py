@@ -55,9 +55,10 @@ class Source(ABC):
 
     def check_orders(self) -> None:
         """Raise ConfigError for an order that there cannot be."""
+        most = self.most  # reads the table, whose faults are not the orders'
         for order in self.model.orders:
             try:
-                check_order(order, self.most, self.patterns)
+                check_order(order, most, self.patterns)
             except UserError as error:
                 raise self.config.wrong("model.orders", str(error)) from None
 

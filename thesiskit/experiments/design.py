@@ -27,7 +27,7 @@ from thesiskit.config import (
     SimulatedData,
 )
 from thesiskit.datasets import Drawn, Table, files, gene_expression, synthetic
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.experiments.seeds import generator
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
@@ -252,8 +252,13 @@ def _same_columns(table: Table, test: Table, data: FileData) -> Table:
         name = min(known - found, default=None) or min(found - known)
         what = "lacks" if name in known else "has, and the training table has not,"
         raise DataError(
-            f"{data.test_path} {what} the column {name!r}; make the columns of both tables "
-            "the same, or data.ignore what differs"
+            f"{cut(data.test_path)} {what} the column {quoted(name)}; make the columns of both "
+            "tables the same, or data.ignore what differs"
+        )
+    if data.positive is not None and not set(test.negative) <= set(table.negative):
+        raise DataError(
+            f"{cut(data.test_path)} has the response {cut(test.negative[0])}, which no training "
+            f"case has ({few(table.negative)}); leave such cases out"
         )
     if table.features.shape[1] != test.features.shape[1]:
         raise DataError(

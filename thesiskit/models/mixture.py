@@ -30,7 +30,13 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models.integrals import alpha_points
 from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import InverseGamma, positive_pair, whole
+from thesiskit.models.priors import (
+    MOST_POINTS,
+    InverseGamma,
+    check_alpha_prior,
+    check_class_prior,
+    whole,
+)
 from thesiskit.models.quadrature import check_rule, theta_rule
 from thesiskit.models.selection import as_gamma_squared, reach
 
@@ -39,7 +45,6 @@ BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
 POOL_BYTES = 1 << 27  # of marginals at points of the grid
 KEPT = 4  # sets of marginals, and of adjustment factors, of different data
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
-MOST_POINTS = 10_000  # for alpha
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
 DEFAULTS = {
     "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200},
@@ -76,8 +81,9 @@ class Settings:
     quadrature: str = "exact"
 
     def __post_init__(self):
-        for name in ("class_prior", "alpha_prior", "response_alpha_prior"):
-            positive_pair(name, getattr(self, name))
+        check_class_prior(self.class_prior)
+        for name in ("alpha_prior", "response_alpha_prior"):
+            check_alpha_prior(name, getattr(self, name))
         if not (isinstance(self.sampler, str) and self.sampler in DEFAULTS):
             raise UserError(
                 f"unknown sampler {self.sampler!r}; choose one of {', '.join(DEFAULTS)}"

@@ -28,7 +28,13 @@ from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-define
 from thesiskit.errors import DataError, ThesiskitError, UserError
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import InverseGamma, positive_pair, whole
+from thesiskit.models.priors import (
+    MOST_POINTS,
+    InverseGamma,
+    check_alpha_prior,
+    check_class_prior,
+    whole,
+)
 from thesiskit.models.quadrature import check_rule
 from thesiskit.models.selection import Selection
 
@@ -56,9 +62,9 @@ class Settings:
     quadrature: str = "exact"
 
     def __post_init__(self):
-        for name in ("class_prior", "alpha_prior"):
-            positive_pair(name, getattr(self, name))
-        whole("alpha_points", self.alpha_points)
+        check_class_prior(self.class_prior)
+        check_alpha_prior("alpha_prior", self.alpha_prior)
+        whole("alpha_points", self.alpha_points, most=MOST_POINTS)
         check_rule(self.quadrature)
         if self.alpha_quadrature not in ("midpoint", "adaptive"):
             raise UserError(
@@ -254,7 +260,8 @@ def _evaluate(
         )
     log_joint = log_weight + kept.copies @ log_marginal + kept.n_dropped * log_discard
     if not np.isfinite(log_joint).any():
-        raise ThesiskitError("every alpha has posterior weight 0; use quadrature: exact")
+        remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
+        raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
     log_posterior = log_joint - np.logaddexp.reduce(log_joint)
     return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
 

@@ -8,6 +8,7 @@
 Section "Definition of the Binary Naive Bayes Models", equations prior-psi-b and prior-alpha-b.
 """
 
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
@@ -15,20 +16,27 @@ from numbers import Real
 import numpy as np
 from scipy import special
 
-from thesiskit.errors import UserError
+from thesiskit.errors import UserError, quoted
+
+# beyond these, squares of alpha, or differences of logs of f_0 and f_1, are not what they should be
+LEAST_ALPHA, MOST_ALPHA = 1e-100, 1e200
+MOST_SHAPE = 1e8
+MOST_POINTS = 10_000  # for alpha
+LEAST_COUNT, MOST_COUNT = 1e-8, 1e8
 
 
 def positive(name: str, value: float) -> float:
     """Return value as a float, or say that it is not a positive number."""
-    if not (isinstance(value, Real) and np.isfinite(value) and value > 0):
-        raise UserError(f"{name} must be a positive number, got {value!r}")
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0 < value <= sys.float_info.max):
+        raise UserError(f"{name} must be a positive number, got {quoted(value)}")
     return float(value)
 
 
 def positive_pair(name: str, pair) -> None:
     """Say so if a value is not a pair of positive numbers."""
     if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        raise UserError(f"{name} must be a pair of positive numbers, got {pair!r}")
+        raise UserError(f"{name} must be a pair of positive numbers, got {quoted(pair)}")
     for i in (0, 1):
         positive(f"{name}[{i}]", pair[i])
 
@@ -37,10 +45,36 @@ def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
     """Return value as a whole number from `least`, or say that it is not one."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and least <= value < 1e9 and value == int(value)):
-        raise UserError(f"{name} must be a whole number from {least}, got {value!r}")
+        raise UserError(f"{name} must be a whole number from {least}, got {quoted(value)}")
     if most is not None and value > most:
-        raise UserError(f"{name} must be at most {most:,}, got {value!r}")
+        raise UserError(f"{name} must be at most {most:,}, got {quoted(value)}")
     return int(value)
+
+
+def check_class_prior(pair) -> None:
+    """Raise UserError unless this is a pair (f_0, f_1) that a model can carry."""
+    positive_pair("class_prior", pair)
+    for i in (0, 1):
+        if not LEAST_COUNT <= pair[i] <= MOST_COUNT:
+            raise UserError(
+                f"class_prior[{i}] must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, "
+                f"got {pair[i]:g}"
+            )
+
+
+def check_alpha_prior(name: str, pair) -> None:
+    """Raise UserError unless this is a pair (shape, rate) that a model can carry."""
+    positive_pair(name, pair)
+    shape, rate = pair
+    if shape > MOST_SHAPE:
+        raise UserError(f"{name}[0], the shape, must be at most {MOST_SHAPE:g}, got {shape:g}")
+    with np.errstate(divide="ignore", over="ignore"):
+        median = InverseGamma(shape, rate).quantile(np.array(0.5))
+    if not LEAST_ALPHA <= median <= MOST_ALPHA:
+        raise UserError(
+            f"{name} ({shape:g}, {rate:g}) has the median {median:g}; it must be between "
+            f"{LEAST_ALPHA:g} and {MOST_ALPHA:g}: use another shape or rate"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,10 +117,10 @@ class InverseGamma:
 def _midpoints(prior: InverseGamma, count: int) -> np.ndarray:
     with np.errstate(divide="ignore", over="ignore"):
         points = prior.quantile((np.arange(count) + 0.5) / count)
-    if not (np.isfinite(points) & (points > 0)).all():
+    if not (points.min() >= LEAST_ALPHA and points.max() <= MOST_ALPHA):
         raise UserError(
-            f"alpha_prior ({prior.shape:g}, {prior.rate:g}): its quantiles overflow; "
-            "use a larger shape or fewer alpha_points"
+            f"alpha_prior ({prior.shape:g}, {prior.rate:g}): of {count} quantiles, some are not "
+            f"between {LEAST_ALPHA:g} and {MOST_ALPHA:g}; use a larger shape or fewer alpha_points"
         )
     points.flags.writeable = False
     return points

@@ -1,0 +1,149 @@
+"""What a table says, as the csv module sees it: an oracle that shares nothing with thesiskit."""
+
+import csv
+import gzip
+import io
+import re
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+from table_faults import Made
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+TABLE_MISSING = {"", "NA", "?", "nan", "NaN"}
+COUNTING = {"index", "level_0", "row.names", "rownames", "X", "...1"}
+
+
+class Refused(Exception):
+    """The table must be refused."""
+
+
+class Either(Exception):
+    """It may be refused, or taken: too few cases for the folds, for example."""
+
+
+@dataclass
+class Seen:
+    """What a reader must see."""
+
+    names: list[str]
+    columns: dict[str, list]  # numbers, or texts with None for missing
+    response: list
+
+
+def see(made: Made, content: bytes) -> Seen:
+    """Return what a table says; Refused or Either where it says nothing certain."""
+    names, rows = rows_of(content, made.suffix)
+    response, ignore = made.config["response"], made.config.get("ignore", [])
+    if response in ignore or len(set(ignore)) < len(ignore):
+        raise Refused("ignore")
+    if not {response, *ignore} <= set(names):
+        raise Refused("no such column")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    features = [name for name in names if name not in (response, *ignore)]
+    if not features:
+        raise Refused("no features")
+    for name in features:
+        if re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name):
+            raise Refused("a column without a name")
+        values = [number(cell) for cell in columns[name]]
+        if name in COUNTING and values in ([*range(len(rows))], [*range(1, len(rows) + 1)]):
+            raise Refused("row numbers")
+    if made.source == "file":
+        return Seen(
+            features, {n: reals(columns[n]) for n in features}, two(columns[response], made)
+        )
+    y = symbols(columns[response])
+    if None in y or len(set(y)) < 2:
+        raise Refused("the response")
+    seen = Seen(features, {n: symbols(columns[n]) for n in features}, y)
+    distinct = {(*row, y[i]) for i, row in enumerate(zip(*seen.columns.values(), strict=True))}
+    if min(sum(row[-1] == one for row in distinct) for one in set(y)) < 6:
+        raise Either("folds")
+    return seen
+
+
+def rows_of(content: bytes, suffix: str) -> tuple[list[str], list[list[str]]]:
+    """Return names and cells, stripped; or refuse."""
+    if suffix.endswith(".gz"):
+        try:
+            if len(content) > 20_000:
+                raise Refused("a bomb")
+            content = gzip.decompress(content)
+        except (OSError, EOFError) as error:
+            raise Refused("gzip") from error
+    if b"\0" in content:
+        raise Refused("NUL")
+    delimiter = "\t" if suffix.startswith(".t") else ","
+    try:
+        text = io.StringIO(content.decode("utf-8-sig"), newline="")
+        rows = list(
+            csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter == ",", strict=True)
+        )
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Refused("no CSV") from error
+    rows = [[cell.strip() for cell in row] for row in rows]
+    rows = [row for row in rows if row not in ([], [""])]
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        raise Refused("rows that are not as long as the line of names")
+    names = [name or f"Unnamed: {j}" for j, name in enumerate(rows[0])]
+    visible = ["".join(c for c in name if unicodedata.category(c) != "Cf") for name in names]
+    if len({unicodedata.normalize("NFC", name) for name in visible}) < len(names):
+        raise Refused("two columns of one name")
+    if any(len(name) > 1000 or control(name) for name in names):
+        raise Refused("a name that cannot be shown")
+    return names, rows[1:]
+
+
+def control(text: str) -> bool:
+    return any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text)
+
+
+def number(cell: str) -> float | None:
+    return float(cell) if NUMBER.fullmatch(cell) else None
+
+
+def reals(column: tuple[str, ...]) -> list[float]:
+    if all(cell.lower() in ("true", "false") for cell in column):
+        return [float(cell.lower() == "true") for cell in column]
+    found = [number(cell) for cell in column]
+    if None in found or not np.isfinite(np.array(found, dtype=float)).all():
+        raise Refused("cells that are no numbers")
+    return found
+
+
+def two(column: tuple[str, ...], made: Made) -> list[int]:
+    """Return the classes of `source: file`."""
+    positive = made.config.get("positive")
+    if positive is None:
+        y = [number(cell) for cell in column]
+        if set(column) <= {"True", "False"}:
+            y = [float(cell == "True") for cell in column]
+        if not set(y) <= {0, 1}:
+            raise Refused("a response that is not 0 or 1")
+    else:
+        if "" in column or "NA" in column or len(set(column)) > 2 or positive not in column:
+            raise Refused("a response that is missing, or one of three")
+        if any(control(cell) for cell in column):
+            raise Refused("a response that cannot be shown")
+        y = [cell == positive for cell in column]
+    counts = [sum(one == value for one in y) for value in (0, 1)]
+    if min(counts) == 0:
+        raise Refused("one class")
+    if min(counts) < 4:
+        raise Either("folds")
+    return [int(one) for one in y]
+
+
+def symbols(column: tuple[str, ...]) -> list[str | None]:
+    held = {cell for cell in column if cell not in TABLE_MISSING}
+    if any(len(cell) > 1000 or control(cell) for cell in held):
+        raise Refused("a value that cannot be shown")
+    numbers = {cell: number(cell) for cell in held}
+    whole = all(re.fullmatch(r"[+-]?[0-9]{1,18}(\.0*)?", cell) for cell in held)
+    if not whole and None not in numbers.values():
+        raise Refused("real values")
+    return [
+        None if cell not in held else str(int(numbers[cell])) if whole else cell for cell in column
+    ]

@@ -1,0 +1,236 @@
+"""The user's tables with faults: what must be refused is, and what is accepted is read rightly.
+
+A small clean table is written with up to three faults, and an experiment is begun on it.  What must
+come of it is decided from the bytes by Python's csv module, and of binary kinds from how they were
+made; what is accepted is compared cell by cell with what thesiskit reads.
+"""
+
+import importlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import Tally, command
+from table_faults import ARRAYS, CASES, FAULTS, MAKERS, PARQUET, Made, clean
+from table_oracle import Either, Refused, Seen, see
+
+from thesiskit.datasets.feature_files import read_features
+from thesiskit.datasets.files import read_table
+from thesiskit.errors import DataError
+
+SEED = 12
+# what the command would import each time
+COMMAND = (
+    "matplotlib.pyplot",
+    "thesiskit.experiments.feature_source",
+    "thesiskit.experiments.logistic_work",
+    "thesiskit.experiments.making",
+    "thesiskit.experiments.selection_work",
+    "thesiskit.experiments.stages",
+    "thesiskit.models.patterns",
+    "thesiskit.report.page",
+)
+
+
+# ---- one input ----
+
+
+def write(folder: Path, made: Made, content: bytes) -> Path:
+    """Write a table, or what stands in its place."""
+    path = folder / f"table{made.suffix}"
+    real = folder / "real"
+    if made.instead == "pipe":
+        os.mkfifo(path)
+    elif made.instead == "device":
+        path.symlink_to("/dev/zero")
+    elif made.instead == "folder":
+        path.mkdir()
+    elif made.instead in ("link", "lost link"):
+        path.symlink_to(real)
+        if made.instead == "link":
+            real.write_bytes(content)
+    elif made.instead != "nothing":
+        path.write_bytes(content)
+    return path
+
+
+def write_test(folder: Path, made: Made) -> None:
+    """Write the test table."""
+    names, rows = list(made.names), [list(row) for row in made.rows]
+    if made.test == "reordered":
+        names, rows = names[::-1], [row[::-1] for row in rows]
+    elif made.test == "less":
+        names, rows = names[1:], [row[1:] for row in rows]
+    elif made.test == "more":
+        names, rows = [*names, "more"], [[*row, "1"] for row in rows]
+    elif made.test == "class":
+        rows[0][-1] = "other"
+    elif made.test == "value" and made.source == "table":
+        rows[0][1] = "new"
+    elif made.test == "shifted":
+        rows = [["0", *row] for row in rows]
+    text = "".join(made.delimiter.join(row) + "\n" for row in [names, *rows])
+    (folder / "test.csv").write_text(text)
+
+
+def verdict(made: Made, content: bytes) -> tuple[str, Seen | None]:
+    """Return "refused", "accepted" or "either", and what must be seen."""
+    if made.instead not in ("", "link"):
+        return "refused", None
+    try:
+        seen = see(made, content)
+        if made.test in ("less", "more", "class", "shifted"):
+            return "refused", None
+        return "accepted", seen
+    except Refused:
+        return "refused", None
+    except Either:
+        return "either", None
+
+
+def configured(made: Made, path: Path) -> str:
+    """Return a config."""
+    data = {"source": made.source, "path": path.name, **made.config}
+    if made.test:
+        data["test_path"] = "test.csv"
+    lines = [f"  {name}: {value!r}" for name, value in data.items()]
+    rest = (
+        "selection: {features: [1]}\nreport: {parts: [score-table]}\n"
+        if made.source == "file"
+        else "model: {kind: logistic, orders: [1], iterations: 20, burn_in: 10}\n"
+        "report: {parts: [model-table]}\n"
+    )
+    folds = "" if made.test else "evaluation: {scheme: k-fold, folds: 3}\n"
+    return (
+        f"experiment: fuzz\ntitle: Fuzz\nabout: Fuzz.\n{folds}data:\n"
+        + "\n".join(lines)
+        + (f"\n{rest}")
+    )
+
+
+def compared(made: Made, path: Path, seen: Seen) -> str:
+    """Say what thesiskit reads otherwise than it must."""
+    options = {"ignore": tuple(made.config.get("ignore", ()))}
+    response = made.config["response"]
+    try:
+        if made.source == "file":
+            table = read_table(path, response, positive=made.config.get("positive"), **options)
+            names, y = table.names, table.response.tolist()
+            columns = {name: table.features[:, j].tolist() for j, name in enumerate(names)}
+        else:
+            table = read_features(path, response, **options)
+            names, y = table.features, [table.classes[code] for code in table.response]
+            values = [[*one, None] for one in table.values]  # MISSING is the last
+            columns = {
+                name: [values[j][code] for code in table.X[:, j]] for j, name in enumerate(names)
+            }
+    except DataError as error:
+        return f"read by the command, and refused when it is read again: {error}"
+    for what, found, right in (
+        ("names", names, seen.names),
+        ("cells", columns, seen.columns),
+        ("response", y, seen.response),
+    ):
+        if found != right:
+            return f"other {what} are read: {str(found)[:80]} for {str(right)[:80]}"
+    return ""
+
+
+def try_text(folder: Path, number: int, tally: Tally) -> None:
+    """Make one text table, and try it."""
+    rng = np.random.default_rng([SEED, number])
+    made = clean(rng, ["file", "table"][number % 2])
+    chosen = [FAULTS[j] for j in rng.choice(len(FAULTS), int(rng.integers(4)), replace=False)]
+    for change in chosen:
+        try:
+            change(made, rng)
+        except IndexError:
+            continue  # a fault before left nothing to change
+    label = f"table {SEED}, {number} ({made.source}; {', '.join(c.__name__ for c in chosen)})"
+    try:
+        content = made.content()
+    except UnicodeEncodeError:
+        return
+    path = write(folder, made, content)
+    if made.test:
+        write_test(folder, made)
+    (folder / "config.yaml").write_text(configured(made, path))
+    expected, seen = verdict(made, content)
+    judge(folder, label, made.source, expected, tally, lambda: compared(made, path, seen))
+
+
+def judge(folder, label, source, expected, tally, compare) -> None:
+    """Run the command, and count what it does."""
+    second = "select" if source == "file" else "compress"
+    done = command("simulate", second, folder=folder, main=stages)
+    wrong = ""
+    if expected == "accepted" and done.code:
+        wrong = f"refused: {done.errors.strip()[-300:]}"
+    elif expected == "refused" and done.code == 0:
+        wrong = "believed"
+    elif expected == "accepted":
+        wrong = compare()
+    tally.add(label, done, wrong)
+
+
+def stages(names: list[str]) -> None:
+    """Run some stages of an experiment, until one fails."""
+    from thesiskit.cli import main
+
+    for name in names:
+        try:
+            main([name, "config.yaml", "--results", "results"], prog_name="thesiskit")
+        except SystemExit as end:
+            if end.code:
+                raise
+
+
+# ---- arrays, whose verdict comes from how they are made ----
+
+
+def try_array(folder: Path, number: int, tally: Tally) -> None:
+    """Make one table of arrays or Parquet, with a fault or without, and try it."""
+    rng = np.random.default_rng([SEED, 1, number])
+    y = rng.permutation(np.arange(CASES) % 2)
+    X = np.round(rng.normal(size=(CASES, 4)), 3) + 3 * y[:, None]
+    kind = ["npz", "npy", "parquet"][number % 3]
+    faults = PARQUET if kind == "parquet" else ARRAYS
+    name = list(faults)[number // 3 % len(faults)]
+    expected = MAKERS[kind](folder, X, y, faults[name], rng)
+    response = {"npz": "", "npy": ", response: y.npy", "parquet": ", response: y"}[kind]
+    (folder / "config.yaml").write_text(
+        "experiment: fuzz\ntitle: Fuzz\nabout: Fuzz.\nevaluation: {folds: 3}\n"
+        f"data: {{source: file, path: table.{kind}{response}}}\n"
+        "selection: {features: [1]}\nreport: {parts: [score-table]}\n"
+    )
+
+    def compare() -> str:
+        read = read_table(folder / f"table.{kind}", {"npy": "y.npy", "parquet": "y"}.get(kind))
+        same = np.array_equal(read.features, X) and np.array_equal(read.response, y)
+        return "" if same else "other numbers are read"
+
+    judge(folder, f"array {SEED}, {number} ({kind}; {name})", "file", expected, tally, compare)
+
+
+def fuzz(tmp_path: Path, texts: range, arrays: range) -> None:
+    """Try tables of these numbers."""
+    pytest.importorskip("pyarrow")
+    for name in COMMAND:
+        importlib.import_module(name)
+    tally = Tally("tables")
+    for kind, numbers in ((try_text, texts), (try_array, arrays)):
+        for number in numbers:
+            folder = tmp_path / f"{kind.__name__}-{number}"
+            folder.mkdir()
+            kind(folder, number, tally)
+    tally.check()
+
+
+def test_tables(tmp_path):
+    fuzz(tmp_path, range(32), range(16))
+
+
+@pytest.mark.slow
+def test_a_thousand_tables(tmp_path):
+    fuzz(tmp_path, range(40, 900), range(140))
