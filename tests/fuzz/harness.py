@@ -80,7 +80,7 @@ class Tally:
 
     def check(self) -> None:
         """Print the counts, and fail if anything was wrong."""
-        print(self)
+        print(self, *self.wrong[:20], sep="\n")
         assert not self.wrong, "\n".join([str(self), *self.wrong[:20]])
 
 

@@ -61,7 +61,7 @@ class Results:
                 probe = folder / f".probe-{secrets.token_hex(4)}"
                 create(probe).close()
                 probe.unlink()
-            if not (self.folder / MARK).exists():
+            if not (self.folder / MARK).is_file():
                 write_text(self.folder / MARK, MARKED)
         except OSError as error:
             raise ResultsError(
@@ -87,7 +87,7 @@ class Results:
         if not is_our_index(self.root / "index.html"):
             raise ResultsError(
                 f"{self.root / 'index.html'}: thesiskit did not make it and would write over it; "
-                f"{ELSEWHERE}"
+                f"remove it, or {ELSEWHERE}"
             )
 
     def _made_before_marks(self) -> bool:
@@ -284,10 +284,11 @@ def _checksum(record: dict[str, Any], of: str) -> str:
 
 
 def is_our_index(path: Path) -> bool:
-    """Whether a file is an index of ours, or is not there."""
+    """Whether a file is an index of ours, or is not there, or empty."""
     try:
         with safe_io.open_regular(path) as file:
-            return INDEX_TITLE.encode() in file.read(4096)
+            start = file.read(4096)
+        return not start or INDEX_TITLE.encode() in start
     except FileNotFoundError:
         return True
     except OSError:
