@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.config.blocks import (
+    AtLeastTwo,
     Block,
     Count,
     Positive,
@@ -33,8 +34,8 @@ class PriorData(Block):
     """Sequences drawn from the model itself, with the first of its orders and priors."""
 
     source: Literal["logistic"]
-    states: Annotated[int, Field(strict=True, ge=2)]
-    classes: Annotated[int, Field(strict=True, ge=2)]
+    states: AtLeastTwo
+    classes: AtLeastTwo
     history: Positive
     train: Positive
     test: Positive

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from thesiskit.config.blocks import (
+    AtLeastTwo,
     Block,
     Count,
     Counts,
@@ -115,7 +116,7 @@ class Evaluation(Block):
     """How cases and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
-    folds: Annotated[int, Field(strict=True, ge=2)] = 10
+    folds: AtLeastTwo = 10
     test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
     groups: Positive = 1  # random groups of features, each analysed by itself
     ranks: StrictBool = False  # of the truth among draws from the posterior
