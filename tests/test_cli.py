@@ -451,3 +451,56 @@ def test_a_trace_on_request_where_several_run(small, monkeypatch, tmp_path):
     assert "RuntimeError: surprise" in plain.output
     assert "Traceback" in invoke("run", small, lattice, "--results", tmp_path, "-v").output
     assert (tmp_path / "correlation-lattice" / "report.html").exists()
+
+
+# ---- what is said, and how much of it ----
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "C", "--jobs", "1000000"),
+        ("run", "C", "--jobs", "x" * 10**5),
+        ("run", "C", "--seed", "9" * 400),
+        ("run", "C", "--seed", "9" * 5000),
+        ("run", "C", "--set", "x" * 10**5),
+        ("run", "C", "--set", f"{'x' * 10**5}=3"),
+        ("run", "C", "--set", f"title={'[' * 10**5}"),
+        ("run", "C", "--set", f"data.source={'x' * 10**5}"),
+        ("run", "C", "--set", f"report.parts=[{'x' * 10**5}]"),
+        ("run", "C", "--set", f"selection.features=[{'x, ' * 3000}]"),
+        ("run", "C", "--" + "x" * 10**5),
+        ("x" * 10**5,),
+        ("--" + "x" * 10**5,),
+        ("data", "path", "x" * 10**5),
+        ("run", "x\n\x1b[31m" * 100),
+        ("compress", "C", "--list", "1000000000000"),
+        ("compress", "C", "--order", "1000000000000"),
+        ("batch", "cell", "C", "--share", f"1/{'9' * 5000}"),
+        ("batch", "cell", "C", "9" * 10**5),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:30].encode("unicode_escape").decode(),
+)
+def test_a_message_is_short_whatever_was_given(small, tmp_path, arguments):
+    given = [str(small) if one == "C" else one for one in arguments]
+    where = () if "--results" in given or given[0] not in ("run", "batch") else ("--results",
+             tmp_path / "r")  # fmt: skip
+    result = invoke(*given, *where)
+    assert result.exit_code == 2, result.output
+    said = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(said) in (1, 2, 3), result.output
+    assert sum(map(len, said)) < 430
+    assert "Traceback" not in result.output
+    assert "run with -v to see where" not in result.output
+
+
+def test_all_of_a_message_is_shown_on_request(small, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("\n".join(["surprise"] * 100))
+
+    monkeypatch.setattr("thesiskit.experiments.design.Design.draw", fail)
+    where = ("--results", tmp_path / "r")
+    shown = invoke("run", small, *where)
+    assert shown.output.count("surprise") == 2
+    assert "more lines; -v shows them" in shown.output
+    assert invoke("run", small, *where, "-v").output.count("\nError: surprise") == 99

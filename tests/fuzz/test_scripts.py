@@ -59,8 +59,9 @@ def test_values_come_back_and_nothing_else_runs(seed, tmp_path):
 @pytest.mark.parametrize("character", BREAKS, ids=ascii)
 def test_what_leaves_its_line_is_refused_twice(character, tmp_path):
     value = f"a{character}touch x"
-    given = dict.fromkeys(("partition", "account", "qos", "memory", "time"), value)
-    for key, given in (given | {"options": [f"--comment={value}"], "setup": [value]}).items():
+    keys = dict.fromkeys(("partition", "account", "qos", "memory", "time"), value)
+    lists = {"options": [f"--comment={value}"], "setup": [value]}
+    for key, given in (keys | lists).items():
         with pytest.raises(ValidationError, match=key):
             ClusterBlock(**{key: given})
         block = ClusterBlock.model_construct(**{key: given})

@@ -93,13 +93,13 @@ _stage_command(
 @click.option(
     "--list",
     "listed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 10**9),
     default=0,
     metavar="N",
     help="Write the N groups that most training cases express.",
 )
 @click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
-@click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
+@click.option("--order", type=click.IntRange(0, 10**9), help="Of the groups written; the largest.")
 def compress(config, results, settings, seed, smoke, force, jobs, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 

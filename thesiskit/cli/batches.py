@@ -14,7 +14,7 @@ from thesiskit.cli.common import (
     tell_notes,
     write_report,
 )
-from thesiskit.errors import ResultsError
+from thesiskit.errors import MOST_LINES, ResultsError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch
 
@@ -149,7 +149,7 @@ def retry(config, results, settings, seed, smoke, jobs, executor, probe, **clust
     if executor == "slurm":
         click.echo(opened.submit(cells, probe=probe))
     else:
-        _make_share(opened.share(cells))
+        _make_share(opened, opened.share(cells))
 
 
 @batch.command()
@@ -162,11 +162,11 @@ def cell(config, results, settings, seed, smoke, jobs, share, ids) -> None:
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
     """
     opened = _open_batch(config, results, settings, seed, smoke, jobs)
-    _make_share(opened.part(share) if share else opened.share(opened.find(ids)))
+    _make_share(opened, opened.part(share) if share else opened.share(opened.find(ids)))
 
 
-def _make_share(share) -> None:
-    """Make a share until it is done, or a signal says to stop."""
+def _make_share(opened, share) -> None:
+    """Make a share until it is done, or a signal says to stop; exit 1 if not all is done then."""
     import signal
     import threading
 
@@ -176,11 +176,14 @@ def _make_share(share) -> None:
     failures = share.failures(stop)
     if failures is None:
         raise KeyboardInterrupt
-    for failure in failures:
-        click.echo(f"Error: {failure.cell.id} ({failure.cell}): {failure.reason}", err=True)
-    failed = {failure.cell.id for failure in failures} & set(share.ids)
-    click.echo(f"{len(share.cells) - len(failed):,} of {len(share.cells):,} cells done")
-    if failures:
+    for failure in failures[:MOST_LINES]:
+        click.echo(
+            f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
+        )
+    # what its files say: a process that was told to stop has neither failed nor finished
+    done = sum(map(opened.experiment.done, share.cells))
+    click.echo(f"{done:,} of {len(share.cells):,} cells done")
+    if failures or done < len(share.cells):
         raise click.exceptions.Exit(1)
 
 
