@@ -110,7 +110,9 @@ EXECUTOR = click.option(
 )
 
 
-def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = True):
+def experiment_options(
+    *, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True
+):
     """The argument and options that all stages share; --force where something is made."""
     kind = click.Path(path_type=Path)
     options = [
@@ -140,6 +142,10 @@ def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = T
         options.append(
             click.option("--force", is_flag=True, help="Make again what is already there.")
         )
+    if yes:
+        options.append(
+            click.option("--yes", is_flag=True, help="Go on where the config needs very much.")
+        )
     if jobs:
         options.append(
             click.option(
@@ -166,9 +172,16 @@ def open_experiment(
     seed: int | None,
     smoke: bool,
     jobs: int | None = 0,
+    *,
+    yes: bool | None = None,
 ):
-    """Return the experiment of a config; jobs: None for as many as there are cores."""
+    """Return the experiment of a config.
+
+    jobs : None for as many as there are cores.
+    yes : whether it may need very much; None where that is not asked yet.
+    """
     from thesiskit.config import load_config
+    from thesiskit.experiments import estimate
     from thesiskit.experiments.stages import Experiment
     from thesiskit.models.running import cores
     from thesiskit.report.store import Results
@@ -181,6 +194,8 @@ def open_experiment(
         cores() if jobs is None else jobs,
     )
     click.get_current_context().call_on_close(experiment.close)
+    if yes is not None:
+        estimate.check(experiment, yes=yes)
     return experiment
 
 

@@ -152,8 +152,8 @@ class Batch:
             if len(mine) != 1:
                 what = "no cell" if not mine else f"{len(mine)} cells"
                 raise UserError(
-                    f"{what} of {experiment.config.experiment} has an id that begins with {quoted(one)}; "
-                    "`thesiskit batch status CONFIG --all` lists them"
+                    f"{what} of {experiment.config.experiment} has an id that begins with "
+                    f"{quoted(one)}; `thesiskit batch status CONFIG --all` lists them"
                 )
             found += mine
         return found

@@ -76,18 +76,20 @@ class SelectionWork(Work):
             return dict.fromkeys(self.all_arms, 0)
         if stage != "fit":
             return {}
-        return {name: self._chains(arm) for name, (_, arm) in self.own_arms.items()}
+        return {name: self.chains_of(arm) for name, (_, arm) in self.own_arms.items()}
 
-    def _chains(self, arm: Arm) -> int:
+    def chains_of(self, arm: Arm) -> int:
+        """Return how many chains an arm has."""
         model = self.config.model
         if not isinstance(model, MixtureModel) or arm.variant == EXACT:
             return 0
         return (model.collapsed if arm.variant == "collapsed" else model.thesis).chains
 
     def check(self) -> None:
-        """Raise ConfigError if more features are asked for than the table has."""
+        """Raise ConfigError if more features or folds are asked for than the table has."""
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
+        assert self.design.folds
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""
