@@ -420,8 +420,9 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     )
     must_fail(
         invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),
-        "its quantiles overflow",
-    )
+        "--set model.alpha_prior=[1e-3, 1e8]: model.alpha_prior: ", "its quantiles overflow",
+    )  # fmt: skip
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
@@ -504,3 +505,18 @@ def test_all_of_a_message_is_shown_on_request(small, tmp_path, monkeypatch):
     assert shown.output.count("surprise") == 2
     assert "more lines; -v shows them" in shown.output
     assert invoke("run", small, *where, "-v").output.count("surprise") >= 100
+
+
+@pytest.mark.parametrize("pair", ["[1e-300, 1]", "[1e-3, 1e300]", "[0.5, .inf]", "[.nan, 1]",
+                                  "[1e999, 1]", "[true, 1]", "[0, 1]", "[1]", "x"])  # fmt: skip
+@pytest.mark.parametrize("key", ["alpha_prior", "response_alpha_prior"])
+def test_priors_that_are_none(small, tmp_path, pair, key):
+    if key == "response_alpha_prior":
+        small.write_text(
+            SMALL.replace("naive-bayes, ", "mixture, response: [0.1, 0.9], ")
+            + "model: {kind: mixture}\n"
+        )
+    given = f"model.{key}={pair}"
+    result = invoke("run", small, "--results", tmp_path / "r", "--set", given)
+    must_fail(result, f"--set {given}: ")
+    assert not (tmp_path / "r").exists()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
+from thesiskit.errors import UserError
 from thesiskit.experiments import ranks, summary
 from thesiskit.experiments.design import Arm, Design, Split, arms, sizes
 from thesiskit.experiments.naive_fits import NaiveFits
@@ -19,10 +20,12 @@ from thesiskit.experiments.selections import select, unpack_selections
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
 from thesiskit.models import naive_bayes, peers
+from thesiskit.models.priors import InverseGamma
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.report.record import EXACT, Record
 
+MOST_POINTS = 10_000  # of a prior, looked at before anything is made
 FIT_COMMANDS = {"naive-bayes": "fit-naive", "mixture": "fit-mixture"}
 
 
@@ -83,13 +86,35 @@ class SelectionWork(Work):
         model = self.config.model
         if not isinstance(model, MixtureModel) or arm.variant == EXACT:
             return 0
-        return (model.collapsed if arm.variant == "collapsed" else model.thesis).chains
+        return self._runs(arm).chains
 
     def check(self) -> None:
         """Raise ConfigError if more features or folds are asked for than the table has."""
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
         assert self.design.folds
+        self._check_priors()
+
+    def _check_priors(self) -> None:
+        """Raise ConfigError for priors that have no quantiles in numbers."""
+        model = self.config.model
+        points = {"alpha_prior": 0, "response_alpha_prior": 0}
+        if isinstance(model, MixtureModel):
+            grids = [self._runs(arm).alpha_points for _, arm in self.own_arms.values()]
+            points = dict.fromkeys(points, max(grids))
+        elif model.alpha_quadrature == "midpoint":
+            points["alpha_prior"] = min(model.alpha_points, MOST_POINTS)
+        for name, count in points.items():
+            try:
+                if count:
+                    InverseGamma(*getattr(model, name)).midpoints(count)
+            except UserError as error:
+                raise self.config.wrong(f"model.{name}", str(error)) from None
+
+    def _runs(self, arm: Arm) -> Any:
+        """Return how an arm of mixtures runs."""
+        model = self.config.model
+        return model.collapsed if arm.variant in ("collapsed", EXACT) else model.thesis
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""

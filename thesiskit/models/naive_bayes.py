@@ -254,7 +254,9 @@ def _evaluate(
         )
     log_joint = log_weight + kept.copies @ log_marginal + kept.n_dropped * log_discard
     if not np.isfinite(log_joint).any():
-        raise ThesiskitError("every alpha has posterior weight 0; use quadrature: exact")
+        exact = settings.quadrature == "exact"
+        remedy = "choose another alpha_prior" if exact else "use quadrature: exact"
+        raise ThesiskitError(f"every alpha has posterior weight 0; {remedy}")
     log_posterior = log_joint - np.logaddexp.reduce(log_joint)
     return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
 
