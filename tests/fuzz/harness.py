@@ -1,4 +1,4 @@
-"""What all fuzzers share: a command run in a process of its own, and what is wrong with the outcome.
+"""What all fuzzers share: a command in a process of its own, and what is wrong with the outcome.
 
 A fuzzer makes inputs from a seed, runs a command on each, and asks an oracle of its own whether the
 input must be refused.  Whatever the input, a command ends within ten seconds, without a traceback,
