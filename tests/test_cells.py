@@ -416,6 +416,30 @@ def test_status_of_every_state(config, tmp_path):
     assert len(re.findall("^[0-9a-f]{16} +predict ", text, re.MULTILINE)) == len(cells)
 
 
+def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
+    """Its process is told to stop, by nobody who told the command: not done, and not failed."""
+    config.write_text(NAIVE)
+    results = tmp_path / "r"
+    broken = tmp_path / "broken.py"
+    broken.write_text(f"""\
+import os, signal, sys
+from thesiskit.experiments import local
+from thesiskit.experiments.naive_fits import NaiveFits
+local.STOP_SECONDS = 0.01
+def die(self, arm, *others):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
+NaiveFits.fit = die
+from thesiskit.cli import main
+main([*sys.argv[1:], {str(config)!r}, "--results", {str(results)!r}, "--jobs", "1"])
+""")
+    for command in (["run"], ["batch", "retry"], ["batch", "cell", "--share", "1/1"]):
+        done = subprocess.run([sys.executable, broken, *command], capture_output=True, text=True)
+        assert done.returncode == 1, done.stdout + done.stderr
+    assert "0 of 8 cells done" in done.stdout
+    invoke("batch", "cell", config, "--share", "1/1", "--results", results)
+
+
 def test_a_cell_that_raises_costs_itself(config, tmp_path, monkeypatch):
     """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
     config.write_text(NAIVE)

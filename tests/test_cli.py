@@ -430,8 +430,10 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     )
     must_fail(
         invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),
+        "--set model.alpha_prior=[1e-3, 1e8]: model.alpha_prior: ",
         "has the median inf; it must be between",
     )
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
@@ -461,3 +463,71 @@ def test_a_trace_on_request_where_several_run(small, monkeypatch, tmp_path):
     assert "RuntimeError: surprise" in plain.output
     assert "Traceback" in invoke("run", small, lattice, "--results", tmp_path, "-v").output
     assert (tmp_path / "correlation-lattice" / "report.html").exists()
+
+
+# ---- what is said, and how much of it ----
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "C", "--jobs", "1000000"),
+        ("run", "C", "--jobs", "x" * 10**5),
+        ("run", "C", "--seed", "9" * 400),
+        ("run", "C", "--seed", "9" * 5000),
+        ("run", "C", "--set", "x" * 10**5),
+        ("run", "C", "--set", f"{'x' * 10**5}=3"),
+        ("run", "C", "--set", f"title={'[' * 10**5}"),
+        ("run", "C", "--set", f"data.source={'x' * 10**5}"),
+        ("run", "C", "--set", f"report.parts=[{'x' * 10**5}]"),
+        ("run", "C", "--set", f"selection.features=[{'x, ' * 3000}]"),
+        ("run", "C", "--" + "x" * 10**5),
+        ("x" * 10**5,),
+        ("--" + "x" * 10**5,),
+        ("data", "path", "x" * 10**5),
+        ("run", "x\n\x1b[31m" * 100),
+        ("compress", "C", "--list", "1000000000000"),
+        ("compress", "C", "--order", "1000000000000"),
+        ("batch", "cell", "C", "--share", f"1/{'9' * 5000}"),
+        ("batch", "cell", "C", "9" * 10**5),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:30].encode("unicode_escape").decode(),
+)
+def test_a_message_is_short_whatever_was_given(small, tmp_path, arguments):
+    given = [str(small) if one == "C" else one for one in arguments]
+    where = () if "--results" in given or given[0] not in ("run", "batch") else ("--results",
+             tmp_path / "r")  # fmt: skip
+    result = invoke(*given, *where)
+    assert result.exit_code == 2, result.output
+    said = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(said) in (1, 2, 3), result.output
+    assert sum(map(len, said)) < 430
+    assert "Traceback" not in result.output
+    assert "run with -v to see where" not in result.output
+
+
+def test_all_of_a_message_is_shown_on_request(small, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("\n".join(["surprise"] * 100))
+
+    monkeypatch.setattr("thesiskit.experiments.design.Design.draw", fail)
+    where = ("--results", tmp_path / "r")
+    shown = invoke("run", small, *where)
+    assert shown.output.count("surprise") == 2
+    assert "more lines; -v shows them" in shown.output
+    assert invoke("run", small, *where, "-v").output.count("surprise") >= 100
+
+
+@pytest.mark.parametrize("pair", ["[1e-300, 1]", "[1e-3, 1e300]", "[0.5, .inf]", "[.nan, 1]",
+                                  "[1e999, 1]", "[true, 1]", "[0, 1]", "[1]", "x"])  # fmt: skip
+@pytest.mark.parametrize("key", ["alpha_prior", "response_alpha_prior"])
+def test_priors_that_are_none(small, tmp_path, pair, key):
+    if key == "response_alpha_prior":
+        small.write_text(
+            SMALL.replace("naive-bayes, ", "mixture, response: [0.1, 0.9], ")
+            + "model: {kind: mixture}\n"
+        )
+    given = f"model.{key}={pair}"
+    result = invoke("run", small, "--results", tmp_path / "r", "--set", given)
+    must_fail(result, f"--set {given}: ")
+    assert not (tmp_path / "r").exists()

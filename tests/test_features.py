@@ -623,3 +623,8 @@ def test_folds_of_the_splice_junctions_are_even(rng):
         assert np.ptp(np.bincount(found[table.response == k])) <= 2
     with pytest.raises(DataError, match="cannot make 1 folds"):
         folds(table.X, table.response, 1, rng)
+
+
+def test_no_folds_of_one_row():
+    with pytest.raises(DataError, match="all 6 cases have the same features, and equal cases"):
+        folds(np.zeros((6, 3), dtype=np.uint8), np.arange(6) % 2, 2, np.random.default_rng(0))

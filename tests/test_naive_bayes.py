@@ -9,7 +9,7 @@ from scipy import integrate
 from statistical import assert_calibrated, z_score
 
 from thesiskit.datasets.synthetic import draw_naive_bayes
-from thesiskit.errors import UserError
+from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import Selection, select_features
@@ -345,3 +345,17 @@ def test_density_of_log_alpha_is_one_whatever_the_rule():
     peak = curves[1][0][np.argmax(curves[1][1])]
     values = [np.interp(peak, t, density) for t, density in curves]
     assert values[0] == pytest.approx(values[1], rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("quadrature", "remedy"),
+    [("exact", "choose another alpha_prior"), ("simpson-21", "use quadrature: exact")],
+)
+def test_a_posterior_of_nothing_names_a_remedy_that_is_one(quadrature, remedy, monkeypatch):
+    X, y, _, rng = small(2)
+    monkeypatch.setattr(
+        nb, "pair_integrals",
+        lambda pairs, counts, alpha, rule: (np.full((len(pairs), len(alpha)), -np.inf),) * 3,
+    )  # fmt: skip
+    with pytest.raises(ThesiskitError, match=f"posterior weight 0; {remedy}"):
+        nb.fit(select_features(X, y, 8, rng), nb.Settings(quadrature=quadrature))

@@ -80,6 +80,14 @@ def test_times(tmp_path, text, minutes):
         ("options: [--signal=USR1]", "--signal=USR1: is set by thesiskit"),
         ("options: [-p]", "write it as --name"),
         ("partitions: long", "did you mean 'partition'"),
+        ('partition: "a\\nb"', r"cluster.partition: the character '.n' would leave its line"),
+        ("partition: a b", "write one word, not 'a b'"),
+        ("account: -p", "write one word, not '-p'"),
+        ("options: [--comment=a, --comment=b]", "--comment=a and --comment=b are one option"),
+        ("time: '١٢'", "write the limit as"),
+        ("time: '" + "9" * 5000 + "'", "write the limit as"),
+        ("memory: 4٣G", "write memory as 4G"),
+        ("cpus: 1000000", "cluster.cpus: must be at most 1,024"),
     ],
 )
 def test_bad_blocks_are_refused_by_line(tmp_path, text, words):
@@ -90,7 +98,7 @@ def test_bad_blocks_are_refused_by_line(tmp_path, text, words):
 def test_whole_numbers_of_yaml_are_what_they_were(tmp_path):
     from thesiskit.yamlfile import parse_value
 
-    values = {"12": 12, "-3": -3, "1_000": 1000, "0x1F": 31, "0b11": 3, "017": 15, "0": 0}
+    values = {"12": 12, "-3": -3, "1_000": 1000, "0x1F": 31, "0b11": 3, "0": 0}
     assert {text: parse_value(text) for text in values} == values
     assert parse_value("1:00:00") == "1:00:00"
 

@@ -1,89 +1,190 @@
-"""YAML files with line numbers, and validation errors in words."""
+"""YAML files with line numbers; what YAML can do that a config has no use for is refused.
 
-import difflib
+Refused with its line: more than MOST_NODES values once aliases are written out (eight levels of
+them can stand for 10^8), aliases that contain themselves, more than MOST_DEPTH levels, tags such as
+!!python/object, keys that are not text or are given twice, several documents, and numbers with
+leading zeros, which some programs read as octal.  0x1F and 0b11 are numbers, so is 1_000; 0o17,
+`yes`, dates and 1:00:00 are text.
+"""
+
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
-from thesiskit.errors import ConfigError
+from thesiskit.errors import ConfigError, cut, quoted
+from thesiskit.safe_io import open_regular
 
-DISCRIMINATORS = ("source", "kind")  # keys that say which of several kinds a block is
-WANTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "string": "text",
-    "list": "a list",
-    "tuple": "a list",
-    "model": "a mapping of keys",
-    "dict": "a mapping of keys",
-}
+MOST_BYTES = 2**20  # of a config
+MOST_NODES = 10_000  # values and keys, aliases written out
+MOST_DEPTH = 30
+MOST_DIGITS = 300  # of a whole number
+_TAG = "tag:yaml.org,2002:"
+_ZEROS = "!leading-zeros"
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """What YAML allows and a config does not; the problem is said in whole words."""
+
+    def __init__(self, problem: str, mark: yaml.Mark):
+        super().__init__(problem=problem, problem_mark=mark)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number and a repeated key an error."""
+    """YAML of a config: see above.  Nodes are counted before anything is made of them."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self._count = self._depth = 0
+        self._sizes: dict[yaml.Node, int] = {}  # of the nodes that are complete
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+        node: Any
+        event, before = self.peek_event(), self._count
+        mark = event.start_mark
+        if isinstance(event, yaml.AliasEvent):
+            node = super().compose_node(parent, index)
+            if node not in self._sizes:
+                raise _Refused(f"the alias *{cut(event.anchor)} contains itself", mark)
+            self._count += self._sizes[node]
+        else:
+            if event.tag is not None:
+                said = quoted(event.tag.replace(_TAG, "!!"))
+                raise _Refused(f"the tag {said} has no use here; leave it out", mark)
+            self._count, self._depth = self._count + 1, self._depth + 1
+            if self._depth > MOST_DEPTH:
+                raise _Refused(f"more than {MOST_DEPTH} levels, one within the other", mark)
+            self._check_count(mark)
+            node = super().compose_node(parent, index)
+            self._sizes[node], self._depth = self._count - before, self._depth - 1
+        self._check_count(mark)
+        problem = _wrong_number(node)
+        if problem:
+            raise _Refused(problem, mark)
+        return node
+
+    def _check_count(self, mark: yaml.Mark) -> None:
+        if self._count > MOST_NODES:
+            raise _Refused(
+                f"more than {MOST_NODES:,} values, with those that aliases stand for; a config has "
+                "fewer",
+                mark,
+            )
 
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
+            if key.tag not in (_TAG + "str", _TAG + "merge"):
+                what = quoted(key.value) if isinstance(key, yaml.ScalarNode) else f"a {key.id}"
+                raise _Refused(f"a key is text, not {what}; put it in quotes", key.start_mark)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} is given twice", key.start_mark
-                )
+                raise _Refused(f"the key {quoted(key.value)} is given twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
-# only true and false are booleans: `yes` and `no` are labels that data may have; and 1:00:00 is
-# the text of a time limit, not 3600
-_OTHERWISE = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:int")
+def _wrong_number(node: yaml.Node) -> str | None:
+    """Say what is wrong with a number as it is written, None if nothing is."""
+    text = node.value
+    if node.tag == _ZEROS:
+        said = re.sub("^([-+]?)0[0_]*(?=[0-9])", "\\1", text)
+        zeros = f"{cut(text)} has leading zeros, which some read as octal"
+        return f"{zeros}; write {cut(said)}, or '{cut(text)}' as text"
+    long = node.tag == _TAG + "int" and len(text) > MOST_DIGITS
+    if long or (node.tag == _TAG + "float" and "n" not in text.lower() and math.isinf(float(text))):
+        return f"the number {cut(text)} is too large; put it in quotes if it is text"
+    return None
+
+
+# only true and false are booleans: `yes` and `no` are labels that data may have; 1:00:00 is the
+# text of a time limit, not 3600, and 2020-01-01 that of a date
+_OTHERWISE = [_TAG + name for name in ("bool", "int", "float", "timestamp", "value")]
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in _OTHERWISE]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"^[-+]?(0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
-    list("-+0123456789"),
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|^[-+]?\.(inf|Inf|INF)$"),
-    list("-+0123456789."),
-)
+for _tag, _pattern, _first in (
+    (_ZEROS, r"[-+]?0[0-9_]+(\.[0-9_]*)?([eE][-+]?[0-9]+)?", "-+0"),
+    (_TAG + "int", r"[-+]?(0b[01]+|0|[1-9][0-9]*(_[0-9]+)*|0x[0-9a-fA-F]+)", "-+0123456789"),
+    (_TAG + "bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    (
+        _TAG + "float",
+        r"[-+]?((\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|\.(inf|Inf|INF)|\.(nan|NaN|NAN))",
+        "-+0123456789.",
+    ),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), list(_first))
 
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     """Return the mapping in a file, and the line of every key in it."""
+    where = cut(path, 200)
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path) as file:
+            content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such config; see configs/ for examples") from None
+        raise ConfigError(f"{where}: there is no such config; see configs/ for examples") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path}: is a folder; give the configs in it") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as text: {error}") from None
+        raise ConfigError(f"{where}: is a folder; give the configs in it") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{where}: cannot be read: {why}") from None
+    if len(content) > MOST_BYTES:
+        raise ConfigError(f"{where}: has more than 1 MB, which no config has; give another file")
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        tree = loader.construct_document(node) if node is not None else None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error}") from None
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}:1: not valid YAML: {error}") from None
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
+    node, tree = _read(text, where)
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path}:1: a config is a mapping of keys; this is {_kind(tree)}")
+        raise ConfigError(f"{where}:1: a config is a mapping of keys; this is {kind_of(tree)}")
     lines: dict[tuple, int] = {}
     _mark_lines(node, (), lines)
     return tree, lines
+
+
+def parse_value(text: str) -> Any:
+    """Return the value that a piece of YAML stands for."""
+    return _read(text, None)[1]
+
+
+def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
+    """Return the node and the value of a text, or say what is not YAML, and in which line.
+
+    where : the file, None where the text is an option's.
+    """
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        return node, None if node is None else _apart(loader.construct_document(node))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        problem = str(error.problem or error.context)
+        if "another document" in problem:
+            problem = "a second document begins (---); give it a file of its own"
+        problem = cut(problem, 200)
+        refused = isinstance(error, _Refused)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        problem = f"the character {quoted(chr(error.character))} cannot stand there; remove it"
+        refused = True
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        line, problem, refused = 1, cut(error, 200), False
+    if where is not None:
+        raise ConfigError(f"{where}:{line}: {'' if refused else 'not valid YAML: '}{problem}")
+    raise ConfigError(problem if refused else f"the value is not valid YAML: {problem}")
+
+
+def _apart(value: Any) -> Any:
+    """Return a value whose parts are apart: what an alias stands for can be changed by itself."""
+    if isinstance(value, dict):
+        return {key: _apart(one) for key, one in value.items()}
+    return [_apart(one) for one in value] if isinstance(value, list) else value
 
 
 def _mark_lines(node, path: tuple, lines: dict[tuple, int]) -> None:
@@ -97,21 +198,17 @@ def _mark_lines(node, path: tuple, lines: dict[tuple, int]) -> None:
             _mark_lines(value, (*path, i), lines)
 
 
-def parse_value(text: str) -> Any:
-    """Return the value that a piece of YAML stands for."""
-    try:
-        return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError):
-        raise ConfigError("the value is not valid YAML") from None
-
-
 def override(tree: dict, key: str, value: Any) -> None:
     """Set a dotted key."""
     *parents, last = key.split(".")
+    if not all((*parents, last)):
+        raise ConfigError(f"{quoted(key)} is no key; write one such as data.alpha")
+    if key.split(".")[0] == "smoke":
+        raise ConfigError("smoke: is what --smoke changes; set the keys themselves")
     for name in parents:
         tree = tree.setdefault(name, {})
         if not isinstance(tree, dict):
-            raise ConfigError(f"{key}: {name} is not a mapping")
+            raise ConfigError(f"{cut(key)}: {cut(name)} is not a mapping")
     tree[last] = value
 
 
@@ -129,136 +226,21 @@ class Places:
             if key == name or key.startswith(name + ".") or name.startswith(key + "."):
                 return origin
         location = location or tuple(
-            int(part) if part.isdigit() else part for part in key.split(".")
+            int(part) if part.isascii() and part.isdecimal() else part for part in key.split(".")
         )
         while location and location not in self.lines:
             location = location[:-1]
-        return f"{self.path}:{self.lines.get(location, 1)}"
+        return f"{cut(self.path, 200)}:{self.lines.get(location, 1)}"
 
 
-def explain(error: ValidationError, model: type[BaseModel], places: Places) -> list[str]:
-    """Return one line for each problem."""
-    # one problem a key, though each member of a union has its own: the most telling one
-    messages: dict[str, tuple[int, str]] = {}
-    for problem in error.errors():
-        keys, block = _locate(problem["loc"], model, problem["type"] == "extra_forbidden")
-        dotted = ".".join(str(key) for key in keys)
-        text = _what(problem, dotted, block)
-        if not dotted:  # a check of several keys says itself which one
-            named = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
-            dotted = named[1] if named else ""
-        rank = _rank(problem)
-        if dotted not in messages or rank > messages[dotted][0]:
-            messages[dotted] = (rank, f"{places.of(dotted)}: {text}")
-    return [text for _, text in messages.values()]
-
-
-def _rank(problem: Any) -> int:
-    """Say how telling a problem is: a value out of range above a wrong word above a wrong kind."""
-    kind, value = problem["type"], problem.get("input")
-    if kind == "literal_error":
-        return 2 if isinstance(value, str) else 0
-    return 1 if any(kind.startswith(stem) for stem in WANTED) or kind == "missing" else 3
-
-
-def _locate(loc: tuple, model: type[BaseModel], unknown: bool) -> tuple[tuple, type[BaseModel]]:
-    """Return the keys of the YAML file that lead to a problem, and the block that holds it.
-
-    Pydantic's own path also names the members of unions it went through; an `unknown` key is the
-    last part of it.
-    """
-    keys: list[str | int] = []
-    block = model
-    members: dict[str, type[BaseModel]] = {}
-    for i, part in enumerate(loc):
-        if isinstance(part, int) or (unknown and i == len(loc) - 1):
-            keys.append(part)
-        elif part in members:
-            block, members = members[part], {}
-        elif part in block.model_fields:
-            keys.append(part)
-            members = _blocks(block.model_fields[part].annotation)
-            if len(members) == 1:
-                (block,) = members.values()
-    return tuple(keys), block
-
-
-def _discriminator(block: type[BaseModel]) -> str | None:
-    """Return the key that says which of several kinds a block is, None where it is of one kind."""
-    return next((name for name in DISCRIMINATORS if name in block.model_fields), None)
-
-
-def _blocks(annotation: Any) -> dict[str, type[BaseModel]]:
-    """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        name = _discriminator(annotation)
-        tag = get_args(annotation.model_fields[name].annotation)[0] if name else annotation.__name__
-        return {tag: annotation}
-    found: dict[str, type[BaseModel]] = {}
-    for part in get_args(annotation):
-        found |= _blocks(part)
-    return found
-
-
-def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
-    """Say what is wrong at a key, and what to do."""
-    kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
-    if kind == "extra_forbidden":
-        name = dotted.rpartition(".")[2]
-        return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
-    if kind.startswith("union_tag"):
-        members = _blocks(block.model_fields[dotted.rpartition(".")[2]].annotation)
-        tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
-        key = _discriminator(next(iter(members.values())))
-        if kind == "union_tag_not_found":
-            return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
-        tag = str(context.get("tag"))
-        return f"{dotted}.{key}: unknown {key} {tag!r}; {_suggest(tag, tags)}"
-    if kind == "value_error":
-        text = str(context.get("error", problem["msg"]))
-        return f"{dotted}: {text}" if dotted else text
-    if kind == "string_pattern_mismatch":
-        return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {value!r}"
-    if kind == "literal_error":
-        allowed = re.findall(r"'([^']+)'", problem["msg"])
-        return f"{dotted}: cannot be {value!r}; {_suggest(str(value), allowed)}"
-    for stem, words in WANTED.items():
-        if kind.startswith(stem):
-            return f"{dotted}: needs {words}, got {_kind(value)}"
-    bound = next((f"{one:g}" for one in context.values() if isinstance(one, int | float)), "")
-    sentences = {
-        "too_short": f"needs at least {bound} entries",
-        "too_long": f"needs {bound} entries, got {_length(value)}",
-        "missing": "is required; add it",
-        "greater_than": f"must be greater than {bound}, got {value}",
-        "greater_than_equal": f"must be at least {bound}, got {value}",
-        "less_than_equal": f"must be at most {bound}, got {value}",
-        "less_than": f"must be less than {bound}, got {value}",
-        "finite_number": f"must be a finite number, got {value}",
-    }
-    return f"{dotted}: {sentences.get(kind) or problem['msg'].lower()}"
-
-
-def _length(value: Any) -> int | str:
-    return len(value) if isinstance(value, list | tuple) else "another number"
-
-
-def _suggest(name: str, allowed: list[str]) -> str:
-    near = difflib.get_close_matches(name, allowed, 1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(allowed)}"
-
-
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Say what kind of value something is, and which, where that is short."""
     if value is None:
         return "nothing"
+    if isinstance(value, bool):
+        return "true/false"
     if isinstance(value, str):
-        return f"the text {value!r}"
-    names = {
-        bool: "true/false",
-        int: "the number",
-        float: "the number",
-        list: "a list",
-        dict: "a mapping",
-    }
-    name = names.get(type(value), type(value).__name__)
-    return f"{name} {value}" if isinstance(value, int | float) else name
+        return f"the text {quoted(value)}"
+    if isinstance(value, int | float):
+        return f"the number {cut(value)}"
+    return {"list": "a list", "dict": "a mapping"}.get(type(value).__name__, "something else")

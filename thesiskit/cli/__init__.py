@@ -48,8 +48,8 @@ def _stage_command(name: str, stage: str, text: str) -> None:
 
     @main.command(name, help=text)
     @experiment_options()
-    def command(config, results, settings, seed, smoke, force, jobs) -> None:
-        experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+    def command(config, results, settings, seed, smoke, force, yes, jobs) -> None:
+        experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
         experiment.check_command(stage, name)
         run_stage(experiment, stage, force)
 
@@ -93,14 +93,16 @@ _stage_command(
 @click.option(
     "--list",
     "listed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 10**9),
     default=0,
     metavar="N",
     help="Write the N groups that most training cases express.",
 )
 @click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
-@click.option("--order", type=click.IntRange(min=0), help="Of the groups written; the largest.")
-def compress(config, results, settings, seed, smoke, force, jobs, listed, pattern, order) -> None:
+@click.option("--order", type=click.IntRange(0, 10**9), help="Of the groups written; the largest.")
+def compress(
+    config, results, settings, seed, smoke, force, yes, jobs, listed, pattern, order
+) -> None:
     """Group the patterns that the same training cases express.
 
     A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
@@ -109,7 +111,7 @@ def compress(config, results, settings, seed, smoke, force, jobs, listed, patter
 
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
-    experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+    experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
     experiment.check_command("compress", "compress")
     if "simulate" in experiment.stages:
         run_stage(experiment, "simulate", False)
@@ -123,14 +125,14 @@ def compress(config, results, settings, seed, smoke, force, jobs, listed, patter
 @click.option(
     "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
 )
-def fit_logistic(config, results, settings, seed, smoke, force, jobs, extend) -> None:
+def fit_logistic(config, results, settings, seed, smoke, force, yes, jobs, extend) -> None:
     """Sample the coefficients of a logistic model, compressed or not.
 
     Chains stored for fewer iterations of the same settings go on from there.
 
     Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
     """
-    experiment = open_experiment(config, results, settings, seed, smoke, jobs)
+    experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
         raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
@@ -151,24 +153,25 @@ _stage_command(
 
 @main.command()
 @experiment_options()
-def report(config, results, settings, seed, smoke, force, jobs) -> None:
+def report(config, results, settings, seed, smoke, force, yes, jobs) -> None:
     """Write tables, figures and one page from what the other stages left.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
-    write_report(open_experiment(config, results, settings, seed, smoke, jobs), force)
+    write_report(open_experiment(config, results, settings, seed, smoke, jobs, yes=yes), force)
 
 
 @main.command()
 @experiment_options(many=True)
 @EXECUTOR
-def run(configs, results, settings, seed, smoke, force, jobs, executor) -> None:
+def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
 
     With --executor slurm it submits jobs and waits for them; `thesiskit batch` need not wait.
 
     Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
     """
+    from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
 
     experiments = [
@@ -179,6 +182,7 @@ def run(configs, results, settings, seed, smoke, force, jobs, executor) -> None:
         if len(experiments) > 1:
             click.echo(f"== {experiment.config.title}")
         try:
+            estimate.check(experiment, yes=yes)
             if executor == "slurm":
                 run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
@@ -207,7 +211,7 @@ def run(configs, results, settings, seed, smoke, force, jobs, executor) -> None:
     is_flag=True,
     help="Take the replicates that are finished, up to the first that is not.",
 )
-def verify(configs, results, settings, seed, smoke, partial) -> None:
+def verify(configs, results, settings, seed, smoke, yes, partial) -> None:
     """Hold the numbers that the thesis prints against the replicates of finished experiments.
 
     Writes a page, verify/verify.html, and the same as CSV and Markdown.
@@ -217,15 +221,18 @@ def verify(configs, results, settings, seed, smoke, partial) -> None:
     from thesiskit.report.page import write_index
     from thesiskit.report.verification.page import verify as hold_against
 
-    records = [_finished(config, results, settings, seed, smoke, partial) for config in configs]
+    given = settings, seed, smoke, yes
+    records = [_finished(config, results, *given, partial) for config in configs]
     page, summary = hold_against(records, results)
     click.echo(f"{summary}\n{page}")
     write_index(results)
 
 
-def _finished(config: Path, results: Path, settings: tuple[str, ...], seed, smoke, partial: bool):
+def _finished(
+    config: Path, results: Path, settings: tuple[str, ...], seed, smoke, yes: bool, partial: bool
+):
     """Return the record of a finished experiment, or say what to run."""
-    experiment = open_experiment(config, results, settings, seed, smoke)
+    experiment = open_experiment(config, results, settings, seed, smoke, yes=yes)
     for number, replicates in enumerate(experiment.blocks):
         try:
             for stage in experiment.stages:

@@ -14,7 +14,7 @@ from thesiskit.cli.common import (
     tell_notes,
     write_report,
 )
-from thesiskit.errors import ResultsError
+from thesiskit.errors import MOST_LINES, ResultsError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch
 
@@ -44,14 +44,14 @@ def _cluster_options(command):
     return command
 
 
-def _open_batch(config, results, settings, seed, smoke, jobs, executor="slurm", **cluster):
+def _open_batch(config, results, settings, seed, smoke, yes, jobs, executor="slurm", **cluster):
     from thesiskit.experiments.batch import Batch
 
     for name, value in cluster.items():
         if value is not None and executor == "local":
             raise click.UsageError(f"--{name} is for jobs: add --executor slurm")
     given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
-    experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs)
+    experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs, yes=yes)
     return Batch(experiment, experiment.config.cluster)
 
 
@@ -85,12 +85,14 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 @_cluster_options
 @EXECUTOR
 @PROBE
-def submit(config, results, settings, seed, smoke, force, jobs, executor, probe, **cluster) -> None:
+def submit(
+    config, results, settings, seed, smoke, force, yes, jobs, executor, probe, **cluster
+) -> None:
     """Make the cells that are not done: here, or as job arrays of Slurm, and return at once.
 
     Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs, executor, **cluster)
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
     if executor == "local":
         for stage in opened.experiment.stages:
             run_stage(opened.experiment, stage, force)
@@ -102,12 +104,12 @@ def submit(config, results, settings, seed, smoke, force, jobs, executor, probe,
 @experiment_options(force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
-def status(config, results, settings, seed, smoke, watch, every) -> None:
+def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
     """Say what has become of the cells: state, seconds, memory, host.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
     """
-    opened = _open_batch(config, results, settings, seed, smoke, 0)
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
     while True:
         finished, lines = opened.status(every=every)
         if watch and sys.stdout.isatty():
@@ -121,12 +123,12 @@ def status(config, results, settings, seed, smoke, watch, every) -> None:
 
 @batch.command()
 @experiment_options(jobs=False)
-def collect(config, results, settings, seed, smoke, force) -> None:
+def collect(config, results, settings, seed, smoke, force, yes) -> None:
     """Join the blocks whose cells are done; when all are, write the report.
 
     Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
     """
-    opened = _open_batch(config, results, settings, seed, smoke, 0)
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
     left = opened.collect()
     if left:
         click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
@@ -139,34 +141,34 @@ def collect(config, results, settings, seed, smoke, force) -> None:
 @_cluster_options
 @EXECUTOR
 @PROBE
-def retry(config, results, settings, seed, smoke, jobs, executor, probe, **cluster) -> None:
+def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **cluster) -> None:
     """Make the cells again that failed, were interrupted or are damaged, and no others.
 
     Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor slurm
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs, executor, **cluster)
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
     cells = opened.to_retry()
     if executor == "slurm":
         click.echo(opened.submit(cells, probe=probe))
     else:
-        _make_share(opened.share(cells))
+        _make_share(opened, opened.share(cells))
 
 
 @batch.command()
 @experiment_options(force=False)
 @click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-def cell(config, results, settings, seed, smoke, jobs, share, ids) -> None:
+def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
     """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
 
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
     """
-    opened = _open_batch(config, results, settings, seed, smoke, jobs)
-    _make_share(opened.part(share) if share else opened.share(opened.find(ids)))
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs)
+    _make_share(opened, opened.part(share) if share else opened.share(opened.find(ids)))
 
 
-def _make_share(share) -> None:
-    """Make a share until it is done, or a signal says to stop."""
+def _make_share(opened, share) -> None:
+    """Make a share until it is done, or a signal says to stop; exit 1 if not all is done then."""
     import signal
     import threading
 
@@ -176,35 +178,39 @@ def _make_share(share) -> None:
     failures = share.failures(stop)
     if failures is None:
         raise KeyboardInterrupt
-    for failure in failures:
-        click.echo(f"Error: {failure.cell.id} ({failure.cell}): {failure.reason}", err=True)
-    failed = {failure.cell.id for failure in failures} & set(share.ids)
-    click.echo(f"{len(share.cells) - len(failed):,} of {len(share.cells):,} cells done")
-    if failures:
+    for failure in failures[:MOST_LINES]:
+        click.echo(
+            f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
+        )
+    # what its files say: a process that was told to stop has neither failed nor finished
+    done = sum(map(opened.experiment.done, share.cells))
+    click.echo(f"{done:,} of {len(share.cells):,} cells done")
+    if failures or done < len(share.cells):
         raise click.exceptions.Exit(1)
 
 
 @batch.command()
-@experiment_options(force=False, jobs=False)
+@experiment_options(force=False, jobs=False, yes=False)
 def cancel(config, results, settings, seed, smoke) -> None:
     """Cancel the jobs that wait or run; what is done stays.
 
     Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
     """
-    cancelled = _open_batch(config, results, settings, seed, smoke, 0).cancel()
+    cancelled = _open_batch(config, results, settings, seed, smoke, None, 0).cancel()
     click.echo(f"{len(cancelled):,} jobs cancelled")
 
 
 @batch.command()
 @experiment_options(force=False, jobs=False)
 @_cluster_options
-def script(config, results, settings, seed, smoke, **cluster) -> None:
+def script(config, results, settings, seed, smoke, yes, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python may not submit.
 
     Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
     """
-    opened = _open_batch(config, results, settings, seed, smoke, 0, **cluster)
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0, **cluster)
     given = [part for one in settings for part in ("--set", one)]
     given += ["--smoke"] if smoke else []
     given += ["--seed", str(seed)] if seed is not None else []
+    given += ["--yes"] if yes else []
     click.echo(opened.script(Path(config), given), nl=False)

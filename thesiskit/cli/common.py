@@ -9,19 +9,30 @@ from typing import Any
 
 import click
 
-from thesiskit.errors import ThesiskitError
+from thesiskit.errors import ThesiskitError, brief, cut
 
 PATIENCE = 2.0  # seconds before a progress bar appears
+MOST_JOBS = 1024  # child processes
+MOST_SEED = 2**63 - 1
 
 
 class Commands(click.Group):
     """A group that turns our errors into one line each and an exit code."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments before the name of a command; usage errors are cut to a line."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.ClickException as error:
+            raise _cut(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; 2 for the user's mistakes, 1 for failures, 130 for Ctrl-C."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            raise _cut(error) from None
+        except (click.exceptions.Exit, click.Abort):
             raise
         except ThesiskitError as error:
             show_trace(ctx)
@@ -35,10 +46,20 @@ class Commands(click.Group):
             ctx.exit(130)
         except BrokenPipeError:
             ctx.exit(0)
+        except MemoryError:
+            show_trace(ctx)
+            show_error(ThesiskitError("the memory of this machine does not suffice"))
+            ctx.exit(1)
         except Exception as error:
             if not show_trace(ctx):
                 show_error(unforeseen(error))
             ctx.exit(1)
+
+
+def _cut(error: click.ClickException) -> click.ClickException:
+    """Return an error of click's that quotes no more than a line of what was given."""
+    error.message = cut(error.message, 300)  # type: ignore[misc]
+    return error
 
 
 def unforeseen(error: Exception) -> ThesiskitError:
@@ -47,17 +68,22 @@ def unforeseen(error: Exception) -> ThesiskitError:
 
 
 def show_error(error: ThesiskitError) -> None:
-    """Print an error, a line each."""
-    for line in str(error).splitlines():
+    """Print an error, a line each: what a user reads, or with -v all of it."""
+    context = click.get_current_context(silent=True)
+    text = str(error) if context is not None and _verbose(context) else brief(str(error))
+    for line in text.splitlines():
         click.echo(f"Error: {line}", err=True)
 
 
 def show_trace(ctx: click.Context) -> bool:
     """With -v, print where an error came from; return whether that was asked for."""
-    verbose = bool(ctx.find_root().meta.get("thesiskit.verbose"))
-    if verbose:
+    if _verbose(ctx):
         traceback.print_exc()
-    return verbose
+    return _verbose(ctx)
+
+
+def _verbose(ctx: click.Context) -> bool:
+    return bool(ctx.find_root().meta.get("thesiskit.verbose"))
 
 
 def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -84,7 +110,9 @@ EXECUTOR = click.option(
 )
 
 
-def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = True):
+def experiment_options(
+    *, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True
+):
     """The argument and options that all stages share; --force where something is made."""
     kind = click.Path(path_type=Path)
     options = [
@@ -105,18 +133,24 @@ def experiment_options(*, many: bool = False, force: bool = True, jobs: bool = T
             metavar="KEY=VALUE",
             help="Override a key of the config, for example --set data.alpha=100. Repeatable.",
         ),
-        click.option("--seed", type=click.IntRange(min=0), help="Replace the config's seed."),
+        click.option(
+            "--seed", type=click.IntRange(0, MOST_SEED), help="Replace the config's seed."
+        ),
         click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
     ]
     if force:
         options.append(
             click.option("--force", is_flag=True, help="Make again what is already there.")
         )
+    if yes:
+        options.append(
+            click.option("--yes", is_flag=True, help="Go on where the config needs very much.")
+        )
     if jobs:
         options.append(
             click.option(
                 "--jobs",
-                type=click.IntRange(min=0),
+                type=click.IntRange(0, MOST_JOBS),
                 envvar="THESISKIT_JOBS",
                 metavar="N",
                 help="Child processes; as many as cores unless given. 0: none, for a debugger.",
@@ -138,9 +172,16 @@ def open_experiment(
     seed: int | None,
     smoke: bool,
     jobs: int | None = 0,
+    *,
+    yes: bool | None = None,
 ):
-    """Return the experiment of a config; jobs: None for as many as there are cores."""
+    """Return the experiment of a config.
+
+    jobs : None for as many as there are cores.
+    yes : whether it may need very much; None where that is not asked yet.
+    """
     from thesiskit.config import load_config
+    from thesiskit.experiments import estimate
     from thesiskit.experiments.stages import Experiment
     from thesiskit.models.running import cores
     from thesiskit.report.store import Results
@@ -153,6 +194,8 @@ def open_experiment(
         cores() if jobs is None else jobs,
     )
     click.get_current_context().call_on_close(experiment.close)
+    if yes is not None:
+        estimate.check(experiment, yes=yes)
     return experiment
 
 

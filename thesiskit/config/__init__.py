@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from thesiskit.config.blocks import Block, Count, Positive, Text
+from thesiskit.config.blocks import Block, Count, Name, Positive, Text
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.config.features import (
     FEATURES,
@@ -20,7 +20,6 @@ from thesiskit.config.features import (
     TableData,
     TicTacToeData,
     VotesData,
-    check_response,
 )
 from thesiskit.config.logistic import (
     SEQUENCES,
@@ -29,8 +28,8 @@ from thesiskit.config.logistic import (
     PriorData,
     SequenceFileData,
     TextData,
-    check_peers,
 )
+from thesiskit.config.problems import explain
 from thesiskit.config.ranks import rank_problem
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
@@ -49,8 +48,15 @@ from thesiskit.config.selection import (
     SelectionBlock,
     SimulatedData,
 )
-from thesiskit.errors import ConfigError
-from thesiskit.yamlfile import Places, explain, override, parse_value, read_yaml
+from thesiskit.config.together import (
+    check_logistic,
+    check_mixture,
+    check_reduction,
+    check_simulated,
+    check_sizes,
+)
+from thesiskit.errors import MOST_LINES, ConfigError, cut
+from thesiskit.yamlfile import Places, override, parse_value, read_yaml
 
 __all__ = [
     "DRAWN",
@@ -103,7 +109,7 @@ class ReportBlock(Block):
 class Config(Block):
     """One experiment."""
 
-    experiment: Annotated[str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    experiment: Name
     title: Text
     about: Text
     seed: Count = 1
@@ -132,24 +138,24 @@ class Config(Block):
     @model_validator(mode="after")
     def _together(self):
         if self.reduction is not None:
-            _check_reduction(self)
+            check_reduction(self)
             return self
         problem = rank_problem(self.data, self.model, self.evaluation)
         if problem:
             raise ValueError(f"evaluation.ranks: {problem}")
         if isinstance(self.model, LogisticModel) or isinstance(self.data, (*SEQUENCES, *FEATURES)):
-            _check_logistic(self)
+            check_logistic(self)
             return self
         if (self.data is None) != (self.selection is None):
             raise ValueError("`data` and `selection` go together")
         if isinstance(self.model, MixtureModel):
-            _check_mixture(self)
+            check_mixture(self)
         elif isinstance(self.data, MixtureData) and "prior" in (self.data.response,):
             raise ValueError("data.response: prior needs model.kind: mixture")
         if self.data is None and self.lattice is None:
             raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
         if isinstance(self.data, DRAWN):
-            _check_simulated(self)
+            check_simulated(self)
         elif self.evaluation.scheme == "test-set" and getattr(self.data, "test_path", None) is None:
             raise ValueError("evaluation.scheme: a test-set needs data.test_path")
         return self
@@ -181,81 +187,6 @@ class Config(Block):
         return self.replicates * (self.evaluation.folds if folded else 1)
 
 
-def check_sizes(config: Config, p: int, error: type[Exception] | None = None) -> None:
-    """Raise an error if more features, or more groups, are asked for than there are."""
-    groups = config.evaluation.groups
-    problem = None
-    if groups > p:
-        problem = ("evaluation.groups", f"cannot make {groups} groups of {p} features")
-    for k in (config.selection and config.selection.features) or []:
-        if problem is None and k != "all" and k > p // groups:
-            each = " in a group" if groups > 1 else ""
-            problem = ("selection.features", f"cannot keep {k} of {p // groups} features{each}")
-    if problem is not None:
-        raise error(": ".join(problem)) if error else config.wrong(*problem)
-
-
-def _check_reduction(config: Config) -> None:
-    others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
-    if others:
-        raise ValueError(f"{min(others)}: an experiment with `reduction` has none; leave it out")
-
-
-def _check_mixture(config: Config) -> None:
-    assert isinstance(config.model, MixtureModel)
-    train = getattr(config.data, "train", None)
-    cases = sum(train) if isinstance(train, tuple) else train or 0
-    if cases > 600:
-        raise ValueError(
-            f"data.train: the mixture model takes at most 600 training cases, got {cases}; "
-            "use fewer, or model.kind: naive-bayes"
-        )
-    if "enumeration" in config.model.samplers and (
-        config.selection is None or config.selection.features != [1]
-    ):
-        raise ValueError("model.samplers: enumeration needs `selection.features: [1]`")
-
-
-def _check_logistic(config: Config) -> None:
-    if not isinstance(config.model, LogisticModel):
-        raise ValueError("data.source: sequences and discrete features need model.kind: logistic")
-    sequences = isinstance(config.data, SEQUENCES)
-    if not sequences and not isinstance(config.data, FEATURES):
-        raise ValueError(
-            "model.kind: logistic needs sequences or discrete features: data.source hidden-markov, "
-            "text, sequences, logistic, interactions, tic-tac-toe, splice, votes, epistasis or "
-            "table"
-        )
-    problem = check_response(config.data, config.model.continuous)
-    if problem:
-        raise ValueError(problem)
-    if config.selection is not None:
-        raise ValueError("selection: a logistic model selects no features; leave it out")
-    if config.block != 1:
-        raise ValueError("block: each division has a file of its own here; leave it out")
-    if config.scheme != config.usual_scheme:
-        what = "sequences" if sequences else "these data"
-        tests = config.usual_scheme == "test-set"
-        has = "come with a test set" if tests else "are divided by k-fold"
-        raise ValueError(f"evaluation.scheme: {what} {has}; leave it out")
-    if config.evaluation.groups != 1:
-        raise ValueError("evaluation.groups: a logistic model takes all features; leave it out")
-    if sequences and config.model.min_cases > 1:
-        raise ValueError("model.min_cases: is for discrete features; leave it out")
-    problem = check_peers(config.model, sequences=sequences)
-    if problem:
-        raise ValueError(f"model.peers: {problem}")
-
-
-def _check_simulated(config: Config) -> None:
-    data, selection = config.data, config.selection
-    assert isinstance(data, DRAWN)
-    assert selection is not None
-    if config.evaluation.scheme not in (None, "test-set"):
-        raise ValueError("simulated data come with a test set; leave out evaluation.scheme")
-    check_sizes(config, data.features, ValueError)
-
-
 def load_config(
     path: Path, *, settings: tuple[str, ...] = (), seed: int | None = None, smoke: bool = False
 ) -> Config:
@@ -275,21 +206,24 @@ def load_config(
     path = Path(path)
     tree, lines = read_yaml(path)
     small = _smoke_form(tree, path, lines)
-    checked = _validate(*small)  # a misspelt key of the small form is found before it is needed
+    config = _validate(*small)  # a misspelt key of the small form is found before it is needed
     if smoke:
         tree, places = small
     else:
         places = Places(path, lines, {})
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
-        places.given[key] = f"--set {text}"
-        if not equals:
-            raise ConfigError(f"--set {text}: write it as key=value, for example --set seed=3")
+        places.given[key] = f"--set {cut(text)}"
+        if not (key and equals):
+            raise ConfigError(f"--set {cut(text)}: write it as key=value, such as --set seed=3")
         _apply(tree, key, value, places, parse=True)
     if seed is not None:
         tree["seed"] = seed
-        places.given["seed"] = f"--seed {seed}"
-    return checked if smoke and not settings and seed is None else _validate(tree, places)
+        places.given["seed"] = f"--seed {cut(seed)}"
+    if settings or seed is not None or not smoke:
+        config = _validate(tree, places)
+    # its results are beside those of the whole experiment
+    return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
 
 
 def _smoke_form(tree: dict, path: Path, lines: dict[tuple, int]) -> tuple[dict, Places]:
@@ -299,7 +233,6 @@ def _smoke_form(tree: dict, path: Path, lines: dict[tuple, int]) -> tuple[dict, 
     for key, value in overrides.items() if isinstance(overrides, dict) else ():
         places.given[str(key)] = places.of(f"smoke.{key}", ("smoke", key))
         _apply(tree, str(key), value, places)
-    tree["experiment"] = f"{tree.get('experiment', path.stem)}-smoke"
     return tree, places
 
 
@@ -314,6 +247,9 @@ def _validate(tree: dict, places: Places) -> Config:
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(error, Config, places))) from None
+        found = explain(error, Config, places)
+        if len(found) > MOST_LINES:
+            found = [*found[: MOST_LINES - 1], f"and {len(found) - MOST_LINES + 1} more problems"]
+        raise ConfigError("\n".join(found)) from None
     config._places = places
     return config

@@ -1,13 +1,16 @@
 """Config of jobs on a cluster: what they ask for.  Nothing here changes a result."""
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
 from thesiskit.config.blocks import Block, Count, Positive, Text
+from thesiskit.errors import cut, quoted
 
-TIME = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
+TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])")
+MOST_CORES = 1024  # of a job
 KEYS = {  # sbatch options with a key of their own
     "partition": "partition",
     "time": "time",
@@ -33,13 +36,21 @@ OURS = {  # what submitting, stopping and going on rest on
 }
 
 
+def control_character(text: str) -> str | None:
+    """Return a character that does not belong on a line of a script, None if there is none.
+
+    That is one that ends a line somewhere, or that a terminal obeys.
+    """
+    return next((c for c in text if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs")), None)
+
+
 class ClusterBlock(Block):
     """What a job asks for; what is not given is for the cluster to decide."""
 
     partition: Text | None = None
     time: Text = "1:00:00"  # limit of a job; it stops in time, and goes on in the queue
     memory: Text | None = None
-    cpus: Positive = 1
+    cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
     array: Positive = 100  # most jobs at once
     cells: Positive | None = None  # in a job
     account: Text | None = None
@@ -47,6 +58,22 @@ class ClusterBlock(Block):
     options: list[Annotated[str, Field(strict=True)]] = []  # of sbatch, such as --constraint=avx2
     requeues: Count = 10  # most of them at the time limit
     setup: list[Text] = []  # shell lines before, such as module load python
+
+    @field_validator("*")
+    @classmethod
+    def _one_line(cls, value: Any) -> Any:
+        for text in value if isinstance(value, list) else [value]:
+            found = control_character(text) if isinstance(text, str) else None
+            if found is not None:
+                raise ValueError(f"the character {quoted(found)} would leave its line; remove it")
+        return value
+
+    @field_validator("partition", "account", "qos")
+    @classmethod
+    def _one_word(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[^\s\-][^\s]*", value):
+            raise ValueError(f"write one word, not {quoted(value)}")
+        return value
 
     @field_validator("time", mode="before")
     @classmethod
@@ -59,28 +86,33 @@ class ClusterBlock(Block):
         if _minutes(value) < 1:
             raise ValueError(
                 "write the limit as hours:minutes:seconds, days-hours:minutes:seconds, or whole "
-                f"minutes, at least one, not {value!r}"
+                f"minutes, at least one, not {quoted(value)}"
             )
         return value
 
     @field_validator("memory")
     @classmethod
     def _size(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[1-9]\d*[KMGT]", value):
-            raise ValueError(f"write memory as 4G or 500M, not {value!r}")
+        if value is not None and not re.fullmatch(r"[1-9][0-9]{0,8}[KMGT]", value):
+            raise ValueError(f"write memory as 4G or 500M, not {quoted(value)}")
         return value
 
     @field_validator("options")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
+        given: dict[str, str] = {}
         for option in value:
             found = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
+            said = cut(option)
             if found is None:
-                raise ValueError(f"write it as --name or --name=value, not {option!r}")
+                raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
             if found[1] in KEYS:
-                raise ValueError(f"{option}: use `cluster.{KEYS[found[1]]}`")
+                raise ValueError(f"{said}: use `cluster.{KEYS[found[1]]}`")
             if found[1] in OURS:
-                raise ValueError(f"{option}: is set by thesiskit; leave it out")
+                raise ValueError(f"{said}: is set by thesiskit; leave it out")
+            if found[1] in given:
+                raise ValueError(f"{given[found[1]]} and {said} are one option; keep one of them")
+            given[found[1]] = said
         return value
 
     @property
@@ -99,7 +131,7 @@ class ClusterBlock(Block):
 
 def _minutes(text: str) -> int:
     """Return the minutes of a time limit, 0 where it is none."""
-    if text.isdecimal():
+    if re.fullmatch(r"[0-9]{1,9}", text):
         return int(text)
     found = TIME.fullmatch(text)
     if found is None:

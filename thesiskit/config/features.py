@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from thesiskit.config.blocks import (
+    AtLeastTwo,
     Block,
     Count,
     Positive,
@@ -29,7 +30,7 @@ class InteractionData(Block):
     # the model, as is all else that the responses depend on: the first of its orders and priors
     sigma: Widths | Literal["prior"]
     prior: Literal["cauchy", "gaussian"] = "cauchy"
-    classes: Annotated[int, Field(strict=True, ge=2)] = 2
+    classes: AtLeastTwo = 2
     noise: PositiveNumber = 0.5  # standard deviation, of real responses
     train: Positive
     test: Positive

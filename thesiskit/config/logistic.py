@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.config.blocks import (
+    AtLeastTwo,
     Block,
     Count,
     Positive,
@@ -14,6 +15,7 @@ from thesiskit.config.blocks import (
     distinct,
 )
 
+MOST_STATES = 255  # a byte each
 Order = Count | Literal["all"]
 Width = Annotated[float, Field(strict=True, ge=1e-20, le=1e20)]
 
@@ -23,7 +25,8 @@ class HiddenMarkovData(Block):
 
     source: Literal["hidden-markov"]
     transition: list[list[Probability]]  # from each hidden state to each
-    emission: list[list[Probability]]  # of each observable state in each hidden state
+    # of each observable state in each hidden state
+    emission: list[Annotated[list[Probability], Field(max_length=MOST_STATES)]]
     history: Positive  # states before the one that is predicted
     train: Positive
     test: Positive
@@ -33,8 +36,8 @@ class PriorData(Block):
     """Sequences drawn from the model itself, with the first of its orders and priors."""
 
     source: Literal["logistic"]
-    states: Annotated[int, Field(strict=True, ge=2)]
-    classes: Annotated[int, Field(strict=True, ge=2)]
+    states: Annotated[AtLeastTwo, Field(le=MOST_STATES)]
+    classes: AtLeastTwo
     history: Positive
     train: Positive
     test: Positive

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from thesiskit.config.blocks import (
+    AtLeastTwo,
     Block,
     Count,
     Counts,
@@ -115,7 +116,7 @@ class Evaluation(Block):
     """How cases and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
-    folds: Annotated[int, Field(strict=True, ge=2)] = 10
+    folds: AtLeastTwo = 10
     test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
     groups: Positive = 1  # random groups of features, each analysed by itself
     ranks: StrictBool = False  # of the truth among draws from the posterior
@@ -166,7 +167,7 @@ class NaiveModel(ModelBlock):
         list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
-    alpha_points: Positive = 30
+    alpha_points: Points = 30
     alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
     quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
 

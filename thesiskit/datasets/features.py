@@ -205,6 +205,11 @@ def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator)
     """
     row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
     distinct = row.max() + 1
+    if distinct < 2:
+        raise DataError(
+            f"all {len(X):,} cases have the same features, and equal cases share a fold; "
+            "there is nothing to divide"
+        )
     if not 2 <= k <= distinct:
         raise DataError(
             f"cannot make {k} folds of {distinct} distinct rows; choose from 2 to {distinct}"

@@ -4,6 +4,7 @@ Nobody has to stay alive between `submit` and `collect`; both read the folder of
 """
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.config.cluster import ClusterBlock
-from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.errors import ThesiskitError, UserError, cut, quoted
 from thesiskit.experiments.board import Row, board, table
 from thesiskit.experiments.cells import Cell
 from thesiskit.experiments.probe import probe as look
@@ -151,8 +152,8 @@ class Batch:
             if len(mine) != 1:
                 what = "no cell" if not mine else f"{len(mine)} cells"
                 raise UserError(
-                    f"{what} of {experiment.config.experiment} has an id that begins with {one!r}; "
-                    "`thesiskit batch status CONFIG --all` lists them"
+                    f"{what} of {experiment.config.experiment} has an id that begins with "
+                    f"{quoted(one)}; `thesiskit batch status CONFIG --all` lists them"
                 )
             found += mine
         return found
@@ -164,10 +165,11 @@ class Batch:
 
     def part(self, text: str) -> Share:
         """Return the share of a text such as 3/100."""
-        i, slash, n = text.partition("/")
-        if not (slash and i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
-            raise UserError(f"--share {text}: write it as 3/100, the third of a hundred")
-        return share_of(self.experiment, int(i), int(n), max(1, self.experiment.jobs))
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        i, n = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= i <= n:
+            raise UserError(f"--share {cut(text)}: write it as 3/100, the third of a hundred")
+        return share_of(self.experiment, i, n, max(1, self.experiment.jobs))
 
     def script(self, config: Path, options: Sequence[str]) -> str:
         """Return a script for sbatch; options are those that the cells were asked for with."""
@@ -221,7 +223,7 @@ class Batch:
             return []
         last = entries[-1]
         found = [
-            f"{key} was {before} and is {after}"
+            f"{key} was {cut(before)} and is {cut(after)}"
             for key, before, after in _differences("", last["config"], self._described())
         ]
         if last["code"] != code_digest():

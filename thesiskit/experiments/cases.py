@@ -62,6 +62,10 @@ class Source(ABC):
             except UserError as error:
                 raise self.config.wrong("model.orders", str(error)) from None
 
+    def check_sizes(self) -> None:
+        """Raise ConfigError for sizes that there cannot be; nothing is drawn for it."""
+        self.check_orders()
+
     def cases(self, division: int) -> Cases:
         """Return the cases of a division; the last ones are kept."""
         if self._made is None or self._made[0] != division:

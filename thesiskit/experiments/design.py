@@ -132,6 +132,33 @@ class Design:
         """What identifies the tables; simulated data are their settings."""
         return "".join(table.digest for table in self.tables)
 
+    @cached_property
+    def folds(self) -> int:
+        """How many parts of the cases are tested, one after the other.
+
+        Raises
+        ------
+        ConfigError: there are more folds than cases, or than any class has, by which each class is
+            divided: some would be empty.
+        """
+        if not self.tables or self.config.scheme in ("test-set", "holdout"):
+            return 1
+        response = self.tables[0].response
+        if self.config.scheme == "leave-one-out":
+            return len(response)
+        wanted, counts = self.config.evaluation.folds, np.bincount(response)
+        if wanted > len(response):
+            problem = f"cannot make {wanted:,} folds of {len(response):,} cases"
+        elif wanted > counts.max():
+            classes = " and ".join(f"{n:,}" for n in counts)
+            problem = f"cannot make {wanted:,} folds of classes of {classes} cases"
+        else:
+            return wanted
+        raise self.config.wrong(
+            "evaluation.folds",
+            f"{problem}; use at most {counts.max():,}, or evaluation.scheme: leave-one-out",
+        )
+
     def draw(self, replicates: range) -> dict[str, np.ndarray]:
         """Return the arrays of the simulate stage: data, and how cases and features are divided.
 

@@ -56,11 +56,29 @@ class FeatureSource(Source):
     @cached_property
     def most(self) -> int:  # type: ignore[override]
         """Features of a case."""
-        return len(self.table(0).features)
+        data = self.config.data
+        if isinstance(data, InteractionData):
+            return data.features
+        if isinstance(data, EpistasisData):
+            return 2 + data.noise_features
+        return len(self.stored[0].features)
+
+    def check_sizes(self) -> None:
+        """Raise ConfigError for orders above the features, or folds above the cases."""
+        super().check_sizes()
+        if self.config.scheme != "k-fold":
+            return
+        data, folds = self.config.data, self.config.evaluation.folds
+        cases = data.cases if isinstance(data, EpistasisData) else len(self.stored[0].X)
+        if folds > cases:
+            raise self.config.wrong(
+                "evaluation.folds",
+                f"cannot make {folds:,} folds of {cases:,} cases; use at most as many",
+            )
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
-        self.check_orders()
+        self.check_sizes()
         cases = len(self.cases(0).train)
         if self.model.min_cases > cases:
             raise self.config.wrong(
@@ -159,7 +177,7 @@ class FeatureSource(Source):
 
     def told(self) -> str:
         """Say what a case is."""
-        counts = sorted(set(self._n_values))
+        counts = sorted(set(self.n_values))
         values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"{self.most} features of {values} values"
 
@@ -203,13 +221,14 @@ class FeatureSource(Source):
 
     def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:  # noqa: ARG002
         """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""
-        data = cases.train, cases.train_response, cases.test, self._n_values
+        data = cases.train, cases.train_response, cases.test, self.n_values
         if self.model.continuous:
             return feature_peers.fit_predict_response(peer, *data, seed)
         return feature_peers.fit_predict(peer, *data, len(cases.classes), seed)
 
     @property
-    def _n_values(self) -> list[int]:
+    def n_values(self) -> list[int]:
+        """How many values each feature has."""
         return [len(one) for one in self.names[1]]
 
 

@@ -4,6 +4,7 @@ A block of a stage is made of cells, one for each arm and chain, and joined when
 What the stages and arms are, and how a cell is made, is for the experiment's work to say.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,26 @@ from thesiskit.report.draws import remove_draws, sealed
 from thesiskit.report.store import Results, without_times
 
 
-def blocks(config: Config) -> list[range]:
+class Blocks(Sequence[range]):
+    """The replicates, or divisions, of each result file; made when asked for: there can be many."""
+
+    def __init__(self, divisions: int, block: int):
+        self.divisions, self.block = divisions, block
+
+    def __len__(self) -> int:
+        return -(-self.divisions // self.block)
+
+    def __getitem__(self, number):
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start = number * self.block
+        return range(start, min(start + self.block, self.divisions))
+
+
+def blocks(config: Config) -> Blocks:
     """Return the replicates, or divisions, of each result file."""
-    if config.data is None and config.reduction is None:
-        return [range(1)]
-    starts = range(0, config.divisions, config.block)
-    return [range(start, min(start + config.block, config.divisions)) for start in starts]
+    alone = config.data is None and config.reduction is None
+    return Blocks(1, 1) if alone else Blocks(config.divisions, config.block)
 
 
 def work_of(experiment: "Making") -> Work:

@@ -100,7 +100,7 @@ def _submit(
         "output": "/dev/null",  # Slurm drops a job whose output it cannot open
     }
     body = SCRIPT.format(
-        folder=shlex.quote(str(folder)),
+        folder=shlex.quote(sbatch.on_a_line("--results", str(folder))),
         ask=ask.name,
         answer=answer.name,
         token=token,
@@ -109,8 +109,7 @@ def _submit(
         unseen=UNSEEN,
         unwritable=UNWRITABLE,
     )
-    setup = "".join(f"{line}\n" for line in block.setup)
-    text = sbatch.heading(requests) + setup + body
+    text = sbatch.heading(requests) + sbatch.setup_lines(block) + body
     try:
         out = sbatch.call("sbatch", "--parsable", stdin=text, env=sbatch.environment(block))
     except UserError:

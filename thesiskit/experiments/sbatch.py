@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from thesiskit.config.cluster import ClusterBlock
-from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.config.cluster import ClusterBlock, control_character
+from thesiskit.errors import ThesiskitError, UserError, quoted
 
 JOBS = Path("batch") / "jobs"  # in an experiment's folder: scripts, pickles and logs
 PATIENCE = 120  # seconds for an answer
@@ -78,11 +78,28 @@ def notice(block: ClusterBlock) -> int:
 
 
 def heading(requests: Mapping[str, str | bool]) -> str:
-    """Return the first lines of a script that asks for something."""
+    """Return the first lines of a script that asks for something.
+
+    Raises
+    ------
+    UserError: a value would leave its line.
+    """
     lines = ["#!/bin/bash"]
     for name, value in requests.items():
-        lines.append(f"#SBATCH --{name}" + ("" if value is True else f"={shlex.quote(str(value))}"))
+        quoted = "" if value is True else f"={shlex.quote(on_a_line(name, str(value)))}"
+        lines.append(f"#SBATCH --{name}{quoted}")
     return "\n".join(lines) + "\n"
+
+
+def on_a_line(what: str, text: str) -> str:
+    """Return a text that stays on its line of a script, or say that it does not.
+
+    Configs are checked for this already; paths and options of commands come here.
+    """
+    found = control_character(text)
+    if found is not None:
+        raise UserError(f"{what}: {quoted(text)} has the character {quoted(found)}; remove it")
+    return text
 
 
 def check(block: ClusterBlock) -> None:
@@ -114,6 +131,11 @@ def refused(words: str) -> ThesiskitError:
         f"Slurm refuses the job: {words}{there}\n"
         "change `cluster:` in the config, or give --partition, --time, --memory"
     )
+
+
+def setup_lines(block: ClusterBlock) -> str:
+    """Return the lines of shell that a job begins with."""
+    return "".join(f"{on_a_line('cluster.setup', line)}\n" for line in block.setup)
 
 
 SCRIPT = """\
@@ -149,7 +171,6 @@ def script(
     folder : of the experiment's results.
     """
     logs = Path(folder).absolute() / JOBS
-    logs.mkdir(parents=True, exist_ok=True)
     requests = block.requests | {
         "job-name": name,
         "array": f"1-{shares}%{block.array}",
@@ -160,9 +181,11 @@ def script(
         "requeue": True,
     }
     body = SCRIPT.format(
-        setup="".join(f"{line}\n" for line in block.setup),
+        setup=setup_lines(block),
         requeues=block.requeues,
-        command=shlex.join(command),
+        command=shlex.join(on_a_line("an argument", part) for part in command),
         shares=shares,
     )
-    return heading(requests) + body
+    text = heading(requests) + body
+    logs.mkdir(parents=True, exist_ok=True)
+    return text

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
+from thesiskit.errors import UserError
 from thesiskit.experiments import ranks, summary
 from thesiskit.experiments.design import Arm, Design, Split, arms, sizes
 from thesiskit.experiments.naive_fits import NaiveFits
@@ -19,6 +20,7 @@ from thesiskit.experiments.selections import select, unpack_selections
 from thesiskit.experiments.unfinished import Unfinished
 from thesiskit.experiments.work import Work
 from thesiskit.models import naive_bayes, peers
+from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.report.record import EXACT, Record
@@ -76,18 +78,45 @@ class SelectionWork(Work):
             return dict.fromkeys(self.all_arms, 0)
         if stage != "fit":
             return {}
-        return {name: self._chains(arm) for name, (_, arm) in self.own_arms.items()}
+        return {name: self.chains_of(arm) for name, (_, arm) in self.own_arms.items()}
 
-    def _chains(self, arm: Arm) -> int:
+    def chains_of(self, arm: Arm) -> int:
+        """Return how many chains an arm has."""
         model = self.config.model
         if not isinstance(model, MixtureModel) or arm.variant == EXACT:
             return 0
-        return (model.collapsed if arm.variant == "collapsed" else model.thesis).chains
+        return self._runs(arm).chains
 
     def check(self) -> None:
-        """Raise ConfigError if more features are asked for than the table has."""
+        """Raise ConfigError if more features or folds are asked for than the table has."""
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
+        assert self.design.folds
+        self._check_priors()
+
+    def _check_priors(self) -> None:
+        """Raise ConfigError for priors that the models cannot carry."""
+        model = self.config.model
+        grids = {"alpha_prior": 0}  # points of each
+        if isinstance(model, MixtureModel):
+            points = max(self._runs(arm).alpha_points for _, arm in self.own_arms.values())
+            grids = {"alpha_prior": points, "response_alpha_prior": points}
+        elif model.alpha_quadrature == "midpoint":
+            grids["alpha_prior"] = model.alpha_points
+        name = "class_prior"
+        try:
+            check_class_prior(model.class_prior)
+            for name, points in grids.items():
+                check_alpha_prior(name, getattr(model, name))
+                if points:
+                    InverseGamma(*getattr(model, name)).midpoints(points)
+        except UserError as error:
+            raise self.config.wrong(f"model.{name}", str(error)) from None
+
+    def _runs(self, arm: Arm) -> Any:
+        """Return how an arm of mixtures runs."""
+        model = self.config.model
+        return model.collapsed if arm.variant in ("collapsed", EXACT) else model.thesis
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""

@@ -127,9 +127,11 @@ class Share:
                     "code or data have changed since these cells were submitted; submit again"
                 )
         failures: dict[str, Failure] = {}
+        tried: set[str] = set()  # a process that is told to stop leaves neither result nor failure
         try:
             todo = [cell for cell in self.cells if not experiment.done(cell)]
             while todo:
+                tried |= {cell.id for cell in todo}
                 for _, failure in experiment.workers().make(
                     todo, all_of_it=True, stop=stop, patient=True
                 ):
@@ -137,7 +139,7 @@ class Share:
                         failures[failure.cell.id] = failure
                 if stop.is_set():
                     return None
-                todo = [one for one in _after(experiment, self.cells) if one.id not in failures]
+                todo = [one for one in _after(experiment, self.cells) if one.id not in tried]
             for number in sorted({cell.block for cell in self.cells}):
                 experiment.join_what_can_be(number)
         finally:

@@ -89,6 +89,7 @@ class Slurm:
         self.folder = Path(folder).absolute()
         self.block = block
         self.jobs = self.folder / sbatch.JOBS
+        sbatch.on_a_line("--results", str(self.folder))
         if "%" in str(self.folder):
             raise UserError(f"{self.folder}: Slurm takes no path with a % in it; use --results")
 

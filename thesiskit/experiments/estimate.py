@@ -1,0 +1,281 @@
+"""What an experiment needs, estimated before it starts: a few milliseconds, by arithmetic.
+
+Counted are
+- cells, exactly: of each stage its arms and their chains, times the blocks;
+- fits: arms times training sets;
+- iterations of all chains, those of hot replicas and further updates of sigma included;
+- disk: arrays of cells and blocks, and draws before they are compressed;
+- memory of one process: the data, the most draws that are held at once, and tables of work; an
+  upper bound by order, for groups of patterns are not known before they are counted.
+
+Groups of sequences are at most two for each training case, original patterns at most one for each
+case and order.  Groups of features are taken to be the patterns that two cases would express if
+features were uniform, and a group for each case.
+
+What needs more than the limits below is only begun with --yes: they are far above what is shipped,
+and above the plans in docs/cluster.md.
+"""
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from thesiskit.config import DRAWN, MixtureModel
+from thesiskit.config.features import EpistasisData, InteractionData
+from thesiskit.config.logistic import HiddenMarkovData, LogisticModel, PriorData
+from thesiskit.errors import UserError
+
+if TYPE_CHECKING:  # one of them is enough
+    from thesiskit.experiments.design import Design
+    from thesiskit.experiments.logistic_design import LogisticDesign
+
+MOST_CELLS = 5_000_000
+MOST_FITS = 50_000_000
+MOST_ITERATIONS = 10_000_000_000
+MOST_DISK = 200e9  # bytes
+TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user says
+PROCESS = 300e6  # bytes of a process before it holds any data
+ARRAY, RECORD = 300, 200  # bytes of an array's head in a file, of the record of a cell
+DRAWS_FILE = 60_000  # bytes of a file of draws that holds none
+ARRAYS = {"simulate": 7, "select": 8, "compress": 9, "fit": 8, "predict": 10}  # of a block's file
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an experiment needs; disk and memory in bytes."""
+
+    cells: int
+    fits: int = 0
+    iterations: int = 0
+    disk: float = 0.0
+    memory: float = 0.0
+
+    @property
+    def problem(self) -> str | None:
+        """Say what is much about it, None if nothing is."""
+        from thesiskit.experiments.board import size
+
+        much = {
+            f"{self.cells:,} cells": self.cells > MOST_CELLS,
+            f"{self.fits:,} fits": self.fits > MOST_FITS,
+            f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
+            f"about {size(self.memory)} of memory": self.memory > machine_memory(),
+            f"about {size(self.disk)} on disk": self.disk > MOST_DISK,
+        }
+        found = [text if len(text) < 60 else "endless many" for text, is_much in much.items()
+                 if is_much]  # fmt: skip
+        return " and ".join(found) or None
+
+
+def machine_memory() -> float:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check(experiment, *, yes: bool) -> None:
+    """Raise UserError where an experiment needs much and the user did not say --yes.
+
+    Errors of sizes that cannot be (more folds than cases, say) come first.
+    """
+    needed = needs(experiment)
+    name = experiment.config.experiment
+    if needed.cells > TOO_MANY:
+        raise UserError(f"{name} needs {needed.cells:,} cells; at most {TOO_MANY:,} can be made")
+    if needed.problem and not yes:
+        raise UserError(f"{name} needs {needed.problem}: say --yes if that is meant")
+
+
+def needs(experiment) -> Needs:
+    """Return what an experiment needs, whatever of it is done."""
+    work, config = experiment.work, experiment.config
+    blocks = 1 if config.data is None and config.reduction is None else _blocks(config)
+    if config.reduction is not None:
+        found = _of_sweeps(config)
+    elif config.data is None:
+        points = math.prod(n + 1 for n in config.lattice.class_counts)
+        found = Needs(0, disk=9.0 * points, memory=PROCESS + 200.0 * points)
+    elif isinstance(config.model, LogisticModel):
+        work.design.source.check_sizes()
+        found = _of_division(work)
+    else:
+        work.check()
+        found = _of_block(work)
+    cells, disk = 0, found.disk
+    for stage in work.stages:
+        arms = work.arms(stage)
+        mine = sum(1 + chains for chains in arms.values()) or 1
+        cells += mine
+        # a block has all that its cells have
+        disk += RECORD * mine + ARRAY * (ARRAYS[stage] + 5 * len(arms))
+    return replace(
+        found, cells=cells * blocks, fits=found.fits * blocks,
+        iterations=found.iterations * blocks, disk=disk * blocks,
+    )  # fmt: skip
+
+
+def _blocks(config) -> int:
+    return -(-config.divisions // config.block)
+
+
+# ---- chapter 2 ----
+
+
+def _of_block(work) -> Needs:
+    """Return what a block of selections, naive Bayes fits or mixtures needs."""
+    from thesiskit.experiments.design import sizes
+
+    config, design, model = work.config, work.design, work.config.model
+    replicates = min(config.block, config.divisions)
+    train, test, p = _cases(design)
+    folds, groups = design.folds, config.evaluation.groups
+    splits = replicates * folds * groups
+    kept = [p if not isinstance(k, int) else k for k in sizes(config)]
+    n, words = train + test, 8 * p * math.ceil((train + test) / 64)
+    tested = replicates * groups * (test if config.scheme in ("test-set", "holdout") else n)
+    own, arms = len(work.own_arms), len(work.all_arms)
+    stored = replicates * (5 * n + 4 * p + (words if isinstance(config.data, DRAWN) else 0))
+    stored += 20 * splits * sum(kept) + 16 * p
+    predicted = tested * (16 * arms + 29)
+    memory = PROCESS + 3 * replicates * words + 10 * n * p * isinstance(config.data, DRAWN)
+    memory += 2 * stored + 2 * predicted
+    if not isinstance(model, MixtureModel):
+        points = model.alpha_points
+        pairs = min(max(kept), (train + 1) ** 2 // 4 + 1)  # distinct counts of a feature
+        disk = stored + predicted + own * 2 * (2 * splits + 3) * 8 * points
+        memory += 8 * points * (6 * pairs + 4 * train + 2 * test + 4 * splits)
+        return Needs(0, splits * own, 0, disk, memory)
+    draws = most = steps = 0
+    for _, (_, arm) in work.own_arms.items():
+        chains = work.chains_of(arm)
+        if not chains:
+            continue
+        thesis = arm.variant != "collapsed"
+        replicas = 1 if thesis else model.collapsed.replicas or 4
+        how = model.thesis if thesis else model.collapsed
+        left = how.iterations - how.burn_in
+        width = train + 2 + 4 * 8 + (8 * kept[arm.size] if thesis else 0)
+        mine = splits * chains * left * width
+        draws, most = draws + mine, max(most, mine)
+        draws += DRAWS_FILE + 2 * chains * left * 4 * 8  # traces
+        steps += splits * chains * how.iterations * replicas
+        memory += replicas * (train + kept[arm.size]) * 16
+    return Needs(0, splits * own, steps, stored + predicted + draws, memory + 3 * most)
+
+
+def _cases(design: "Design") -> tuple[int, int, int]:
+    """Return the numbers of training cases (with folds, of all), test cases, and features."""
+    data = design.config.data
+    if isinstance(data, DRAWN):
+        both = [sum(one) if isinstance(one, tuple) else one for one in (data.train, data.test)]
+        return both[0], both[1], data.features
+    first, *others = design.tables
+    return len(first.response), sum(len(one.response) for one in others), first.features.shape[1]
+
+
+# ---- chapter 3 ----
+
+
+def _of_division(work) -> Needs:
+    """Return what a division of logistic models needs."""
+    design: LogisticDesign = work.design
+    model, source = design.model, design.source
+    train, test, width, values, classes = _histories(design)
+    n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
+    sets = 1 if design.continuous else classes - (classes == 2)
+    held = 8 * (3 if design.continuous else classes)
+    disk: float = n * (12 if design.continuous else 4) + (n * width if source.drawn else 0)
+    disk += 2 * len(work.all_arms) * test * held
+    data = 16.0 * n * width + 4 * test * held + 8 * values * classes
+    most: float = 16 * groups_of(design, _drawn_order(design), train + test, values, compress=False)
+    for _, arm in work.own_arms.values():
+        groups = train
+        tables = 32 * train**2  # of a Gaussian process
+        if arm.engine != "gp":
+            groups = groups_of(design, arm.order, train, values, compress=arm.compress)
+            tables = 64 * groups + 8 * train * (arm.order + 1)
+        kept = groups
+        if model.original and arm.compress:
+            kept += groups_of(design, arm.order, train, values, compress=False)
+        mine = model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
+        disk += mine + DRAWS_FILE
+        most = max(most, tables + 3 * mine)
+    splits = 1 if model.split_draws == "exact" else model.split_draws
+    updates = max(1, model.sigma_updates // 10, model.joint_updates)
+    own = len(work.own_arms)
+    steps = own * model.chains * (model.iterations * updates + draws * (splits - 1))
+    return Needs(0, own, steps, disk, PROCESS + data + most)
+
+
+def _drawn_order(design: "LogisticDesign") -> int:
+    """Return the order of the patterns that responses are drawn with, 0 of other data."""
+    data = design.config.data
+    if isinstance(data, InteractionData) and not isinstance(data.sigma, str):
+        return len(data.sigma) - 1
+    return design.orders[0] if design.config.drawn and hasattr(data, "classes") else 0
+
+
+def _histories(design: "LogisticDesign") -> tuple[int, int, int, int, int]:
+    """Return training and test cases, their width, values of a state or feature, and classes."""
+    data, source = design.config.data, design.source
+    if isinstance(data, InteractionData):
+        return data.train, data.test, data.features, data.values, data.classes
+    if isinstance(data, EpistasisData):
+        return data.cases, data.cases, 2 + data.noise_features, 3, 2
+    if isinstance(data, HiddenMarkovData):
+        states = len(data.emission[0]) if data.emission else 0
+        return data.train, data.test, data.history, states, states
+    if isinstance(data, PriorData):
+        return data.train, data.test, data.history, data.states, data.classes
+    first, last = source.stored[0], source.stored[-1]
+    cases = [len(one.response) for one in (first, last)]
+    train = getattr(data, "train", None) or cases[0]
+    test = cases[1] if first is not last or train == cases[0] else cases[0] - train
+    values = getattr(source, "n_values", None) or [len(getattr(source, "states", ()))]
+    return train, test, source.most, max(values), max(1, len(first.classes))
+
+
+def groups_of(
+    design: "LogisticDesign", order: int, train: int, values: int, *, compress: bool
+) -> int:
+    """Return about how many groups of patterns there are, or at most how many patterns."""
+    if design.source.patterns != "sequences":
+        return patterns(design.source.most, order, train, values, compress=compress)
+    if compress:
+        return 2 * train
+    short = min(order, int(math.log(train) / math.log(max(values, 2))))  # fewer than cases
+    return sum(values**o for o in range(short + 1)) + (order - short) * train
+
+
+def patterns(width: int, order: int, train: int, values: int, *, compress: bool) -> int:
+    """Return how many patterns of uniform features are expressed: by two cases, if compressed."""
+    count: float = 1.0
+    for o in range(1, order + 1):
+        chosen = math.lgamma(width + 1) - math.lgamma(o + 1) - math.lgamma(width - o + 1)
+        kinds = o * math.log(max(values, 2))
+        rate = math.exp(math.log(train) - kinds)  # cases that express one of them
+        if compress:  # Poisson; 1 - exp(-r) (1 + r)
+            twice = -math.expm1(-rate) - rate * math.exp(-rate) if rate > 1e-4 else rate**2 / 2
+            expressed = kinds + math.log(max(twice, 1e-300))
+        else:
+            expressed = min(kinds, math.log(train))
+        count += math.exp(min(chosen + expressed, 600.0))
+        if count > 1e18:
+            break
+    return int(min(count + (train if compress else 0), 1e18))
+
+
+# ---- numbers of parameters ----
+
+
+def _of_sweeps(config) -> Needs:
+    """Return what a block of compressed uniform features needs."""
+    reduction, replicates = config.reduction, min(config.block, config.replicates)
+    settings, most = 0, 0.0
+    for sweep in reduction.sweeps:
+        for p, values, order in sweep.settings:
+            found = patterns(p, order, reduction.cases, values, compress=True)
+            most = max(most, 8.0 * reduction.cases * p + 100 * found)
+            settings += 1
+    disk = replicates * settings * 8 * 9
+    return Needs(0, replicates * settings, 0, disk, PROCESS + 2 * most + 2 * disk)
