@@ -30,7 +30,7 @@ def made(tmp_path_factory):
 def paper(made, tmp_path):
     """A finished experiment of one's own to spoil."""
     shutil.copytree(made, tmp_path / "r", symlinks=True)
-    return tmp_path / "r" / "paper"
+    return tmp_path / "r" / "paper-smoke"
 
 
 def again(folder, *more, code=0):
@@ -39,23 +39,23 @@ def again(folder, *more, code=0):
 
 def test_the_folder_of_a_paper_is_not_a_results_folder(tmp_path):
     for name in ("figures/figure1.pdf", "tables/table1.tex", "paper.tex"):
-        (tmp_path / "paper" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "paper" / name).write_text("mine")
+        (tmp_path / "paper-smoke" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "paper-smoke" / name).write_text("mine")
     text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
     assert "holds what thesiskit did not make (figures, paper.tex, tables)" in text
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["paper"]
-    assert (tmp_path / "paper/figures/figure1.pdf").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["paper-smoke"]
+    assert (tmp_path / "paper-smoke/figures/figure1.pdf").read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", ["simulate", "report", "batch cell --share 1/1"])
 def test_no_command_begins_there(tmp_path, command):
-    (tmp_path / "paper").mkdir()
-    (tmp_path / "paper" / "notes.txt").write_text("mine")
+    (tmp_path / "paper-smoke").mkdir()
+    (tmp_path / "paper-smoke" / "notes.txt").write_text("mine")
     name, *more = command.split()
     arguments = [name, *more[:1], NULL, *more[1:]] if name == "batch" else [name, NULL]
     text = run(*arguments, *SMALL, "--results", tmp_path, code=1)
     assert "thesiskit did not make (notes.txt)" in text
-    assert [path.name for path in (tmp_path / "paper").iterdir()] == ["notes.txt"]
+    assert [path.name for path in (tmp_path / "paper-smoke").iterdir()] == ["notes.txt"]
 
 
 def test_results_of_a_version_without_marks_are_taken_on(paper):
