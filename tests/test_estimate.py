@@ -164,7 +164,8 @@ def test_memory_is_an_upper_bound_by_order(text, settings, write, tmp_path):
     needed = estimate.needs(opened(path, tmp_path / "r", settings=tuple(settings)))
     given = [part for one in settings for part in ("--set", one)]
     code = (
-        "import sys; from thesiskit.cli import main; from thesiskit.experiments.cells import Meter\n"
+        "import sys; from thesiskit.cli import main\n"
+        "from thesiskit.experiments.cells import Meter\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit as end: code = end.code\n"
         "print(Meter().peak); sys.exit(code)"  # getrusage counts the tests that began it

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from finished import KINDS, SEED, differences, run
 from harness import Outcome, Tally, command, fingerprint
+from test_cells import opened
 
-STATES = ("running", "failed", "interrupted", "damaged", "to do")
+from thesiskit.experiments.board import board
+
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 
 
@@ -65,12 +67,13 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
         for log in target.glob(".*"):  # of the command that was killed
             log.unlink()
         whole = differences(target, finished / kind) if outcome.code == 0 else "is not mended"
-        board = command("batch", "status", "small.yaml", folder=target).output
-        left = [state for state in STATES if f" {state}" in board]
+        rows = board(opened(target / "small.yaml", target / "results"))
+        left = {row.state for row in rows} - {"done"}
         changed = fingerprint(target, target / "results") != before
         tally.add(
             f"{number} ({kind}: {'; '.join(said)})", outcome, whole,
-            f"cells that are {', '.join(left)}" if left else "", "changed its surroundings" * changed,
+            f"cells that are {', '.join(left)}" if left else "",
+            "changed its surroundings" * changed,
         )  # fmt: skip
         tally.counts["kills"] += kills
         shutil.rmtree(target)
