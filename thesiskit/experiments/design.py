@@ -143,7 +143,7 @@ class Design:
         """
         if not self.tables or self.config.scheme in ("test-set", "holdout"):
             return 1
-        response = self.tables[0].response
+        response = np.concatenate([table.response for table in self.tables])
         if self.config.scheme == "leave-one-out":
             return len(response)
         wanted, counts = self.config.evaluation.folds, np.bincount(response)

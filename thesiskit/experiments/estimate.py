@@ -63,9 +63,7 @@ class Needs:
             f"about {size(self.memory)} of memory": self.memory > machine_memory(),
             f"about {size(self.disk)} on disk": self.disk > MOST_DISK,
         }
-        found = [text if len(text) < 60 else "endless many" for text, is_much in much.items()
-                 if is_much]  # fmt: skip
-        return " and ".join(found) or None
+        return " and ".join(text for text, is_much in much.items() if is_much) or None
 
 
 def machine_memory() -> float:
@@ -132,7 +130,7 @@ def _of_block(work) -> Needs:
     splits = replicates * folds * groups
     kept = [p if not isinstance(k, int) else k for k in sizes(config)]
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
-    tested = replicates * groups * (test if config.scheme in ("test-set", "holdout") else n)
+    tested = replicates * groups * (test if config.scheme == "test-set" else n)
     own, arms = len(work.own_arms), len(work.all_arms)
     stored = replicates * (5 * n + 4 * p + (words if isinstance(config.data, DRAWN) else 0))
     stored += 20 * splits * sum(kept) + 16 * p
