@@ -162,11 +162,20 @@ def test_files_that_are_no_config(write, text, words):
 
 def test_only_the_first_problems_of_many_are_shown(write):
     text = GOOD.replace("  features: 20", "".join(f"  x{i}: 1\n" for i in range(50)))
+    path = write(text)
     with pytest.raises(ConfigError) as caught:
-        load_config(write(text))
+        load_config(path)
     lines = str(caught.value).splitlines()
     assert len(lines) == 3
     assert lines[2] == "and 49 more problems"
+    assert len(str(caught.value)) < 400
+    folder = path.parent / ("d" * 120)
+    folder.mkdir()
+    with pytest.raises(ConfigError) as caught:  # lines that would be cut are counted only
+        load_config(path.rename(folder / "c.yaml"))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert lines[1] == "and 50 more problems"
 
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -55,7 +55,7 @@ from thesiskit.config.together import (
     check_simulated,
     check_sizes,
 )
-from thesiskit.errors import MOST_LINES, ConfigError, cut
+from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut
 from thesiskit.yamlfile import Places, override, parse_value, read_yaml
 
 __all__ = [
@@ -247,9 +247,19 @@ def _validate(tree: dict, places: Places) -> Config:
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
-        found = explain(error, Config, places)
-        if len(found) > MOST_LINES:
-            found = [*found[: MOST_LINES - 1], f"and {len(found) - MOST_LINES + 1} more problems"]
-        raise ConfigError("\n".join(found)) from None
+        raise ConfigError(_first(explain(error, Config, places))) from None
     config._places = places
     return config
+
+
+def _first(problems: list[str]) -> str:
+    """Return a message of the first problems, as many as a user reads, and how many more there are.
+
+    A line for each; lines that would be cut are left out.
+    """
+    for most in range(min(len(problems), MOST_LINES), 0, -1):
+        left = len(problems) - most
+        lines = problems[:most] + ([f"and {left} more problem" + "s" * (left > 1)] if left else [])
+        if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_CHARACTERS:
+            break
+    return "\n".join(lines)
