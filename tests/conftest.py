@@ -120,3 +120,12 @@ def slurm():
     if not re.search(r"^ClusterName += thesiskit$", config.stdout, re.MULTILINE):
         pytest.skip("not the Slurm of the tests: run `make cluster-test`")
     return Path(re.search(r"^SlurmctldPidFile += (.*)$", config.stdout, re.MULTILINE)[1]).parent
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what the fuzzers of tests/fuzz counted."""
+    for kind in ("passed", "failed"):
+        for report in terminalreporter.stats.get(kind, ()):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "counts":
+                    terminalreporter.write_line(f"fuzzed {value}")

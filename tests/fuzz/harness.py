@@ -78,9 +78,12 @@ class Tally:
         total = f"{self.name}: {sum(self.counts.values()):,} inputs, {', '.join(kinds)}"
         return f"{total}; the slowest took {self.seconds:.1f} s"
 
-    def check(self) -> None:
-        """Print the counts, and fail if anything was wrong."""
-        print(self, *self.wrong[:20], sep="\n")
+    def check(self, tell: Callable[[str, str], None]) -> None:
+        """Tell the counts, which are printed after all tests, and fail if anything was wrong.
+
+        tell : pytest's `record_property`.
+        """
+        tell("counts", str(self))
         assert not self.wrong, "\n".join([str(self), *self.wrong[:20]])
 
 

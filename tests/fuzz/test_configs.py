@@ -563,22 +563,22 @@ def judged(one: Input, folder: Path, *, whole: bool) -> tuple:
     return done, wrong
 
 
-def fuzz(name: str, seeds: range, folder: Path, whole_every: int) -> None:
-    tally = Tally(name)
+def fuzz(seeds: range, folder: Path, whole_every: int) -> Tally:
+    tally = Tally("configs")
     for seed in seeds:
         one = make(seed)
         whole = seed % whole_every == 0 and one.path is None and "fuzzed" in str(one.text)
         done, wrong = judged(one, folder / str(seed), whole=whole)
         tally.add(f"seed {seed} ({one.note}{', to the end' if whole else ''})", done, wrong)
-    tally.check()
+    return tally
 
 
 @pytest.mark.usefixtures("_loaded")
-def test_some_configs(tmp_path):
-    fuzz("configs", range(80), tmp_path, 40)
+def test_some_configs(tmp_path, record_property):
+    fuzz(range(80), tmp_path, 40).check(record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_loaded")
-def test_a_thousand_configs(tmp_path):
-    fuzz("configs", range(1000, 2000), tmp_path, 10)
+def test_a_thousand_configs(tmp_path, record_property):
+    fuzz(range(1000, 2000), tmp_path, 10).check(record_property)

@@ -81,10 +81,10 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
     return tally
 
 
-def test_a_few(finished, tmp_path):
-    fuzz(finished, tmp_path, range(6)).check()
+def test_a_few(finished, tmp_path, record_property):
+    fuzz(finished, tmp_path, range(6)).check(record_property)
 
 
 @pytest.mark.slow
-def test_fifty(finished, tmp_path):
-    fuzz(finished, tmp_path, range(100, 160)).check()
+def test_fifty(finished, tmp_path, record_property):
+    fuzz(finished, tmp_path, range(100, 160)).check(record_property)

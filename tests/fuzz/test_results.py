@@ -147,10 +147,10 @@ def _wrong_tables(target: Path, whole: Path) -> list[str]:
             if "time" not in other.name and not same_table(one, other)]  # fmt: skip
 
 
-def test_a_few(finished, tmp_path):
-    fuzz(finished, tmp_path, range(16)).check()
+def test_a_few(finished, tmp_path, record_property):
+    fuzz(finished, tmp_path, range(16)).check(record_property)
 
 
 @pytest.mark.slow
-def test_two_hundred(finished, tmp_path):
-    fuzz(finished, tmp_path, range(1000, 1240)).check()
+def test_two_hundred(finished, tmp_path, record_property):
+    fuzz(finished, tmp_path, range(1000, 1240)).check(record_property)

@@ -213,7 +213,7 @@ def try_array(folder: Path, number: int, tally: Tally) -> None:
     judge(folder, f"array {SEED}, {number} ({kind}; {name})", "file", expected, tally, compare)
 
 
-def fuzz(tmp_path: Path, texts: range, arrays: range) -> None:
+def fuzz(tmp_path: Path, texts: range, arrays: range) -> Tally:
     """Try tables of these numbers."""
     pytest.importorskip("pyarrow")
     for name in COMMAND:
@@ -224,13 +224,13 @@ def fuzz(tmp_path: Path, texts: range, arrays: range) -> None:
             folder = tmp_path / f"{kind.__name__}-{number}"
             folder.mkdir()
             kind(folder, number, tally)
-    tally.check()
+    return tally
 
 
-def test_tables(tmp_path):
-    fuzz(tmp_path, range(32), range(16))
+def test_tables(tmp_path, record_property):
+    fuzz(tmp_path, range(32), range(16)).check(record_property)
 
 
 @pytest.mark.slow
-def test_a_thousand_tables(tmp_path):
-    fuzz(tmp_path, range(40, 900), range(140))
+def test_a_thousand_tables(tmp_path, record_property):
+    fuzz(tmp_path, range(40, 900), range(140)).check(record_property)
