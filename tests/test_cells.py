@@ -20,6 +20,7 @@ from thesiskit.config import load_config
 from thesiskit.experiments.board import board
 from thesiskit.experiments.share import divided, share_of, units
 from thesiskit.experiments.stages import Experiment
+from thesiskit.experiments.submissions import append
 from thesiskit.report.store import Results, read_record, write_record
 
 MIXTURE = """
@@ -510,10 +511,7 @@ def test_a_config_that_has_changed_since_it_was_submitted(config, tmp_path):
     experiment.results.prepare()
     described = Batch(experiment, experiment.config.cluster)._described()
     described["data"]["alpha"] = 10.0
-    folder = tmp_path / "small/batch"
-    folder.mkdir()
-    entry = {"ids": [], "config": described, "code": "older"}
-    (folder / "submissions.json").write_text(json.dumps([entry]))
+    append(tmp_path / "small", {"ids": [], "config": described, "code": "older"})
     text = invoke("batch", "collect", config, "--results", tmp_path, code=2)
     assert "data.alpha was 10.0 and is 300.0; thesiskit itself has changed" in text
     assert "undo the change, or submit again" in text

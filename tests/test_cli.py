@@ -531,3 +531,13 @@ def test_priors_that_are_none(small, tmp_path, pair, key):
     result = invoke("run", small, "--results", tmp_path / "r", "--set", given)
     must_fail(result, f"--set {given}: ")
     assert not (tmp_path / "r").exists()
+
+
+def test_an_error_of_the_system_that_nobody_foresaw_is_a_sentence(small, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device", str(tmp_path / "x"))
+
+    monkeypatch.setattr("thesiskit.report.page.write_index", fail)
+    done = invoke("run", small, "--results", tmp_path)
+    must_fail(done, f"Error: {tmp_path / 'x'}: No space left on device", code=1)
+    assert "run with -v" not in done.output

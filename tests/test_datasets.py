@@ -514,3 +514,19 @@ def test_mixture_data_of_one_class_only():
             train=5,
             test=1,
         )
+
+
+def test_what_is_fetched_follows_no_link(no_data, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    no_data.mkdir()
+    (no_data / "Alon1999.csv.part").symlink_to(tmp_path / "mine")
+
+    def download(url, target):
+        target.write_text("other")
+
+    with pytest.raises(DataError, match="not the file expected"):
+        gene_expression.fetch(gene_expression.COLON, download)
+    assert (tmp_path / "mine").read_text() == "mine"
+    with pytest.raises(DataError, match="could not fetch"):
+        gene_expression.fetch(gene_expression.COLON)
+    assert not list(no_data.glob(".*.part"))

@@ -628,3 +628,10 @@ def test_folds_of_the_splice_junctions_are_even(rng):
 def test_no_folds_of_one_row():
     with pytest.raises(DataError, match="all 6 cases have the same features, and equal cases"):
         folds(np.zeros((6, 3), dtype=np.uint8), np.arange(6) % 2, 2, np.random.default_rng(0))
+
+
+def test_a_long_whole_number_is_not_called_real(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,y\n12345678901234567890,a\n12345678901234567891,b\n")
+    with pytest.raises(DataError, match=r"column 'id' has a whole number of 20 digits"):
+        read_features(path, "y")

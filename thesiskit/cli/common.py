@@ -46,6 +46,11 @@ class Commands(click.Group):
             ctx.exit(130)
         except BrokenPipeError:
             ctx.exit(0)
+        except OSError as error:
+            show_trace(ctx)
+            where = f"{error.filename}: " if error.filename else ""
+            show_error(ThesiskitError(f"{where}{error.strerror or error}"))
+            ctx.exit(1)
         except MemoryError:
             show_trace(ctx)
             show_error(ThesiskitError("the memory of this machine does not suffice"))

@@ -156,6 +156,11 @@ def _encode(
             example = next(
                 label for label in labels if label in found and not WHOLE.fullmatch(label)
             )
+            if example.lstrip("+-").isdigit():
+                raise DataError(
+                    f"{where} has a whole number of {len(example)} digits ({cut(example)}), more "
+                    "than 18; if it names something, put a letter before it"
+                )
             raise DataError(
                 f"{where} has real values ({cut(example)}); cut it into intervals, for example "
                 f"with scikit-learn's KBinsDiscretizer{hint}"

@@ -7,6 +7,7 @@ oligonucleotide arrays", PNAS 96(12), 6745-6750; 40 tumour and 22 normal samples
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,14 +80,18 @@ def fetch(source: Source, download: Callable[[str, Path], None] | None = None) -
     if path is not None:
         return path
     path = cache_folder() / source.file
-    partial = path.with_name(path.name + ".part")
     damaged = path.with_name(path.name + ".damaged")
     aside = f" (a damaged copy was set aside as {damaged})" if damaged.exists() else ""
+    partial = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
+        os.close(descriptor)
+        partial = Path(name)
         (download or _download)(source.url, partial)
     except Exception as error:  # whatever the network does, the remedy is the same
-        partial.unlink(missing_ok=True)
+        if partial is not None:
+            partial.unlink()
         reason = str(error).splitlines()[0][:90] if str(error) else type(error).__name__
         raise DataError(
             f"could not fetch {source.file} ({type(error).__name__}: {reason}){aside}; "

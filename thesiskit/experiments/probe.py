@@ -13,6 +13,7 @@ from pathlib import Path
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments import sbatch
+from thesiskit.report.store import create
 
 TIMEOUT = 300.0  # seconds for the job to start and answer
 LAG = 60.0  # seconds until a file that another host wrote must be seen
@@ -68,7 +69,8 @@ def probe(
     ask, answer = folder / f".probe-{token}.ask", folder / f".probe-{token}.answer"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        ask.write_text(token)
+        with create(ask) as file:
+            file.write(token.encode())
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from None
     before = time.time()

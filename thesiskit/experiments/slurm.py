@@ -6,7 +6,6 @@ job that was killed.  What is done is said by result files alone, what is alive 
 """
 
 import io
-import json
 import os
 import re
 import signal
@@ -21,7 +20,7 @@ from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments import sbatch
 from thesiskit.experiments.submissions import append
-from thesiskit.report.store import write_text
+from thesiskit.report.store import read_record, write_record
 
 GONE = "GONE"  # the state of a job that is neither waiting nor running
 ATTEMPTS = 5  # to ask squeue, over half a minute
@@ -124,7 +123,7 @@ class Slurm:
             first = ids[0].partition("_")[0]
             ends[lane] = [first]
             cells = [list(share.ids) for share in part]
-            write_text(self.jobs / f"{first}.json", json.dumps(cells))
+            write_record(self.jobs / f"{first}.json", {"cells": cells})
             entry = {
                 "ids": ids,
                 "name": name,
@@ -188,9 +187,10 @@ class Slurm:
     def cells(self, job: str) -> tuple[str, ...]:
         """Return the ids of the cells of a job, none where they cannot be read."""
         array, _, task = job.partition("_")
+        record = read_record(self.jobs / f"{array}.json")
         try:
-            return tuple(json.loads((self.jobs / f"{array}.json").read_text())[int(task or 0)])
-        except (OSError, ValueError, IndexError):
+            return tuple(record["cells"][int(task or 0)]) if record else ()
+        except (ValueError, IndexError):
             return ()
 
     def tail(self, job: str, lines: int = 5) -> list[str]:

@@ -3,14 +3,13 @@
 It says which jobs to ask Slurm about.  It never says what is done: result files do.
 """
 
-import json
 import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from thesiskit.report.store import write_text
+from thesiskit.report.store import read_record, write_record
 
 Entry = dict[str, Any]
 Say = Callable[[str], object]
@@ -22,14 +21,11 @@ def submissions(folder: Path, say: Say = warnings.warn) -> list[Entry]:
     A damaged file is set aside, and `say` told so: jobs of it may run, but do no harm.
     """
     path = _path(folder)
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        if all(isinstance(entry["ids"], list) for entry in entries):
-            return entries
-    except FileNotFoundError:
+    record = read_record(path)
+    if record is not None:
+        return record["arrays"]
+    if not os.path.lexists(path):
         return []
-    except (ValueError, TypeError, KeyError):
-        pass
     aside = next(p for n in range(10**6) if not (p := path.with_suffix(f".damaged-{n}")).exists())
     os.replace(path, aside)
     say(
@@ -42,7 +38,7 @@ def submissions(folder: Path, say: Say = warnings.warn) -> list[Entry]:
 def append(folder: Path, entry: Entry, say: Say = warnings.warn) -> None:
     """Add an entry; it needs `ids`, a list of jobs."""
     entries = [*submissions(folder, say), entry]
-    write_text(_path(folder), json.dumps(entries, indent=1) + "\n")
+    write_record(_path(folder), {"arrays": entries})
 
 
 def _path(folder: Path) -> Path:
