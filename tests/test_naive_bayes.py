@@ -349,7 +349,7 @@ def test_density_of_log_alpha_is_one_whatever_the_rule():
 
 @pytest.mark.parametrize(
     ("quadrature", "remedy"),
-    [("exact", "choose another alpha_prior"), ("simpson-21", "use quadrature: exact")],
+    [("exact", "use another alpha_prior"), ("simpson-21", "use quadrature: exact")],
 )
 def test_a_posterior_of_nothing_names_a_remedy_that_is_one(quadrature, remedy, monkeypatch):
     X, y, _, rng = small(2)

@@ -74,8 +74,9 @@ def machine_memory() -> float:
 def check(experiment, *, yes: bool) -> None:
     """Raise UserError where an experiment needs much and the user did not say --yes.
 
-    Errors of sizes that cannot be (more folds than cases, say) come first.
+    Errors of the report, and of sizes that cannot be (more folds than cases, say), come first.
     """
+    experiment.check_report()  # takes no time, and reads no data
     needed = needs(experiment)
     name = experiment.config.experiment
     if needed.cells > TOO_MANY:

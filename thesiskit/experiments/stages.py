@@ -58,11 +58,12 @@ class Experiment(Making):
 
     def check(self) -> None:
         """Raise what can be known to be wrong before any work is done."""
-        self._check_report()
+        self.check_report()
         self.results.prepare()
         self.work.check()
 
-    def _check_report(self) -> None:
+    def check_report(self) -> None:
+        """Raise ConfigError for parts of the report that this config has nothing for."""
         for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
             try:
                 check(self.work.described)
@@ -151,7 +152,7 @@ class Experiment(Making):
 
     def report(self, *, watch: Watch, force: bool = False) -> tuple[Path, bool]:
         """Write the report from the finished stages; return its page and whether it was made."""
-        self._check_report()
+        self.check_report()
         described = self.work.described
         self.results.prepare()
         numbers = range(len(self.blocks))

@@ -25,7 +25,7 @@ def write_draws(path: Path, tree) -> None:
         }
         for name, node in tree.children.items()
     }
-    seal, key = _seal(path), tree.attrs["key"]
+    seal, key = _seal(path), tree.attrs.get("key", "")
     if not sealed(path, key):
         remove(seal)  # of another file of this name
     # in memory first: on a full disk HDF5 crashes when it closes a file
