@@ -8,8 +8,8 @@ from pathlib import Path
 # before NumPy is loaded: workers of pytest-xdist that each take all cores stand in each other's way
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
+import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for reference.py and statistical.py
 ROOT = Path(__file__).parent.parent
