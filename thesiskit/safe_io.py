@@ -1,6 +1,7 @@
 """Opening files that somebody else may have made: nothing is waited for, unpickled or followed."""
 
 import errno
+import hashlib
 import io
 import math
 import os
@@ -49,6 +50,12 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, opened by `open_regular`."""
     return read_bytes(path).decode("utf-8")
+
+
+def sha256(path: Path) -> str:
+    """Return the hexadecimal sha256 of a file, opened by `open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
 
 
 def read_npz(

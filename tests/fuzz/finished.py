@@ -1,6 +1,7 @@
 """Finished experiments of every kind, and whether others are the same."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,20 @@ def finish(root: Path) -> None:
         done = run(folder, seconds=60)
         assert done.code == 0, done.errors
         assert not done.faults
+
+
+def begin(finished: Path, kind: str, target: Path) -> None:
+    """Make a folder in which nothing has been run yet."""
+    target.mkdir()
+    for name in ("small.yaml", "mine.csv"):
+        shutil.copy(finished / kind / name, target / name)
+    shutil.copytree(finished / kind / "outside", target / "outside")
+
+
+def finish_again(target: Path, whole: Path) -> tuple[Outcome, str]:
+    """Run what was cut short; return the outcome, and what is not as it should be."""
+    outcome = run(target, seconds=60)
+    return outcome, differences(target, whole) if outcome.code == 0 else "is not mended"
 
 
 def run(folder: Path, *more: object, seconds: float = 10) -> Outcome:

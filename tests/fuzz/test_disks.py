@@ -2,12 +2,11 @@
 
 import os
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from finished import KINDS, SEED, differences, run
+from finished import KINDS, SEED, begin, finish_again, run
 from harness import Tally
 
 SAID = ("No space left on device", "cannot write results there")
@@ -26,9 +25,7 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
         rng = random.Random(f"{SEED} disks {number}")
         kind = list(KINDS)[number % len(KINDS)]
         target = folder / str(number)
-        target.mkdir()
-        for name in ("small.yaml", "mine.csv"):
-            shutil.copy(finished / kind / name, target / name)
+        begin(finished, kind, target)
         needed = sum(path.stat().st_size for path in (finished / kind).rglob("*") if path.is_file())
         kilobytes = rng.choice([4, 8, 16, rng.randint(4, max(5, needed // 1000))])
         if not mounted(target / "results", kilobytes):
@@ -40,9 +37,7 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
             tally.add(label, first, f"says {first.errors[-200:]}" if silent else "")
             remount = ["mount", "-o", "remount,size=64m", str(target / "results")]
             subprocess.run(remount, check=True)
-            again = run(target, seconds=60)
-            whole = differences(target, finished / kind) if again.code == 0 else "is not mended"
-            tally.add(f"{label}, with room", again, whole)
+            tally.add(f"{label}, with room", *finish_again(target, finished / kind))
         finally:
             subprocess.run(["umount", "-l", str(target / "results")], check=True)
     return tally

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from finished import KINDS, SEED, differences, run
-from harness import Outcome, Tally, command, fingerprint
+from finished import KINDS, SEED, begin, finish_again
+from harness import Tally, command, fingerprint
 from test_cells import opened
 
 from thesiskit.experiments.board import board
@@ -46,32 +46,27 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
 
 def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
     tally = Tally("kills")
-    longest = dict.fromkeys(KINDS, 1.5)
     for number in numbers:
         rng = random.Random(f"{SEED} kills {number}")
         kind = list(KINDS)[number % len(KINDS)]
         target = folder / str(number)
-        target.mkdir()
-        for name in ("small.yaml", "mine.csv", "outside"):
-            source = finished / kind / name
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, target / name)
+        begin(finished, kind, target)
         before = fingerprint(target)
         said, kills = [], 0
         for _ in range(rng.choice([1, 1, 2, 3])):
-            seconds = rng.uniform(0.02, longest[kind])
+            seconds = rng.uniform(0.02, 1.5)
             how = rng.choice(SIGNALS)
             killed = begin_and_kill(target, seconds, how)
             kills += killed
             said.append(f"{how.name} after {seconds:.3f} s" + ("" if killed else " (done)"))
-        outcome: Outcome = run(target, seconds=60)
+        outcome, wrong = finish_again(target, finished / kind)
         for log in target.glob(".*"):  # of the command that was killed
             log.unlink()
-        whole = differences(target, finished / kind) if outcome.code == 0 else "is not mended"
         rows = board(opened(target / "small.yaml", target / "results"))
         left = {row.state for row in rows} - {"done"}
         changed = fingerprint(target, target / "results") != before
         tally.add(
-            f"{number} ({kind}: {'; '.join(said)})", outcome, whole,
+            f"{number} ({kind}: {'; '.join(said)})", outcome, wrong,
             f"cells that are {', '.join(left)}" if left else "",
             "changed its surroundings" * changed,
         )  # fmt: skip

@@ -17,11 +17,10 @@ from thesiskit.datasets.cells import (
     name_columns,
     read_cells,
 )
-from thesiskit.datasets.gene_expression import sha256
 from thesiskit.datasets.numbers import Numbers, check_words, typed
 from thesiskit.datasets.text_files import opened, shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
+from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
 
 KINDS = (".csv", ".parquet", ".npz", ".npy", ".bed")
 

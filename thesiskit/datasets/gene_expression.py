@@ -5,7 +5,6 @@ gene expression revealed by clustering analysis of tumor and normal colon tissue
 oligonucleotide arrays", PNAS 96(12), 6745-6750; 40 tumour and 22 normal samples, 2,000 genes.
 """
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import numpy as np
 
 from thesiskit.datasets import Table
 from thesiskit.errors import DataError
+from thesiskit.safe_io import sha256
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,6 @@ def _download(url: str, target: Path) -> None:
     import pooch
 
     pooch.HTTPDownloader(progressbar=False, timeout=20)(url, str(target), None)
-
-
-def sha256(path: Path) -> str:
-    """Return the hexadecimal sha256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def colon(intensities: str = "log-standardised") -> Table:

@@ -235,19 +235,22 @@ class Making:
             if draws is not None and sealed(draws) and not sealed(draws, thorough=True):
                 found.append(draws)
                 remove_draws(draws)
-        if not all(self.whole(one, number) for one in self.stages[self.stages.index(stage) :]):
+        if self.reads_cells(stage, number):
             for cell in self.cells(stage, number):
                 if cell.arm and self.files.damaged(cell):
                     found.append(self.files.path(cell))
                     self.files.remove(cell)
         return found
 
-    def lacks_cells(self, stage: str, number: int) -> bool:
-        """Whether a block after this one is to be made from cells that are not there."""
-        later = self.stages[self.stages.index(stage) + 1 :]
-        if all(self.whole(one, number) for one in later):
-            return False
-        return not all(map(self.done, self.cells(stage, number)))
+    def reads_cells(self, stage: str, number: int) -> bool:
+        """Whether the cells of a block will be read: it, or one after it, is not whole."""
+        return not all(self.whole(one, number) for one in self.stages[self.stages.index(stage) :])
+
+    def to_do(self, stage: str, number: int) -> bool:
+        """Whether a block is not whole, or one after it needs cells that are not there."""
+        return self.reads_cells(stage, number) and not (
+            self.whole(stage, number) and all(map(self.done, self.cells(stage, number)))
+        )
 
     def join(self, stage: str, number: int) -> None:
         """Write the block of a stage from its cells."""

@@ -81,7 +81,7 @@ class Experiment(Making):
         for number in () if force else numbers:
             self.notes += [f"{path} was damaged; it is made again"
                            for path in self.mend(stage, number)]  # fmt: skip
-        todo = [number for number in numbers if force or self._is_to_do(stage, number)]
+        todo = [number for number in numbers if force or self.to_do(stage, number)]
         if not todo:
             return 0
         started = time.perf_counter()
@@ -98,9 +98,6 @@ class Experiment(Making):
         entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
         self.record_run(stages={stage: entry})
         return len(todo)
-
-    def _is_to_do(self, stage: str, number: int) -> bool:
-        return not self.whole(stage, number) or self.lacks_cells(stage, number)
 
     def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
         """Make the cells of blocks, and join each block as soon as its cells are done."""

@@ -11,8 +11,6 @@ and nothing is written there.  Links inside it are never followed.
 
 import errno
 import fcntl
-import hashlib
-import io
 import json
 import os
 import secrets
@@ -22,7 +20,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
@@ -164,10 +162,10 @@ class Results:
     ) -> dict[str, np.ndarray]:
         """Read a block's arrays, or some of them."""
         path = self.path(stage, block)
-        arrays = read_arrays(path, names)
         if names is not None:
-            return arrays
-        times = read_record(path.with_suffix(".json"), of=read_key(path) or "")
+            return read_arrays(path, names)
+        arrays = _read(path)
+        times = read_record(path.with_suffix(".json"), of=str(arrays.pop("key")))
         if times is None:
             raise ResultsError(damaged(path.with_suffix(".json")))
         return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
@@ -214,12 +212,16 @@ def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
 
 def read_arrays(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of a file, or some of them."""
-    wanted = None if names is None else {*names, "format"}
+    arrays = _read(path, names)
+    return {name: values for name, values in arrays.items() if name != "key"}
+
+
+def _read(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a file and its key, or some of them."""
     try:
-        arrays, _ = safe_io.read_npz(path, wanted)
+        arrays, _ = safe_io.read_npz(path, None if names is None else {*names, "format"})
         _check_format(path, arrays)
-        names = names or tuple(name for name in arrays if name not in ("key", "format"))
-        return {name: arrays[name] for name in names}
+        return {name: arrays[name] for name in names or arrays if name != "format"}
     except (OSError, *safe_io.DAMAGES):
         raise ResultsError(damaged(path)) from None
 
@@ -305,8 +307,7 @@ def remove(path: Path) -> None:
 def sha256(path: Path) -> str | None:
     """Return the digest of a file, None where it cannot be read."""
     try:
-        with safe_io.open_regular(path) as file:
-            return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+        return safe_io.sha256(path)
     except OSError:
         return None
 
