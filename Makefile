@@ -73,9 +73,7 @@ check-kernels: $(VENV)/tools
 	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
 	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
 	    ../../$(BIN)/pytest -n 2 -c ../../pyproject.toml --rootdir ../.. \
-	    ../../tests/test_kernels.py ../../tests/test_mixture_kernels.py \
-	    ../../tests/test_patterns.py ../../tests/test_feature_patterns.py \
-	    ../../tests/test_logistic_kernels.py ../../tests/test_normal_kernels.py
+	    ../../tests/kernels ../../tests/models/patterns
 
 # What is shipped is what works: build the sdist, install it in a fresh environment, and run it away
 # from the sources.
@@ -92,10 +90,10 @@ test-slow: $(VENV)/tools
 	$(BIN)/python -m pytest -n 2 -m slow
 
 cluster-test: $(VENV)/tools
-	tests/cluster/run.sh $(BIN)/python -m pytest -m cluster tests/cluster
+	tests/slurm_node/run.sh $(BIN)/python -m pytest -m cluster tests/slurm_node
 
 bench: $(VENV)/tools
-	$(BIN)/python tests/bench.py --results $(RESULTS)/bench
+	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
 
 clean:
 	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so

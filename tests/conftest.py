@@ -1,8 +1,6 @@
 import os
 import re
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 # before NumPy is loaded: workers of pytest-xdist that each take all cores stand in each other's way
@@ -11,35 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for reference.py and statistical.py
-ROOT = Path(__file__).parent.parent
 os.environ["THESISKIT_JOBS"] = "0"  # cells in the tests' own process, unless a test says otherwise
-
-
-def arrays(path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file, and close it."""
-    with np.load(path) as found:
-        return dict(found)
-
-
-def run(*arguments, code=0) -> str:
-    """Run a command in this process, and return what it prints."""
-    from click.testing import CliRunner
-
-    from thesiskit.cli import main
-
-    done = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
-
-
-def wait_for(condition, seconds=60, pause=0.01):
-    """Wait until a condition holds, and return what it says."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "not in time"
-        time.sleep(pause)
-    return found
 
 
 @pytest.fixture
@@ -115,7 +85,7 @@ def finished(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def slurm():
-    """The folder of the one-node Slurm of tests/cluster/run.sh, or a skip where it is not up."""
+    """The folder of the one-node Slurm of tests/slurm_node/run.sh, or a skip where it is not up."""
     try:
         config = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True)
     except FileNotFoundError:

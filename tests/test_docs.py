@@ -6,7 +6,7 @@ from typing import get_args
 import click
 import pytest
 import yaml
-from conftest import ROOT
+from commands import ROOT
 from pydantic import BaseModel
 
 from thesiskit import config as config_module

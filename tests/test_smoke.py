@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
+from commands import ROOT
 
 from thesiskit.cli import main
 

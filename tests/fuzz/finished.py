@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from harness import Outcome, command
-from test_cells import LOGISTIC as TWO_ORDERS
-from test_cells import MIXTURE as BOTH_SAMPLERS
-from test_cells import NAIVE
+from small import LOGISTIC as TWO_ORDERS
+from small import MIXTURE as BOTH_SAMPLERS
+from small import NAIVE
 
-from thesiskit.report.store import read_key, read_record
+from thesiskit.store.results import read_key, read_record
 
 SEED = 20070712
 TIMED = re.compile(r"second|\bms\b|factor table")  # columns that no two runs have the same

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT
+from commands import ROOT
 from harness import Tally, command
 
 HEAD = {"experiment": "fuzzed", "title": "T", "about": "A"}
@@ -515,7 +515,7 @@ def make(seed: int) -> Input:
 def only_checked(given: list[str]) -> None:
     """Run the command line, but for the work itself."""
     from thesiskit import cli
-    from thesiskit.experiments.stages import Experiment
+    from thesiskit.experiments.experiment import Experiment
 
     def checked(self, stage, **_):
         self.check()
@@ -531,10 +531,10 @@ def only_checked(given: list[str]) -> None:
 def _loaded():
     """What every command loads, before it is forked."""
     import thesiskit.cli
-    import thesiskit.experiments.logistic_work
-    import thesiskit.experiments.reduction_work
-    import thesiskit.experiments.selection_work
-    import thesiskit.experiments.stages
+    import thesiskit.experiments.experiment
+    import thesiskit.experiments.logistic.work
+    import thesiskit.experiments.reduction
+    import thesiskit.experiments.selection.work
     import thesiskit.report.verification.page  # noqa: F401
 
 

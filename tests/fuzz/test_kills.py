@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from finished import KINDS, SEED, begin, finish_again
 from harness import Tally, command, fingerprint
-from test_cells import opened
+from small import opened
 
-from thesiskit.experiments.board import board
+from thesiskit.experiments.cluster.board import board
 
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import UserError
-from thesiskit.experiments import sbatch
+from thesiskit.experiments.cluster import sbatch
 
 PIECES = ["$(touch x)", "`touch x`", "; touch x", "&& touch x", "| touch x", "> x", "'", '"', "\\",
           " ", "  ", "#", "$HOME", "${IFS}", "*", "~", "!", "{a,b}", "--", "-p", "=", "%", "é",
@@ -77,7 +77,7 @@ def test_what_leaves_its_line_is_refused_twice(character, tmp_path):
 
 def test_the_command_line_passes_everything_on(tmp_path):
     """What is printed is the command that was asked for, quoted."""
-    from conftest import run
+    from commands import run
 
     folder = tmp_path / "a $(touch x) 'b'"
     folder.mkdir()

@@ -23,11 +23,11 @@ SEED = 12
 # what the command would import each time
 COMMAND = (
     "matplotlib.pyplot",
-    "thesiskit.experiments.feature_source",
-    "thesiskit.experiments.logistic_work",
-    "thesiskit.experiments.making",
-    "thesiskit.experiments.selection_work",
-    "thesiskit.experiments.stages",
+    "thesiskit.experiments.logistic.features",
+    "thesiskit.experiments.logistic.work",
+    "thesiskit.experiments.cells.graph",
+    "thesiskit.experiments.selection.work",
+    "thesiskit.experiments.experiment",
     "thesiskit.models.patterns",
     "thesiskit.report.page",
 )

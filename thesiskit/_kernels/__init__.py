@@ -1,1 +1,1 @@
-"""Compiled kernels, built from cython_ext/; each has a slow twin in tests/reference.py."""
+"""Compiled kernels, built from cython_ext/; each has a slow twin in tests/support/."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from thesiskit import __version__
-from thesiskit.cli.batches import batch, run_on_cluster
+from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.common import (
     EXECUTOR,
     VERBOSE,
@@ -18,7 +18,7 @@ from thesiskit.cli.common import (
     unforeseen,
     write_report,
 )
-from thesiskit.cli.published import data
+from thesiskit.cli.data import data
 from thesiskit.errors import ThesiskitError, UserError
 
 

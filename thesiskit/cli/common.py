@@ -187,9 +187,9 @@ def open_experiment(
     """
     from thesiskit.config import load_config
     from thesiskit.experiments import estimate
-    from thesiskit.experiments.stages import Experiment
+    from thesiskit.experiments.experiment import Experiment
     from thesiskit.models.running import cores
-    from thesiskit.report.store import Results
+    from thesiskit.store.results import Results
 
     loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
     experiment = Experiment(

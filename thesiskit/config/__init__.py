@@ -55,8 +55,8 @@ from thesiskit.config.together import (
     check_simulated,
     check_sizes,
 )
+from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut
-from thesiskit.yamlfile import Places, override, parse_value, read_yaml
 
 __all__ = [
     "DRAWN",

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from thesiskit.config.yamlfile import Places, kind_of
 from thesiskit.errors import cut, few, quoted
-from thesiskit.yamlfile import Places, kind_of
 
 DISCRIMINATORS = ("source", "kind")  # keys that say which of several kinds a block is
 WANTED = {

@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 from thesiskit.errors import UserError
 from thesiskit.estimators.features import FeatureModel
 from thesiskit.estimators.logistic import SPLIT_DRAWS, PatternClassifier
-from thesiskit.models import logistic
-from thesiskit.models.prediction import predict_response
+from thesiskit.models.logistic import model as logistic
+from thesiskit.models.logistic.prediction import predict_response
 from thesiskit.models.priors import positive
 
 LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers

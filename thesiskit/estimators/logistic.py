@@ -9,9 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from thesiskit.errors import UnreliableWarning, UserError
-from thesiskit.models import logistic
+from thesiskit.models.logistic import model as logistic
+from thesiskit.models.logistic.prediction import original_coefficients, predict
 from thesiskit.models.patterns import Groups
-from thesiskit.models.prediction import original_coefficients, predict
 
 SPLIT_DRAWS = 10  # where no expectation is known
 
@@ -133,7 +133,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
     def _sample(self, codes, order, response, settings, generators):
         if self.engine == "slice":
             return super()._sample(codes, order, response, settings, generators)
-        from thesiskit.models import gaussian_process
+        from thesiskit.models.process import gaussian_process
 
         self.compression_ = None
         return gaussian_process.sample(
@@ -158,7 +158,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
             split_draws = "exact" if known else SPLIT_DRAWS
         rng = self._generator()
         if self.engine == "gp":
-            from thesiskit.models import gaussian_process
+            from thesiskit.models.process import gaussian_process
 
             draws = 1 if split_draws == "exact" else split_draws
             return gaussian_process.predict(self._draws, codes, rng, draws)

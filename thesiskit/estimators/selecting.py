@@ -196,7 +196,8 @@ class MixtureClassifier(SelectingClassifier):
 
         Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
         """
-        from thesiskit.models import chains, diagnostics, mixture
+        from thesiskit.models.mixture import chains, diagnostics
+        from thesiskit.models.mixture import target as mixture
 
         if self.sampler == "as-printed":
             raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")

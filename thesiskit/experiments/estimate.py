@@ -27,8 +27,8 @@ from thesiskit.config.logistic import HiddenMarkovData, LogisticModel, PriorData
 from thesiskit.errors import UserError
 
 if TYPE_CHECKING:  # one of them is enough
-    from thesiskit.experiments.design import Design
-    from thesiskit.experiments.logistic_design import LogisticDesign
+    from thesiskit.experiments.logistic.design import LogisticDesign
+    from thesiskit.experiments.selection.design import Design
 
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
@@ -54,7 +54,7 @@ class Needs:
     @property
     def problem(self) -> str | None:
         """Say what is much about it, None if nothing is."""
-        from thesiskit.experiments.board import size
+        from thesiskit.experiments.cluster.board import size
 
         much = {
             f"{self.cells:,} cells": self.cells > MOST_CELLS,
@@ -122,7 +122,7 @@ def _blocks(config) -> int:
 
 def _of_block(work) -> Needs:
     """Return what a block of selections, naive Bayes fits or mixtures needs."""
-    from thesiskit.experiments.design import sizes
+    from thesiskit.experiments.selection.design import sizes
 
     config, design, model = work.config, work.design, work.config.model
     replicates = min(config.block, config.divisions)

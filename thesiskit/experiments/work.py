@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from thesiskit.experiments.unfinished import Unfinished
+from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.models.running import Arrays
 from thesiskit.report.finished import Finished
 

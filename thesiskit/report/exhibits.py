@@ -10,7 +10,7 @@ import yaml
 
 from thesiskit.report.finished import THESIS
 from thesiskit.report.outputs import changed
-from thesiskit.report.store import Results
+from thesiskit.store.results import Results
 
 WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts with nothing to explain
 

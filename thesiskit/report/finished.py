@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from thesiskit.errors import ConfigError
-from thesiskit.report.store import Results
+from thesiskit.store.results import Results
 
 THESIS = Path(__file__).parent / "thesis"
 

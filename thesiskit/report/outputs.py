@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from thesiskit.report.store import Results, remove, replacing, sha256
+from thesiskit.store.results import Results, remove, replacing, sha256
 
 FOLDERS = ("", "tables", "figures")  # in which a report writes
 RUNS = tuple("=+-@\t\r")  # what a cell begins with that a spreadsheet would run

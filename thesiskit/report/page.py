@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import ResultsError
-from thesiskit.report import figures, tables
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
+from thesiskit.report.layout import Figure, Table
 from thesiskit.report.outputs import Outputs, csv_text
 from thesiskit.report.parts import PARTS
-from thesiskit.report.store import Results, is_our_index, write_text
+from thesiskit.store.results import Results, is_our_index, write_text
 
 TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 
@@ -33,7 +33,7 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
     names += ["report.html", *(["timings.csv"] if timings is not None else [])]
     outputs = Outputs(record.results, names)
     for part in parts:
-        write = _write_table if isinstance(part, tables.Table) else _write_figure
+        write = _write_table if isinstance(part, Table) else _write_figure
         write(outputs, part)
     if timings is not None:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
@@ -41,9 +41,9 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
     outputs.finish(key)
 
 
-def _files(part: tables.Table | figures.Figure) -> list[str]:
+def _files(part: Table | Figure) -> list[str]:
     """Return the files of a part."""
-    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, tables.Table) else (
+    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, Table) else (
         "figures", FIGURE_FILES
     )  # fmt: skip
     return [f"{folder}/{part.name}.{kind}" for kind in kinds]
@@ -77,7 +77,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
     """Return the page as HTML that needs no other file; made: tables and figures by part."""
     items = []
     for part, several in made.items():
-        found = [table_item(one) if isinstance(one, tables.Table) else _figure_item(one)
+        found = [table_item(one) if isinstance(one, Table) else _figure_item(one)
                  for one in several]  # fmt: skip
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
@@ -90,7 +90,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
     )
 
 
-def table_item(table: tables.Table) -> dict[str, Any]:
+def table_item(table: Table) -> dict[str, Any]:
     """Return what the templates want to know of a table."""
     names = [str(name) for name in table.frame.columns]
     groups, short = header(names)
@@ -107,7 +107,7 @@ def table_item(table: tables.Table) -> dict[str, Any]:
     }
 
 
-def _figure_item(figure: figures.Figure) -> dict[str, Any]:
+def _figure_item(figure: Figure) -> dict[str, Any]:
     picture = io.BytesIO()
     figure.canvas.savefig(picture, format="png", dpi=150)
     image = base64.b64encode(picture.getvalue()).decode()
@@ -119,7 +119,7 @@ def _figure_item(figure: figures.Figure) -> dict[str, Any]:
 def template(name: str) -> jinja2.Template:
     """Return a template of this folder."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -173,7 +173,7 @@ def _is_text(column: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(column)
 
 
-def _write_table(outputs: Outputs, table: tables.Table) -> None:
+def _write_table(outputs: Outputs, table: Table) -> None:
     csv, md, tex = _files(table)
     outputs.write(csv, csv_text(table.frame))
     cells = display(table.frame)
@@ -213,7 +213,7 @@ def _latex(text: str) -> str:
     return text
 
 
-def _write_figure(outputs: Outputs, figure: figures.Figure) -> None:
+def _write_figure(outputs: Outputs, figure: Figure) -> None:
     for name, kind in zip(_files(figure), FIGURE_FILES, strict=True):
         metadata = {"CreationDate": None} if kind == "pdf" else None
         with outputs.writing(name) as temporary:

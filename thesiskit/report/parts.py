@@ -5,20 +5,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import (
-    divisions,
-    figures,
-    logistic_chains,
-    logistic_responses,
-    logistic_scores,
-    ranks,
-    reduction,
-    reliability,
-    sampling,
-    statements,
-    tables,
-)
-from thesiskit.report.record import EXACT
+from thesiskit.report import ranks, reduction
+from thesiskit.report.logistic import chains as logistic_chains
+from thesiskit.report.logistic import responses as logistic_responses
+from thesiskit.report.logistic import scores as logistic_scores
+from thesiskit.report.logistic import statements
+from thesiskit.report.selection import chains as sampling
+from thesiskit.report.selection import divisions, figures, reliability, tables
+from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
 DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"

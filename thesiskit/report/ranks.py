@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import uniform
-from thesiskit.report.figures import GREY, INK, PALE, Figure, canvas, kept_words, save_space
-from thesiskit.report.logistic_record import LogisticRecord
-from thesiskit.report.record import Record
-from thesiskit.report.tables import Table
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, kept_words, save_space
+from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.selection.record import Record
 
 LEVEL = 0.99
 

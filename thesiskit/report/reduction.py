@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.figures import INK, Figure, canvas, save_space
 from thesiskit.report.finished import Finished
-from thesiskit.report.tables import Table
+from thesiskit.report.layout import INK, Figure, Table, canvas, save_space
 
 LETTERS = {"features": "p", "values": "K", "order": "O"}
 WORDS = {"features": "features", "values": "values of each feature", "order": "order"}

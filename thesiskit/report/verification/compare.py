@@ -14,7 +14,7 @@ import yaml
 from thesiskit.errors import UserError
 from thesiskit.report.exhibits import exhibits
 from thesiskit.report.finished import THESIS, Finished, thesis_numbers
-from thesiskit.report.logistic_record import LogisticRecord
+from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification.interactions import logistic_rows, reduction_rows
 from thesiskit.report.verification.rows import Row, aside

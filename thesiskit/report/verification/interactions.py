@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.logistic_record import Arm, LogisticRecord
+from thesiskit.report.logistic.record import Arm, LogisticRecord
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.verification.rows import Row, aside, replicated, statement
 

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.report.finished import Finished
+from thesiskit.report.layout import Table
 from thesiskit.report.outputs import Outputs, csv_text
 from thesiskit.report.page import display, markdown, table_item, template
-from thesiskit.report.store import Results
-from thesiskit.report.tables import Table
 from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification import tables
 from thesiskit.report.verification.compare import compare, frame, summary, uncovered
 from thesiskit.report.verification.rows import Row
+from thesiskit.store.results import Results
 
 NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.divisions import divisions
-from thesiskit.report.record import Arm, Record, gammas
+from thesiskit.report.selection.divisions import divisions
+from thesiskit.report.selection.record import Arm, Record, gammas
 from thesiskit.report.verification.rows import Row, aside, replicated, spread
 
 OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from thesiskit.report.finished import Finished
-from thesiskit.report.tables import Table, variant_words
+from thesiskit.report.layout import Table
+from thesiskit.report.selection.tables import variant_words
 from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification.compare import SECTIONS, reason
 from thesiskit.report.verification.rows import Row, Spread

@@ -1,0 +1,528 @@
+"""The command line as a user meets it: stages, resuming, and mistakes."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import ROOT, invoke, must_fail
+
+from thesiskit.store.results import Results
+
+SMALL = """\
+experiment: small
+title: Small
+about: Small.
+replicates: 4
+block: 2
+data: {source: naive-bayes, features: 40, alpha: 5, train: [10, 10], test: [10, 10]}
+selection: {features: [2, all]}
+report: {parts: [score-table, timing-table]}
+"""
+STAGES = ("simulate", "select", "fit-naive", "predict", "report")
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_stages_one_by_one_equal_run(small, tmp_path):
+    for command in STAGES:
+        result = invoke(command, small, "--results", tmp_path / "a")
+        assert result.exit_code == 0, result.output
+        assert str(tmp_path / "a" / "small") in result.output
+    assert invoke("run", small, "--results", tmp_path / "b").exit_code == 0
+    for number in range(2):
+        a, b = (Results(tmp_path / r, "small").load("predict", number) for r in "ab")
+        assert (a["probability"] == b["probability"]).all()
+    assert (tmp_path / "a" / "small" / "timings.csv").exists()
+
+
+def test_run_skips_what_is_done_and_redoes_what_changed(small, tmp_path):
+    where = ("--results", tmp_path / "r")
+    first = invoke("run", small, *where)
+    assert "already done" not in first.output
+    assert invoke("run", small, *where).output.count("already done") == 5
+    changed = invoke("run", small, *where, "--set", "model.alpha_points=20")
+    assert changed.output.count("already done") == 2  # simulate and select stand
+    assert invoke("run", small, *where, "--seed", 5).output.count("already done") == 0
+    assert invoke("run", small, *where, "--seed", 5, "--force").output.count("already done") == 0
+
+
+def test_only_the_missing_block_is_made_again(small, tmp_path):
+    where = ("--results", tmp_path / "r")
+    invoke("run", small, *where)
+    files = [tmp_path / "r" / "small" / "fit" / f"000{i}.npz" for i in range(2)]
+    before = files[0].stat().st_mtime_ns
+    content = Results(tmp_path / "r", "small").load("fit", 1)
+    files[1].write_bytes(files[1].read_bytes()[:100])  # as if cut short
+    assert invoke("run", small, *where).exit_code == 0
+    assert files[0].stat().st_mtime_ns == before
+    again = Results(tmp_path / "r", "small").load("fit", 1)
+    assert (again["log_posterior"] == content["log_posterior"]).all()
+
+
+def test_same_seed_same_bytes_and_methods_see_the_same_data(small, tmp_path):
+    for name, extra in (("a", ()), ("b", ("--set", "model.methods=[uncorrected]"))):
+        assert invoke("run", small, "--results", tmp_path / name, *extra).exit_code == 0
+    a, b = (Results(tmp_path / name, "small") for name in "ab")
+    for stage in ("simulate", "select"):
+        for name, array in a.load(stage, 0).items():
+            if name != "seconds":
+                assert (array == b.load(stage, 0)[name]).all(), name
+    assert a.path("simulate", 0).read_bytes() == b.path("simulate", 0).read_bytes()
+
+
+def test_provenance_says_what_led_to_the_results(small, tmp_path):
+    invoke("run", small, "--results", tmp_path, "--seed", 11)
+    record = json.loads((tmp_path / "small" / "provenance.json").read_text())
+    assert record["seed"] == record["config"]["seed"] == 11
+    assert {"code", "packages", "machine", "stages", "data", "python"} <= set(record)
+    assert set(record["stages"]) == {"simulate", "select", "fit", "predict"}
+
+
+def test_a_stage_without_the_one_before(small, tmp_path):
+    where = ("--results", tmp_path / "r")
+    must_fail(invoke("select", small, *where), "simulate", "is not there", "thesiskit simulate")
+    invoke("run", small, *where)
+    must_fail(
+        invoke("predict", small, *where, "--set", "selection.features=[3]"),
+        "was made with other settings",
+        "thesiskit select",
+    )
+
+
+def test_results_of_another_version(small, tmp_path):
+    invoke("run", small, "--results", tmp_path)
+    path = tmp_path / "small" / "fit" / "0000.npz"
+    arrays = dict(np.load(path))
+    arrays["format"] = np.array(999)
+    np.savez(path, **arrays)
+    must_fail(invoke("run", small, "--results", tmp_path), "another version", code=1)
+
+
+def test_a_results_folder_that_cannot_be_written(small, tmp_path):
+    (tmp_path / "file").write_text("")
+    must_fail(
+        invoke("run", small, "--results", tmp_path / "file" / "r"), "cannot write results", code=1
+    )
+
+
+def test_config_mistakes(tmp_path, small):
+    must_fail(invoke("run", tmp_path / "none.yaml"), "no such config")
+    must_fail(invoke("run", small, "--set", "selection.features=[50]"), "cannot keep 50 of 40")
+    must_fail(invoke("run", small, "--set", "model.alpha_points=x"), "model.alpha_points: needs a")
+    must_fail(invoke("run", small, "--set", "report.parts=[score-tabel]"), "'score-table'?")
+    must_fail(invoke("run", small, "--seed", "-1"), "--seed")
+    must_fail(invoke("runn", small), "No such command")
+    small.write_text(SMALL.replace("train", "trian"))
+    must_fail(invoke("run", small), f"{small}:6: data.trian: unknown key; did you mean 'train'?")
+
+
+def test_keeping_everything_is_said_and_needs_no_correction(small, tmp_path):
+    result = invoke("run", small, "--results", tmp_path, "--set", "selection.features=[40]")
+    assert "40 (nothing to correct)" in result.output
+    found = Results(tmp_path, "small").load("predict", 0)
+    assert (found["probability"][0] == found["probability"][1]).all()
+
+
+# ---- a user's own table ----
+
+
+def own(tmp_path, frame, extra="", name="t.csv", test=None):
+    frame.to_csv(tmp_path / name, index=False)
+    if test is not None:
+        test.to_csv(tmp_path / "test.csv", index=False)
+        extra += ", test_path: test.csv"
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "experiment: own\ntitle: Own\nabout: Own.\n"
+        f"data: {{source: file, path: {name}, response: y{extra}}}\n"
+        "selection: {features: [1, 2]}\nevaluation: {folds: 3}\n"
+        "report: {parts: [score-table, selection-table, reliability-figure]}\n"
+    )
+    return path
+
+
+def frame(seed=0, n=30):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, 4)) + y[:, None] * [2, 1, 0, 0]
+    return pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+
+
+def test_a_test_table_with_another_class_0(tmp_path):
+    words = frame().assign(y=np.where(frame().y == 1, "sick", "well"))
+    other = words.assign(y=words.y.replace("well", "dead"))
+    path = own(tmp_path, words, ", positive: sick", test=other)
+    must_fail(
+        invoke("run", path, "--results", tmp_path, "--set", "evaluation.scheme=test-set"),
+        "test.csv has the response dead, which no training case has (well)",
+    )
+
+
+def test_own_table(tmp_path):
+    path = own(tmp_path, frame())
+    for scheme in ("k-fold", "leave-one-out", "holdout"):
+        result = invoke(
+            "run", path, "--results", tmp_path / scheme, "--set", f"evaluation.scheme={scheme}"
+        )
+        assert result.exit_code == 0, result.output
+        found = Results(tmp_path / scheme, "own").load("predict", 0)
+        assert len(found["case"]) == {"k-fold": 30, "leave-one-out": 30, "holdout": 8}[scheme]
+        # every case is predicted at most once, from models that did not see it
+        assert len(set(found["case"])) == len(found["case"])
+        assert ((found["probability"][0] >= 0.5) == found["response"]).mean() > 0.6
+
+
+def test_medians_come_from_the_training_cases_alone(tmp_path):
+    # move the test case far up: its own bits change, the thresholds do not
+    base = frame(1, 21)
+    test = frame(2, 6)
+    far = test.copy()
+    far["c"] += 1e6
+    answers = []
+    for one in (test, far):
+        path = own(tmp_path, base, test=one)
+        invoke("run", path, "--results", tmp_path / "r", "--force")
+        answers.append(Results(tmp_path / "r", "own").load("select", 0))
+    assert (answers[0]["ones"] == answers[1]["ones"]).all()
+    assert (answers[0]["selected"] == answers[1]["selected"]).all()
+
+
+def test_training_and_test_columns(tmp_path):
+    where = ("--results", tmp_path / "r")
+    path = own(tmp_path, frame(), test=frame(1).rename(columns={"b": "z"}))
+    must_fail(invoke("run", path, *where), "test.csv lacks the column 'b'")
+    path = own(tmp_path, frame(), test=frame(1).assign(extra=1))
+    must_fail(
+        invoke("run", path, *where), "has, and the training table has not, the column 'extra'"
+    )
+    shuffled = frame(1)[["c", "y", "a", "d", "b"]]
+    for test in (frame(1), shuffled):
+        assert invoke("run", own(tmp_path, frame(), test=test), *where).exit_code == 0
+    # the order of columns does not matter
+    a = Results(tmp_path / "r", "own").load("predict", 0)["probability"]
+    invoke("run", own(tmp_path, frame(), test=frame(1)), *where)
+    b = Results(tmp_path / "r", "own").load("predict", 0)["probability"]
+    assert (a == b).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.assign(y=0), "class 0 only"),
+        (lambda f: f.assign(y=[0, 1, 2] * 10), "must be 0 and 1"),
+        (lambda f: f.assign(y=["0"] * 29 + [None]), "response is missing in case 30"),
+        (
+            lambda f: f.assign(b=[np.nan] + [1.0] * 29),
+            "missing or infinite in case 1, feature b",
+        ),
+        (lambda f: f.assign(b=["u", "v"] * 15), "categorical"),
+        (lambda f: f[["a", "y"]], "cannot keep 2 of 1 features"),
+    ],
+)
+def test_mistakes_in_the_table(tmp_path, change, words):
+    must_fail(invoke("run", own(tmp_path, change(frame())), "--results", tmp_path / "r"), words)
+
+
+def test_a_constant_feature_is_no_mistake(tmp_path):
+    path = own(tmp_path, frame().assign(b=1.5, c=0))
+    assert invoke("run", path, "--results", tmp_path / "r").exit_code == 0
+
+
+def test_thresholds_that_keep_nothing(small, tmp_path):
+    text = SMALL.replace("features: [2, all]", "thresholds: [0.2, 0.99]")
+    small.write_text(text)
+    result = invoke("run", small, "--results", tmp_path)
+    assert result.exit_code == 0, result.output
+    found = Results(tmp_path, "small").load("predict", 0)
+    np.testing.assert_allclose(found["probability"][2:], 0.5)
+
+
+# ---- data, completion, interruption ----
+
+
+def test_data_commands(colon_file, no_data, monkeypatch):
+    result = invoke("data", "list")
+    assert "not here" in result.output
+    must_fail(invoke("data", "path", "colon"), "thesiskit data fetch colon")
+    must_fail(invoke("data", "fetch", "colon"), "THESISKIT_DATA_DIR")
+    must_fail(invoke("data", "path", "colin"), "no data set 'colin'")
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(colon_file.parent))
+    for command in ("path", "fetch"):
+        assert invoke("data", command, "colon").output.strip() == str(colon_file)
+
+
+def test_without_the_colon_data_other_experiments_still_run(no_data, tmp_path):
+    colon = ROOT / "configs/chapter2/colon.yaml"
+    lattice = ROOT / "configs/chapter2/correlation-lattice.yaml"
+    result = invoke("run", colon, lattice, "--results", tmp_path)
+    assert result.exit_code == 2
+    assert "could not fetch Alon1999.csv" in result.output
+    assert (tmp_path / "correlation-lattice" / "report.html").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    assert "_THESISKIT_COMPLETE" in invoke("completion", shell).output
+
+
+def test_an_unforeseen_failure_is_one_line_and_a_trace_on_request(small, monkeypatch, tmp_path):
+    def fail(*_):
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    must_fail(invoke("run", small, "--results", tmp_path), "RuntimeError: surprise", code=1)
+    shown = invoke("run", small, "--results", tmp_path, "-v")
+    assert "Traceback" in shown.output
+
+
+@pytest.mark.skipif(not shutil.which("kill"), reason="needs signals")
+def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
+    small.write_text(
+        SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10").replace(
+            "features: 40,", "features: 4000,"
+        )
+    )
+    command = [sys.executable, "-m", "thesiskit.cli", "simulate", str(small), "--results"]
+    process = subprocess.Popen(
+        [*command, str(tmp_path)], stderr=subprocess.PIPE, text=True,
+        # in the background, shells have their jobs ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    folder = tmp_path / "small" / "simulate"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and len(list(folder.glob("0*.npz"))) < 3:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "Interrupted" in stderr
+    assert "Traceback" not in stderr
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("0*.npz")}
+    assert 3 <= len(kept) < 3000
+    assert list(folder.glob(".*")) == []  # no half-written file
+    assert (
+        invoke("simulate", small, "--results", tmp_path, "--set", "replicates=100").exit_code == 0
+    )
+    first = folder / "0000.npz"
+    assert first.stat().st_mtime_ns == kept[first]
+
+
+# ---- regressions ----
+
+
+def test_an_edited_response_file_is_noticed(tmp_path):
+    data = frame()
+    np.save(tmp_path / "x.npy", data[list("abcd")].to_numpy())
+    np.save(tmp_path / "y.npy", data["y"].to_numpy())
+    path = own(tmp_path, data)
+    where = ("--results", tmp_path / "r")
+    files = ("--set", "data.path=x.npy", "--set", "data.response=y.npy")
+    assert invoke("run", path, *where, *files).exit_code == 0
+    assert invoke("run", path, *where, *files).output.count("already done") == 5
+    np.save(tmp_path / "y.npy", 1 - data["y"].to_numpy())
+    assert "already done" not in invoke("run", path, *where, *files).output
+
+
+def test_report_refuses_stages_that_do_not_belong_together(small, tmp_path):
+    where = ("--results", tmp_path)
+    invoke("run", small, *where)
+    invoke("select", small, *where, "--set", "selection.features=[1, all]")
+    must_fail(invoke("report", small, *where), "select", "was made with other settings")
+
+
+def test_report_is_made_again_when_a_file_of_it_is_gone(small, tmp_path):
+    where = ("--results", tmp_path)
+    invoke("run", small, *where)
+    gone = tmp_path / "small" / "tables" / "scores.md"
+    gone.unlink()
+    assert "already done" not in invoke("report", small, *where).output
+    assert gone.exists()
+
+
+def test_priors_do_not_redo_the_division_of_a_table(tmp_path):
+    path = own(tmp_path, frame())
+    where = ("--results", tmp_path / "r")
+    invoke("run", path, *where)
+    changed = invoke("run", path, *where, "--set", "model.class_prior=[2, 2]")
+    assert changed.output.count("already done") == 2
+    unused = invoke("run", path, *where, "--set", "model.class_prior=[2, 2]", "--set",
+                    "evaluation.test_fraction=0.2")  # fmt: skip
+    assert unused.output.count("already done") == 4  # only the page, which shows the config
+
+
+def test_columns_of_two_values_keep_their_information(tmp_path):
+    rng = np.random.default_rng(5)
+    y = np.arange(60) % 2
+    bits = (rng.random((60, 6)) < 0.7).astype(int)
+    bits[:, 0] = y | (rng.random(60) < 0.3)
+    scores = []
+    for shift, scale in ((0, 1), (1, 1), (-1, 2)):
+        table = pd.DataFrame(bits * scale + shift, columns=list("abcdef")).assign(y=y)
+        invoke("run", own(tmp_path, table), "--results", tmp_path / str(shift))
+        scores.append(Results(tmp_path / str(shift), "own").load("predict", 0)["probability"])
+    assert (scores[0] == scores[1]).all()
+    assert (scores[0] == scores[2]).all()
+
+
+def test_holdout_that_leaves_nothing_to_train_on(tmp_path):
+    path = own(tmp_path, frame())
+    extra = ("--set", "evaluation.scheme=holdout", "--set", "evaluation.test_fraction=0.99")
+    must_fail(invoke("run", path, "--results", tmp_path / "r", *extra), "training set has no cases")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"), [("{broken", "provenance.json"), ("[]", "provenance.json")]
+)
+def test_a_damaged_provenance_is_written_anew(small, tmp_path, content, name):
+    invoke("run", small, "--results", tmp_path)
+    (tmp_path / "small" / name).write_text(content)
+    assert invoke("run", small, "--results", tmp_path).exit_code == 0
+    assert json.loads((tmp_path / "small" / name).read_text())["experiment"] == "small"
+
+
+def test_a_file_where_a_stage_folder_belongs(small, tmp_path):
+    Results(tmp_path, "small").prepare()
+    (tmp_path / "small" / "simulate").write_text("")
+    must_fail(invoke("run", small, "--results", tmp_path), "cannot be written", code=1)
+
+
+def test_errors_found_late_name_their_place_too(tmp_path):
+    path = own(tmp_path, frame())
+    where = ("--results", tmp_path / "r")
+    must_fail(
+        invoke("run", path, *where, "--set", "selection.features=[9]"),
+        "--set selection.features=[9]: selection.features: cannot keep 9 of 4 features",
+    )
+    must_fail(
+        invoke("run", path, *where, "--set", "report.parts=[log-alpha, nul-figure]"),
+        "report.parts: there is no part 'nul-figure'; did you mean 'null-figure'?",
+    )
+    must_fail(
+        invoke("run", path, *where, "--set", "report.thesis=colin"),
+        "report.thesis: the thesis has no 'colin'; use one of naive_simulation, colon",
+    )
+    must_fail(
+        invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),
+        "--set model.alpha_prior=[1e-3, 1e8]: model.alpha_prior: ",
+        "has the median inf; it must be between",
+    )
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
+    from thesiskit.cli import common as cli
+
+    monkeypatch.setattr(cli, "PATIENCE", 0.0)
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
+    assert capsys.readouterr().err == ""  # not a terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
+    assert "work" in capsys.readouterr().err
+    monkeypatch.setattr(cli, "PATIENCE", 60.0)
+    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_trace_on_request_where_several_run(small, monkeypatch, tmp_path):
+    def fail(*_):
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    lattice = ROOT / "configs/chapter2/correlation-lattice.yaml"
+    plain = invoke("run", small, lattice, "--results", tmp_path)
+    assert plain.exit_code == 1
+    assert "Traceback" not in plain.output
+    assert "RuntimeError: surprise" in plain.output
+    assert "Traceback" in invoke("run", small, lattice, "--results", tmp_path, "-v").output
+    assert (tmp_path / "correlation-lattice" / "report.html").exists()
+
+
+# ---- what is said, and how much of it ----
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "C", "--jobs", "1000000"),
+        ("run", "C", "--jobs", "x" * 10**5),
+        ("run", "C", "--seed", "9" * 400),
+        ("run", "C", "--seed", "9" * 5000),
+        ("run", "C", "--set", "x" * 10**5),
+        ("run", "C", "--set", f"{'x' * 10**5}=3"),
+        ("run", "C", "--set", f"title={'[' * 10**5}"),
+        ("run", "C", "--set", f"data.source={'x' * 10**5}"),
+        ("run", "C", "--set", f"report.parts=[{'x' * 10**5}]"),
+        ("run", "C", "--set", f"selection.features=[{'x, ' * 3000}]"),
+        ("run", "C", "--" + "x" * 10**5),
+        ("x" * 10**5,),
+        ("--" + "x" * 10**5,),
+        ("data", "path", "x" * 10**5),
+        ("run", "x\n\x1b[31m" * 100),
+        ("compress", "C", "--list", "1000000000000"),
+        ("compress", "C", "--order", "1000000000000"),
+        ("batch", "cell", "C", "--share", f"1/{'9' * 5000}"),
+        ("batch", "cell", "C", "9" * 10**5),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:30].encode("unicode_escape").decode(),
+)
+def test_a_message_is_short_whatever_was_given(small, tmp_path, arguments):
+    given = [str(small) if one == "C" else one for one in arguments]
+    where = () if "--results" in given or given[0] not in ("run", "batch") else ("--results",
+             tmp_path / "r")  # fmt: skip
+    result = invoke(*given, *where)
+    assert result.exit_code == 2, result.output
+    said = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(said) in (1, 2, 3), result.output
+    assert sum(map(len, said)) < 430
+    assert "Traceback" not in result.output
+    assert "run with -v to see where" not in result.output
+
+
+def test_all_of_a_message_is_shown_on_request(small, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("\n".join(["surprise"] * 100))
+
+    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    where = ("--results", tmp_path / "r")
+    shown = invoke("run", small, *where)
+    assert shown.output.count("surprise") == 2
+    assert "more lines; -v shows them" in shown.output
+    assert invoke("run", small, *where, "-v").output.count("surprise") >= 100
+
+
+@pytest.mark.parametrize("pair", ["[1e-300, 1]", "[1e-3, 1e300]", "[0.5, .inf]", "[.nan, 1]",
+                                  "[1e999, 1]", "[true, 1]", "[0, 1]", "[1]", "x"])  # fmt: skip
+@pytest.mark.parametrize("key", ["alpha_prior", "response_alpha_prior"])
+def test_priors_that_are_none(small, tmp_path, pair, key):
+    if key == "response_alpha_prior":
+        small.write_text(
+            SMALL.replace("naive-bayes, ", "mixture, response: [0.1, 0.9], ")
+            + "model: {kind: mixture}\n"
+        )
+    given = f"model.{key}={pair}"
+    result = invoke("run", small, "--results", tmp_path / "r", "--set", given)
+    must_fail(result, f"--set {given}: ")
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_error_of_the_system_that_nobody_foresaw_is_a_sentence(small, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device", str(tmp_path / "x"))
+
+    monkeypatch.setattr("thesiskit.report.page.write_index", fail)
+    done = invoke("run", small, "--results", tmp_path)
+    must_fail(done, f"Error: {tmp_path / 'x'}: No space left on device", code=1)
+    assert "run with -v" not in done.output

@@ -1,0 +1,532 @@
+import gzip
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import ROOT
+
+from thesiskit.datasets import files, gene_expression
+from thesiskit.datasets.files import read_table
+from thesiskit.datasets.synthetic import draw_mixture
+from thesiskit.errors import DataError
+
+
+def table(n=12, p=4):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p)).round(3)
+    y = np.arange(n) % 2
+    return X, y, pd.DataFrame(X, columns=[f"g{j}" for j in range(p)]).assign(y=y)
+
+
+def test_csv_and_parquet(tmp_path):
+    X, y, frame = table()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        read = read_table(tmp_path / name, "y", ignore=("g2",))
+        np.testing.assert_array_equal(read.features, X[:, [0, 1, 3]])
+        assert read.names == ["g0", "g1", "g3"]
+        assert (read.response == y).all()
+
+
+def test_npz_and_memory_mapped_npy(tmp_path):
+    X, y, _ = table()
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    assert (read_table(tmp_path / "t.npz", None).features == X).all()
+    read = read_table(tmp_path / "x.npy", "y.npy")
+    assert isinstance(read.features, np.memmap)
+    assert (read.response == y).all()
+
+
+def test_plink_bed(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    genotypes = np.random.default_rng(1).integers(0, 3, size=(10, 6)).astype("int8")
+    properties = {"pheno": ["1", "2"] * 5, "sid": [f"rs{j}" for j in range(6)]}
+    bed_reader.to_bed(tmp_path / "t.bed", genotypes, properties=properties)
+    read = read_table(tmp_path / "t.bed", None, ignore=("rs2",))
+    assert (read.features == np.delete(genotypes, 2, axis=1)).all()
+    assert list(read.response) == [0, 1] * 5
+    genotypes[3, 4] = -127
+    bed_reader.to_bed(tmp_path / "m.bed", genotypes, properties=properties)
+    with pytest.raises(DataError, match="1 genotypes are missing, first in case 4, rs4"):
+        read_table(tmp_path / "m.bed", None)
+
+
+def test_labels_become_classes(tmp_path):
+    _, y, frame = table()
+    frame["y"] = np.where(y == 1, "sick", "well")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert (read_table(tmp_path / "t.csv", "y", positive="sick").response == y).all()
+    with pytest.raises(DataError, match=r"0 and 1, found sick, well; .*data\.positive"):
+        read_table(tmp_path / "t.csv", "y")
+    with pytest.raises(DataError, match="no response is 'ill'"):
+        read_table(tmp_path / "t.csv", "y", positive="ill")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.assign(y=[0, 1, 2] * 4), "must be 0 and 1, found 0, 1, 2"),
+        (lambda f: f.assign(y=[None, *[0, 1] * 5, 1]), "response is missing in case 1"),
+        (lambda f: f.assign(g1=["a", "b"] * 6), r"categorical: g1 .*'a'.*get_dummies"),
+        (lambda f: f.rename(columns={"y": "yy"}), "no column 'y'; did you mean 'yy'"),
+        (lambda f: f[["y"]], "no features"),
+    ],
+)
+def test_bad_tables(tmp_path, change, words):
+    change(table()[2]).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=words):
+        read_table(tmp_path / "t.csv", "y")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    X, y, _ = table(400, 50)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    for name in ("t.npz", "x.npy"):
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(DataError, match=f"{name}: damaged"):
+            read_table(tmp_path / name, None if name == "t.npz" else "y.npy")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "t.txt").write_text("1 2")
+    np.savez(tmp_path / "other.npz", A=X)
+    for name, response, words in [
+        ("empty.csv", "y", "empty; give a line of names"),
+        ("t.txt", "y", r"cannot read \.txt; use \.csv"),
+        ("none.csv", "y", "there is no such file"),
+        ("other.npz", None, "no array 'X'; it holds A"),
+        ("x.npy", None, "name the .npy file"),
+    ]:
+        with pytest.raises(DataError, match=words):
+            read_table(tmp_path / name, response)
+
+
+# ---- what must not be believed ----
+
+
+def csv(tmp_path, content, name="t.csv"):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path / name
+
+
+WIDE = ";".join(f"gene{j}" for j in range(3000))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,b,y\nr1,1,2,0\nr2,3,4,1\n", r"line 2 has 4 cells, .* 3; R's write.table .*FALSE"),
+        ("a,b,y\n1,2,0,\n3,4,1,\n", "line 2 has 4 cells, .* 3; take the comma at its end out"),
+        ("a,b,y\n1,2,0\n3,1\n", "line 3 has 2 cells, the line of names 3$"),
+        ("a,y,y\n1,1,0\n2,0,1\n", "two columns are called 'y'; rename one of columns 2 and 3"),
+        ("a,y, y\n1,1,0\n2,0,1\n", "two columns are called 'y'; rename one"),
+        ("caf\u00e9,cafe\u0301,y\n1,1,0\n2,0,1\n", "two columns are called 'cafe"),
+        ("a\u200b,a,y\n1,1,0\n2,0,1\n", "two columns are called 'a'"),
+        (",a,y\n0,1,0\n1,2,1\n", r"column 1 has no name; .*index=False.*\['Unnamed: 0'\]"),
+        ("Unnamed: 0,a,y\n0,1,0\n1,2,1\n", "column 1 has no name"),
+        ("index,a,y\n0,1,0\n1,5,1\n2,2,1\n", r"'index' numbers the cases; .*index=False"),
+        ("X,a,y\n1,1,0\n2,5,1\n3,2,1\n", r"column 'X' numbers the cases; .*row.names = FALSE"),
+        ("a;b;y\n1,5;2;0\n2;1,5;1\n", r"line 1 has no comma and 2 semicolons; save.*sep=';'"),
+        ("a\tb\ty\n1\t2\t0\n", r"line 1 has no comma and 2 tabs; or call it .tsv"),
+        (WIDE + "\n1\n", r"line 1 has no comma and 2,999 semicolons"),
+        ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters; a"),
+        ("g" * 5000 + ",y\n1,0\n", "the name of column 1 has 5,000 characters; rename it"),
+        ('"a\nb",y\n1,0\n', r"name of column 1 holds the control character '.n' .*; rename"),
+        ('a,b,y\n"1,2,0\n3,4,1\n', "line 2: a quoted cell begins there and does not end"),
+        ("a,b,y\n1,2\x00,0\n", "line 2 holds a NUL character"),
+        ("a\x00,b,y\n1,2,0\n", "line 1 holds a NUL character"),
+        ("a,y\n1,0\n2,1\n".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
+        ('a,y\n"1,000",0\n2,1\n', r"categorical: a .*'1,000'.*nothing between thousands"),
+        ("a,y\n1_000,0\n2,1\n", r"categorical: a \(for example '1_000'\)"),
+        ("a,y\n\u0661,0\n2,1\n", "categorical: a"),
+        ("a,y\n0x1F,0\n2,1\n", "categorical: a .*'0x1F'"),
+        ("a,y\ntrue,0\n2,1\n", "categorical: a .*'true and false beside other values'"),
+        ("a,y\n2024-01-01,0\n2,1\n", "categorical: a .*'2024-01-01'"),
+        ("a,y\n1e309,0\n2,1\n", "missing or infinite in case 1, feature a"),
+        (f"a,y\n{10**400},0\n2,1\n", "missing or infinite in case 1, feature a"),
+        ("a,b,y\n1,#N/A,0\n2, ,1\n", r"missing or infinite in case 1, feature b \(and 1 more\)"),
+        ("a,y\n1,0\n2,1e400\n", "must be 0 and 1, found 0, inf"),
+    ],
+)
+def test_tables_that_say_something_else_are_not_believed(tmp_path, content, words):
+    with pytest.raises(DataError, match=words) as caught:
+        read_table(csv(tmp_path, content), "y")
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+def test_forms_of_csv_that_are_read(tmp_path):
+    plain = "a,b,y\n1,2.5,0\n-3e2,4,1\n"
+    for content in (
+        plain,
+        "\ufeff" + plain,
+        plain.replace("\n", "\r\n"),
+        plain.replace("\n", "\r"),
+        plain.replace("\n", "\n\n"),
+        plain.replace(",", " , "),
+        'a,"b",y\n"1","2.5",0\n-3e2, "4",1',
+    ):
+        read = read_table(csv(tmp_path, content), "y")
+        assert read.features.tolist() == [[1, 2.5], [-300, 4]]
+        assert (read.names, read.response.tolist()) == (["a", "b"], [0, 1])
+    truth = read_table(csv(tmp_path, "a,y\nTrue,0\nFalse,1\n"), "y")
+    assert truth.features.tolist() == [[1], [0]]
+    numbered = csv(tmp_path, ",a,y\n0,7,0\n1,8,1\n")
+    assert read_table(numbered, "y", ignore=("Unnamed: 0",)).features.tolist() == [[7], [8]]
+
+
+def test_what_is_ignored_is_said_once_and_not_the_response(tmp_path):
+    path = csv(tmp_path, "a,b,y\n1,2,0\n2,3,1\n")
+    with pytest.raises(DataError, match=r"data.ignore leaves out 'y', which is data.response"):
+        read_table(path, "y", ignore=("a", "y"))
+    with pytest.raises(DataError, match=r"data.ignore names 'a' twice"):
+        read_table(path, "y", ignore=("a", "a"))
+
+
+def test_an_index_of_parquet_is_left_out_by_word_only(tmp_path):
+    frame = table()[2]
+    for index, name in (
+        (range(5, 17), "__index_level_0__"),
+        (pd.Index(range(12), name="id"), "id"),
+    ):
+        frame.set_index(pd.Index(index)).to_parquet(tmp_path / "t.parquet", index=True)
+        with pytest.raises(DataError, match=rf"\('{name}'\) is the table's index; .*index=False"):
+            read_table(tmp_path / "t.parquet", "y")
+        read = read_table(tmp_path / "t.parquet", "y", ignore=(name,))
+        assert read.names == ["g0", "g1", "g2", "g3"]
+
+
+def test_parquet_with_two_columns_of_a_name(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = [pyarrow.array([1.0, 2.0]), pyarrow.array([0, 1]), pyarrow.array([1, 0])]
+    parquet.write_table(
+        pyarrow.Table.from_arrays(columns, names=["a", "y", "y "]), tmp_path / "t.parquet"
+    )
+    with pytest.raises(DataError, match="two columns are called 'y'; rename one"):
+        read_table(tmp_path / "t.parquet", "y")
+
+
+def test_damaged_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    table(400)[2].to_parquet(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    flipped = bytearray(whole)
+    for place in rng.integers(0, len(whole), 20):
+        flipped[place] ^= 255
+    for content in (b"", whole[:-9], whole[:3000], bytes(flipped)):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"t\.parquet: damaged, or not Parquet") as caught:
+            read_table(path, "y")
+        assert len(str(caught.value)) < 400
+
+
+def test_a_parquet_file_that_would_fill_the_memory(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    same = pyarrow.array(np.zeros(4_000_000, dtype=np.int8))
+    names = [*(f"g{j}" for j in range(9)), "y"]
+    found = pyarrow.Table.from_arrays([same] * 10, names=names)
+    parquet.write_table(found, tmp_path / "t.parquet", compression="zstd")
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        read_table(tmp_path / "t.parquet", "y")
+
+
+def test_texts_that_look_like_numbers_are_told_apart(tmp_path):
+    X, y, _ = table()
+    np.savez(tmp_path / "t.npz", X=X, y=y.astype(str))
+    with pytest.raises(DataError, match="found the text '0', the text '1'; say which"):
+        read_table(tmp_path / "t.npz", None)
+    assert (read_table(tmp_path / "t.npz", None, positive="1").response == y).all()
+    np.savez(tmp_path / "t.npz", X=X, y=np.where(y, b"ill", b"well"))
+    assert (read_table(tmp_path / "t.npz", None, positive="ill").response == y).all()
+    with pytest.raises(DataError, match=r"data.response is 'X', which is the array"):
+        read_table(tmp_path / "t.npz", "X")
+
+
+KINDS = ("t.csv", "t.parquet", "t.npz", "t.npy", "t.bed")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pipes_devices_and_folders_are_not_waited_for(tmp_path, name):
+    response = {"t.npz": None, "t.bed": None, "t.npy": "y.npy"}.get(name, "y")
+    path = tmp_path / name
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=rf"{name}: cannot be read: it is a pipe or a device"):
+        read_table(path, response)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match="it is a pipe or a device"):
+        read_table(path, response)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match="it is a folder"):
+        read_table(path, response)
+    for none in (tmp_path / "none" / name, tmp_path / ("\0" + name)):
+        with pytest.raises(DataError, match="there is no such file"):
+            read_table(none, response)
+
+
+def test_plink_files_that_do_not_belong_together(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    genotypes = np.random.default_rng(1).integers(0, 3, size=(10, 6)).astype("int8")
+    path = tmp_path / "t.bed"
+
+    def write(**properties):
+        bed_reader.to_bed(path, genotypes, properties={"pheno": ["1", "2"] * 5, **properties})
+
+    write(sid=["rs1", "."] * 3)
+    with pytest.raises(DataError, match="variants: two columns are called 'rs1'; rename one"):
+        read_table(path, None)
+    write()
+    with path.open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(DataError, match=r"its size is not that of the cases in \.fam"):
+        read_table(path, None)
+    write()
+    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
+        kept = beside.read_bytes()
+        beside.unlink()
+        os.mkfifo(beside)
+        with pytest.raises(DataError, match=rf"{beside.name}: .*it is a pipe"):
+            read_table(path, None)
+        beside.unlink()
+        beside.write_bytes(kept)
+    with pytest.raises(DataError, match="names 'sid1' twice"):
+        read_table(path, None, ignore=("sid1", "sid1"))
+
+
+def test_an_npz_bomb(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("X.npy", "w", force_zip64=True) as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"shape": (300, 1 << 20), "fortran_order": False, "descr": "|u1"}
+            )
+            for _ in range(300):
+                file.write(bytes(1 << 20))
+        archive.writestr("y.npy", b"")
+    with pytest.raises(DataError, match=r"X.npy unpacks to .* times its size"):
+        read_table(tmp_path / "t.npz", None)
+
+
+def test_lengths_that_differ(tmp_path):
+    X, y, _ = table()
+    np.savez(tmp_path / "t.npz", X=X, y=y[:-1])
+    with pytest.raises(DataError, match="12 rows of features but 11 responses"):
+        read_table(tmp_path / "t.npz", None)
+
+
+def test_breast_cancer():
+    read = files.breast_cancer()
+    assert read.features.shape == (569, 30)
+    assert read.response.sum() == 212
+
+
+# ---- the colon data ----
+
+
+def test_colon_has_the_bits_of_the_published_standardised_table(colon_file):
+    read = gene_expression.colon()
+    assert read.features.shape == (62, 2000)
+    assert read.response.sum() == 40
+    np.testing.assert_allclose(read.features.mean(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(read.features.std(axis=1, ddof=1), 1, rtol=1e-12)
+    bits = read.features > np.median(read.features, axis=0)
+    assert (bits.sum(axis=0) == 31).all()  # no value ties with its median
+    published = colon_file.parent / "colon.csv.gz"
+    if not published.exists():
+        pytest.skip("the standardised table to compare with is not here")
+    with gzip.open(published, "rt") as file:
+        other = pd.read_csv(file)
+    # its rows are in another order: match them by their nearest row of ours
+    theirs = other.drop(columns="y").to_numpy()
+    row = [int(np.abs(read.features - one).max(axis=1).argmin()) for one in theirs]
+    assert sorted(row) == list(range(62))
+    their_bits = theirs > np.median(theirs, axis=0)
+    assert (bits[row] == their_bits).sum() == 124_000
+    assert (read.response[row] == other["y"]).all()
+
+
+def test_raw_intensities_give_other_bits(colon_file):
+    raw = gene_expression.colon("raw")
+    assert raw.features.min() == 5.82
+    standard = gene_expression.colon()
+    a, b = (t.features > np.median(t.features, axis=0) for t in (raw, standard))
+    assert (a == b).sum() == 93_531
+
+
+def test_without_network_the_error_says_what_to_put_where(no_data):
+    with pytest.raises(DataError) as caught:
+        gene_expression.fetch(gene_expression.COLON)
+    message = str(caught.value)
+    assert gene_expression.COLON.url in message
+    assert str(no_data / "Alon1999.csv") in message
+    assert "THESISKIT_DATA_DIR" in message
+
+
+def test_an_altered_file_is_named_or_set_aside_and_fetched_again(
+    no_data, tmp_path, monkeypatch, colon_file
+):
+    good = colon_file.read_bytes()
+
+    # in the user's folder: named, never touched
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "Alon1999.csv").write_bytes(good[:-10])
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(mine))
+    with pytest.raises(DataError, match=r"mine/Alon1999\.csv: not the file expected"):
+        gene_expression.fetch(gene_expression.COLON)
+    monkeypatch.delenv("THESISKIT_DATA_DIR")
+
+    # in the cache: kept aside, fetched again
+    no_data.mkdir()
+    (no_data / "Alon1999.csv").write_bytes(good[:-10])
+    path = gene_expression.fetch(
+        gene_expression.COLON, download=lambda _, target: target.write_bytes(good)
+    )
+    assert path.read_bytes() == good
+    assert (no_data / "Alon1999.csv.damaged").read_bytes() == good[:-10]
+
+    # what comes from the network is wrong: kept aside, refused
+    path.unlink()
+    with pytest.raises(DataError, match="is not the file expected"):
+        gene_expression.fetch(
+            gene_expression.COLON, download=lambda _, target: target.write_bytes(b"<html>")
+        )
+    assert not path.exists()
+    assert (no_data / "Alon1999.csv.damaged").read_bytes() == b"<html>"
+
+
+def test_the_pinned_file_is_the_one_the_readme_names():
+    text = (ROOT / "data" / "README.md").read_text()
+    assert gene_expression.COLON.sha256 in text
+    assert gene_expression.COLON.file in text
+
+
+def test_the_data_folder_of_the_environment_comes_first(colon_file):
+    folder = os.environ.get("THESISKIT_DATA_DIR")
+    if folder:
+        assert str(colon_file.parent) == str(folder)
+
+
+def test_phenotypes_that_are_missing(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    genotypes = np.random.default_rng(1).integers(0, 3, size=(4, 3)).astype("int8")
+    bed_reader.to_bed(tmp_path / "t.bed", genotypes, properties={"pheno": ["1", "2", "-9", "2"]})
+    for positive in (None, "2", 2):
+        with pytest.raises(DataError, match="phenotype is missing in case 3"):
+            read_table(tmp_path / "t.bed", None, positive=positive)
+    bed_reader.to_bed(tmp_path / "q.bed", genotypes, properties={"pheno": ["1.5", "2", "3", "2"]})
+    with pytest.raises(DataError, match=r"must be 0 and 1, found 1\.5, 2, 3; say which"):
+        read_table(tmp_path / "q.bed", None)
+    with pytest.raises(DataError, match="no column 'rs9'"):
+        read_table(tmp_path / "t.bed", None, ignore=("rs9",))
+
+
+@pytest.mark.parametrize(
+    ("y", "positive"),
+    [([1.0, 2.0], 2), (["Yes", "No"], "Yes"), ([True, False], True), ([2, 1], 1.0)],
+)
+def test_positive_finds_its_response(tmp_path, y, positive):
+    frame = table()[2].assign(y=y * 6)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = read_table(tmp_path / "t.csv", "y", positive=positive).response
+    assert list(found) == [int(str(v) == str(y[y.index(positive)])) for v in frame["y"]]
+
+
+def test_three_classes_are_refused_with_positive_too(tmp_path):
+    table()[2].assign(y=["a", "b", "c"] * 4).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="the response has 3 values"):
+        read_table(tmp_path / "t.csv", "y", positive="a")
+
+
+def test_odd_responses(tmp_path):
+    X, y, frame = table()
+    np.savez(tmp_path / "t.npz", X=X, y=y[:, None])
+    with pytest.raises(DataError, match="must be a vector"):
+        read_table(tmp_path / "t.npz", None)
+    frame.assign(y=pd.array([None, *([0, 1] * 5), 1], dtype="Int64")).to_parquet(
+        tmp_path / "t.parquet"
+    )
+    with pytest.raises(DataError, match="response is missing in case 1"):
+        read_table(tmp_path / "t.parquet", "y")
+    (tmp_path / "h.csv").write_text("a,b,y\n")
+    with pytest.raises(DataError, match="a line of names but no cases"):
+        read_table(tmp_path / "h.csv", "y")
+
+
+def test_mixture_data_have_the_right_proportions():
+    rng = np.random.default_rng(6)
+    drawn = draw_mixture(
+        rng, features=3_000, alpha=2.0, response=(0.1, 0.9), train=(300, 100), test=(200, 200)
+    )
+    z = np.repeat([0, 1], (300, 100))
+    y = drawn.train.response
+    assert abs(y[z == 0].mean() - 0.1) < 0.08
+    assert abs(y[z == 1].mean() - 0.9) < 0.13
+    X = drawn.train.features
+    assert X.shape == (400, 3_000)
+    # Var(phi_0 - phi_1) = 2 E(theta (1 - theta)) / (alpha + 1), and the counts' own
+    p = np.stack([X[z == c].mean(axis=0) for c in (0, 1)])
+    spread = 2 * (1 / 6) / 3
+    noise = (1 / 6) * (2 / 3) * (1 / 300 + 1 / 100)
+    assert np.var(p[0] - p[1]) == pytest.approx(spread + noise, rel=0.1)
+
+
+def test_mixture_data_without_counts_are_drawn_from_the_prior():
+    sizes, agreement = [], []
+    for seed in range(400):
+        rng = np.random.default_rng([8, seed])
+        drawn = draw_mixture(
+            rng,
+            features=1,
+            alpha=5.0,
+            response=lambda: 5.0,
+            train=20,
+            test=3,
+            label_prior=(1.0, 3.0),
+        )
+        assert drawn.train.features.shape == (20, 1)
+        assert drawn.test.features.shape == (3, 1)
+        assert 0 < drawn.train.response.sum() < 20
+        sizes.append(drawn.train.response.mean())
+        agreement.append(drawn.test.response.mean())
+    assert abs(np.mean(sizes) - 0.5) < 0.1
+    assert np.corrcoef(sizes, agreement)[0, 1] > 0.5
+
+
+def test_mixture_data_of_one_class_only():
+    with pytest.raises(DataError, match="one class 10,000 times"):
+        draw_mixture(
+            np.random.default_rng(0),
+            features=2,
+            alpha=1.0,
+            response=(0.0, 0.0),
+            train=5,
+            test=1,
+        )
+
+
+def test_what_is_fetched_follows_no_link(no_data, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    no_data.mkdir()
+    (no_data / "Alon1999.csv.part").symlink_to(tmp_path / "mine")
+
+    def download(url, target):
+        target.write_text("other")
+
+    with pytest.raises(DataError, match="not the file expected"):
+        gene_expression.fetch(gene_expression.COLON, download)
+    assert (tmp_path / "mine").read_text() == "mine"
+    with pytest.raises(DataError, match="could not fetch"):
+        gene_expression.fetch(gene_expression.COLON)
+    assert not list(no_data.glob(".*.part"))

@@ -1,0 +1,319 @@
+import multiprocessing
+import warnings
+from fractions import Fraction
+
+import arviz_stats
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from thesiskit.datasets.synthetic import draw_naive_bayes
+from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
+from thesiskit.models import naive_bayes as nb
+from thesiskit.models.mixture import diagnostics
+from thesiskit.models.selection import select_features
+
+REAL = "the check fits real-valued features, which the classifier refuses by design"
+NEED_REAL_FEATURES = dict.fromkeys(
+    [
+        "check_classifier_data_not_an_array",
+        "check_classifiers_classes",
+        "check_classifiers_train",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_dtype_object",
+        "check_estimators_dtypes",
+        "check_estimators_fit_returns_self",
+        "check_estimators_nan_inf",
+        "check_estimators_overwrite_params",
+        "check_estimators_pickle",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+        "check_fit_check_is_fitted",
+        "check_fit_idempotent",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in",
+        "check_n_features_in_after_fitting",
+        "check_pipeline_consistency",
+        "check_positive_only_tag_during_fit",
+        "check_readonly_memmap_input",
+        "check_supervised_y_2d",
+    ],
+    REAL,
+)
+PIPELINE = "scikit-learn's Pipeline itself fits the steps it was given"
+OF_PIPELINE = {
+    "check_estimators_overwrite_params": PIPELINE,
+    "check_dont_overwrite_parameters": PIPELINE,
+}
+
+
+def pipeline():
+    return make_pipeline(MedianBinarizer(), NaiveBayesClassifier(1, random_state=0))
+
+
+def mixture(**options):
+    return MixtureClassifier(1, chains=1, iterations=8, random_state=0, **options)
+
+
+@parametrize_with_checks(
+    [
+        NaiveBayesClassifier(n_features=1),
+        MedianBinarizer(),
+        pipeline(),
+        mixture(),
+        make_pipeline(MedianBinarizer(), mixture()),
+    ],
+    expected_failed_checks=lambda estimator: {
+        "NaiveBayesClassifier": NEED_REAL_FEATURES,
+        "MixtureClassifier": NEED_REAL_FEATURES,
+        "Pipeline": OF_PIPELINE,
+    }.get(type(estimator).__name__, {}),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def binary_data(seed=0, p=50):
+    rng = np.random.default_rng(seed)
+    drawn = draw_naive_bayes(rng, features=p, alpha=5.0, train=(20, 25), test=(30, 30))
+    return drawn.train.features, drawn.train.response, drawn.test.features
+
+
+def test_what_real_features_hide_holds_on_binary_ones():
+    """The checks that cannot run on binary data, in short."""
+    X, y, new = binary_data()
+    model = NaiveBayesClassifier(5, random_state=3)
+    before = model.get_params()
+    assert model.fit(X, y) is model
+    assert model.get_params() == before
+    assert model.n_features_in_ == 50
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-15)
+    assert (model.predict(new) == model.classes_[(p[:, 1] >= 0.5).astype(int)]).all()
+    for kind in (bool, np.int64, np.float32, np.float64, object):
+        other = clone(model).fit(X.astype(kind), y)
+        assert (other.predict_proba(new.astype(kind)) == p).all()
+    order = np.random.default_rng(0).permutation(len(new))
+    np.testing.assert_allclose(model.predict_proba(new[order]), p[order], rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(new[:1]), p[:1], rtol=1e-12)
+    named = clone(model).fit(X, np.where(y == 1, "yes", "no"))
+    assert list(named.classes_) == ["no", "yes"]
+    assert (named.predict_proba(new) == p).all()
+    assert set(named.predict(new)) <= {"no", "yes"}
+
+
+def test_attributes():
+    X, y, new = binary_data()
+    model = NaiveBayesClassifier(5, alpha_points=12, random_state=0).fit(X, y)
+    assert model.selected_.shape == (5,)
+    assert isinstance(model.gamma_squared_, Fraction)
+    found = select_features(X, y, 5, np.random.default_rng(0))
+    assert model.gamma_squared_ == found.gamma_squared
+    assert model.alpha_.shape == model.log_discard_.shape == (12,)
+    assert (model.log_discard_ < 0).all()
+    np.testing.assert_allclose(
+        model.log_discard_,
+        nb.log_discard_probability(20, 25, found.gamma_squared, model.alpha_),
+        rtol=1e-13,
+    )
+    assert np.logaddexp.reduce(model.log_posterior_alpha_) == pytest.approx(0, abs=1e-12)
+    everything = NaiveBayesClassifier(50, alpha_points=12).fit(X, y)
+    assert (everything.log_discard_ == 0).all()
+    plain = NaiveBayesClassifier(50, correct=False, alpha_points=12).fit(X, y)
+    assert (everything.predict_proba(new) == plain.predict_proba(new)).all()
+
+
+def test_options_reach_the_model():
+    X, y, new = binary_data()
+    options = {
+        "class_prior": (3.0, 0.2),
+        "alpha_prior": (2.0, 9.0),
+        "alpha_points": 7,
+        "quadrature": "simpson-21",
+    }
+    model = NaiveBayesClassifier(4, correct=False, random_state=1, **options).fit(X, y)
+    found = select_features(X, y, 4, np.random.default_rng(0))
+    assert set(found.selected) == set(model.selected_)
+    posterior = nb.fit(found, nb.Settings(**options), correct=False)
+    np.testing.assert_allclose(
+        model.predict_proba(new)[:, 1], nb.predict(posterior, new[:, found.selected]), rtol=1e-12
+    )
+
+
+def test_pipeline_on_real_data():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(10, random_state=0))
+    predicted = cross_val_predict(model, X, y, cv=5)
+    assert (predicted != y).mean() < 0.15  # the base rate errs in 0.37
+
+
+def test_median_binarizer_leaves_binary_columns_alone(rng):
+    X = rng.normal(size=(11, 3))
+    X[:, 1] = 1
+    X[0, 1] = 0
+    bits = MedianBinarizer().fit_transform(X)
+    assert bits.dtype == np.uint8
+    assert (bits[:, 1] == X[:, 1]).all()
+    assert (bits[:, 0] == (X[:, 0] > np.median(X[:, 0]))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"X": lambda X: X * 2}, "features must be 0 or 1; put MedianBinarizer"),
+        ({"X": lambda X: np.where(X == 0, np.nan, 1.0)}, "NaN"),
+        ({"y": lambda y: np.zeros_like(y)}, "one class"),
+        ({"y": lambda y: np.arange(len(y)) % 3}, "Only binary classification"),
+        ({"n_features": 0}, "from 1 to 50, got 0"),
+        ({"n_features": 51}, "from 1 to 50, got 51"),
+        ({"n_features": 2.5}, "n_features must be a whole number, got 2.5"),
+        ({"n_features": True}, "n_features must be a whole number, got True"),
+        ({"alpha_prior": (True, 1)}, r"alpha_prior\[0\] must be a positive number, got True"),
+        ({"alpha_prior": (10**400, 1)}, r"must be a positive number, got 1000*\.\.\."),
+        ({"alpha_prior": (1e9, 1)}, r"the shape, must be at most 1e\+08, got 1e\+09"),
+        ({"class_prior": (1, 1e300)}, r"class_prior\[1\] must be between 1e-08 and 1e\+08"),
+        ({"class_prior": (1e-300, 1)}, r"class_prior\[0\] must be between 1e-08 and 1e\+08"),
+        ({"alpha_points": 10_001}, "alpha_points must be at most 10,000"),
+        ({"alpha_prior": (0, 1)}, "must be a positive number, got 0"),
+        ({"class_prior": (1, -1)}, "must be a positive number, got -1"),
+        ({"alpha_points": 0}, "alpha_points must be"),
+    ],
+)
+def test_bad_input_is_a_value_error(change, words):
+    X, y, _ = binary_data()
+    X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
+    with pytest.raises(ValueError, match=words):
+        NaiveBayesClassifier(**{"n_features": 5, **change}).fit(X, y)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-98, 1e-30, 1e30, 1e190, 1e300])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (NaiveBayesClassifier, "alpha_prior"),
+        (mixture, "alpha_prior"),
+        (mixture, "response_alpha_prior"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+def test_priors_far_away_are_carried_or_refused(model, name, rate):
+    X, y, new = binary_data()
+    fit = model(**{name: (0.5, rate)}).fit
+    if 1e-99 < rate < 1e195:
+        probability = fit(X, y).predict_proba(new)
+        assert ((probability > 0) & (probability < 1)).all()
+        return
+    with pytest.raises(UserError, match=f"{name}.* has the median .* between 1e-100 and 1e.200"):
+        fit(X, y)
+
+
+def test_prediction_with_other_columns_is_an_error():
+    X, y, _ = binary_data()
+    model = NaiveBayesClassifier(5).fit(X, y)
+    with pytest.raises(ValueError, match="49 features"):
+        model.predict(X[:, :49])
+
+
+def test_the_mixture_keeps_draws_and_says_whether_they_serve():
+    X, y, new = binary_data()
+    model = MixtureClassifier(5, iterations=300, random_state=0).fit(X, y)
+    assert model.selected_.shape == (5,)
+    assert model.draws_["posterior"]["labels"].shape == (4, 225, 45)
+    assert set(model.draws_["sample_stats"].data_vars) >= {"lp", "agreement"}
+    summary = arviz_stats.summary(model.draws_, var_names=["log_alpha", "log_alpha_0"])
+    assert set(summary.index) == {"log_alpha", "log_alpha_0"}
+    assert set(model.diagnostics_) == {"rhat", "ess", "reliable"}
+    assert set(model.diagnostics_["rhat"]) == set(diagnostics.QUANTITIES)
+    assert model.diagnostics_["reliable"]
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    again = MixtureClassifier(5, iterations=300, random_state=0).fit(X, y)
+    assert (again.predict_proba(new) == p).all()
+    plain = MixtureClassifier(5, iterations=300, correct=False, random_state=0).fit(X, y)
+    assert np.abs(plain.predict_proba(new) - 0.5).mean() > np.abs(p - 0.5).mean()
+
+
+def test_the_mixture_warns_of_chains_that_are_too_short():
+    X, y, new = binary_data()
+    with pytest.warns(UnreliableWarning, match="increase iterations"):
+        model = MixtureClassifier(5, iterations=8, random_state=0).fit(X, y)
+    assert not model.diagnostics_["reliable"]
+    assert np.isfinite(model.predict_proba(new)).all()
+
+
+def test_the_mixture_takes_the_thesis_sampler_and_priors():
+    X, y, new = binary_data()
+    model = MixtureClassifier(
+        5,
+        sampler="thesis",
+        chains=2,
+        iterations=200,
+        class_prior=(2.0, 3.0),
+        alpha_prior=(1.0, 2.0),
+        response_alpha_prior=(2.0, 1.0),
+        alpha_points=6,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliableWarning)
+        model.fit(X, y)
+    assert model.draws_["posterior"]["theta"].shape == (2, 150, 6)
+    assert len(model.alpha_) == 6
+    assert model._target.settings.class_prior == (2.0, 3.0)
+    assert model._target.settings.response_alpha_prior == (2.0, 1.0)
+    assert model.predict_proba(new).shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sampler": "gibbs"}, "unknown sampler"),
+        ({"sampler": ["thesis"]}, "unknown sampler"),
+        ({"sampler": "as-printed"}, "samples no posterior"),
+        ({"class_prior": 1.0}, "class_prior must be a pair"),
+        ({"correct": "no"}, "correct must be True or False"),
+        ({"alpha_points": 10**6}, "alpha_points must be at most"),
+        ({"chains": 0}, "chains must be a whole number from 1"),
+        ({"iterations": 10, "burn_in": 10}, "burn_in"),
+        ({"n_features": 51}, "from 1 to 50"),
+        ({"response_alpha_prior": (1.0, -1.0)}, "response_alpha_prior"),
+        ({"response_alpha_prior": (1.0, 1e300)}, r"response_alpha_prior \(1, 1e\+300\) has the"),
+        ({"n_features": True}, "n_features must be a whole number, got True"),
+        ({"class_prior": (1.7e308, 1.7e308)}, r"class_prior\[0\] must be between"),
+    ],
+)
+def test_bad_options_of_the_mixture(options, words):
+    X, y, _ = binary_data()
+    with pytest.raises(ValueError, match=words):
+        MixtureClassifier(**options).fit(X, y)
+
+
+def test_the_mixture_says_how_many_cases_it_takes():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (601, 3))
+    with pytest.raises(ValueError, match="at most 600 training cases, got 601"):
+        MixtureClassifier(1).fit(X, np.arange(601) % 2)
+
+
+def _fit_in_child(data):
+    X, y, new = data
+    return MixtureClassifier(2, iterations=8, chains=2, random_state=0).fit(X, y).predict_proba(new)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_mixture_can_be_fitted_in_a_forked_process():
+    data = binary_data()
+    here = _fit_in_child(data)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(_fit_in_child, (data,)).get(timeout=60)
+    np.testing.assert_array_equal(here, there)

@@ -1,0 +1,164 @@
+"""The scikit-learn face of the logistic sequence model, and its predictions."""
+
+import warnings
+
+import arviz_stats
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.estimators import SequenceClassifier
+from thesiskit.models.logistic.model import Settings
+
+QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+
+
+@parametrize_with_checks([SequenceClassifier("all", **QUICK)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def data(n=60, length=5, states=3, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, states, (n, length))
+    y = np.where(rng.random(n) < 0.85, X[:, -1], rng.integers(0, states, n))
+    return X, np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.parametrize("engine", ["slice", "gp"])
+@pytest.mark.parametrize("states", [2, 3])
+def test_fit_and_predict(engine, states):
+    X, y = data(states=states)
+    model = SequenceClassifier(4, prior="gaussian", engine=engine, **QUICK).fit(X, y)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (model.predict(X) == y).mean() > 0.7
+    assert np.array_equal(p, model.predict_proba(X))
+    assert np.array_equal(p, clone(model).fit(X, y).predict_proba(X))
+    kept = 8
+    assert model.draws_["posterior"]["log_sigma"].shape == (1, kept, 5)
+    if engine == "slice":
+        sets = 1 if states == 2 else 3
+        shape = (1, kept, sets, model.compression_.n_groups)
+        assert model.draws_["posterior"]["coefficient"].shape == shape
+    else:
+        assert model.compression_ is None
+
+
+def test_draws_are_arviz_data():
+    X, y = data()
+    model = SequenceClassifier(2, iterations=400, burn_in=100, chains=2, random_state=1).fit(X, y)
+    rhat = arviz_stats.rhat(model.draws_, var_names=["coefficient"])
+    assert rhat["coefficient"].shape == (3, model.compression_.n_groups)
+    stats = model.draws_["sample_stats"]
+    assert {"log_likelihood", "log_prior", "coefficient_evaluations"} <= set(stats.data_vars)
+    assert (stats["coefficient_evaluations"] > 0).all()
+
+
+def test_unseen_states_are_new_patterns_not_errors():
+    X, y = data(states=2)
+    model = SequenceClassifier(3, **QUICK).fit(X, y)
+    p = model.predict_proba(np.full((2, 5), 7))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.array_equal(p[0], p[1])
+
+
+def test_a_sliding_window_is_as_its_copy():
+    text = np.random.default_rng(3).integers(0, 3, 80)
+    X = np.lib.stride_tricks.sliding_window_view(text, 6)
+    X, y = X[:-1], text[6:]
+    a, b = (SequenceClassifier(4, **QUICK).fit(one, y) for one in (X, X.copy()))
+    assert np.array_equal(a.predict_proba(X), b.predict_proba(X.copy()))
+
+
+def test_original_coefficients_sum_to_the_compressed():
+    X, y = data()
+    model = SequenceClassifier("all", **QUICK).fit(X, y)
+    groups = model.compression_
+    beta = model.original_coefficients(random_state=1)
+    assert beta.shape[2] == groups.n_patterns
+    sizes = groups.kinds.sum(axis=1)[groups.kind]
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    s = model.draws_["posterior"]["coefficient"].to_numpy()[0]
+    np.testing.assert_allclose(np.add.reduceat(beta, start, axis=2), s, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+def test_splitting_without_noise_is_what_many_splits_tend_to(prior):
+    X, y = data(states=2, length=6)
+    model = SequenceClassifier("all", prior=prior, **QUICK).fit(X, y)
+    new = np.random.default_rng(9).integers(0, 3, (40, 6))  # some states unseen
+    exact = model.predict_proba(new, split_draws="exact")
+    many = model.predict_proba(new, split_draws=20_000)
+    # 8 draws of 20,000 splits: a standard error of at most 0.5 / 400
+    assert np.abs(exact - many).max() < 6 * 0.5 / np.sqrt(8 * 20_000)
+
+
+def test_chains_that_have_not_mixed_are_warned_of():
+    X, y = data()
+    with pytest.warns(UnreliableWarning, match="increase iterations"):
+        model = SequenceClassifier(3, iterations=12, burn_in=2, thin=1, random_state=0).fit(X, y)
+    assert not model.diagnostics_["reliable"]
+
+
+def test_chains_that_have_mixed_are_not():
+    X, y = data(states=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SequenceClassifier(1, random_state=0).fit(X, y)
+    assert model.diagnostics_["reliable"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"order": 9}, "order 9 is above the length of the histories, 5"),
+        ({"order": -1}, "must not be negative"),
+        ({"order": 1.5}, "whole number or 'all'"),
+        ({"prior": "laplace"}, "unknown prior 'laplace'"),
+        ({"engine": "nuts"}, "unknown engine 'nuts'"),
+        ({"engine": "gp"}, "[Gg]aussian"),
+        ({"sigma_scale": "linear"}, "unknown sigma_scale"),
+        ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),
+        ({"iterations": 10, "burn_in": 20}, "none is kept"),
+        ({"compress": "yes"}, "compress must be True or False"),
+    ],
+)
+def test_bad_arguments(options, words):
+    X, y = data()
+    with pytest.raises(UserError, match=words):
+        SequenceClassifier(**{"order": 3, **QUICK, **options}).fit(X, y)
+
+
+def test_bad_data():
+    X, y = data()
+    model = SequenceClassifier(3, **QUICK)
+    with pytest.raises(ValueError, match="needs two classes, got one class: 'a'"):
+        model.fit(X, np.full(len(X), "a"))
+    for wrong, words in ((-1, "Negative values"), (np.nan, "NaN"), (0.5, "not a whole number")):
+        bad = X.astype(float)
+        bad[3, 2] = wrong
+        with pytest.raises(ValueError, match=words):
+            model.fit(bad, y)
+    with pytest.raises(ValueError, match=r"inhomogeneous|unequal"):
+        model.fit([[0, 1], [1]], ["a", "b"])
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, 1:])
+    with pytest.raises(UserError, match="split_draws"):
+        model.predict_proba(X, split_draws=0)
+    with pytest.raises(UserError, match="two classes"):
+        model.predict_proba(X, split_draws="exact")
+
+
+def test_settings_of_the_thesis():
+    settings = Settings()
+    assert (settings.iterations, settings.burn_in, settings.thin, settings.kept) == (
+        2000, 750, 5, 250,
+    )  # fmt: skip
+    assert (settings.step, settings.sigma_0, settings.most_steps) == (20, 5, 50)
+    assert (Settings(prior="gaussian").step, Settings(prior="gaussian").sigma_0) == (10, 10)
+    assert settings.sigma_updates == 10

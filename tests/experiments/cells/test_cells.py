@@ -1,0 +1,485 @@
+"""Cells: the same bytes however they are made, and nothing lost whatever dies."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run as invoke
+from commands import wait_for
+from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, all_cells, content, opened
+
+from thesiskit.experiments.cluster.board import board
+from thesiskit.experiments.cluster.share import divided, share_of, units
+from thesiskit.experiments.cluster.submissions import append
+from thesiskit.store.results import read_record, write_record
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(MIXTURE)
+    return path
+
+
+def start(config, results, *more, **options):
+    command = [sys.executable, "-c", QUICK_TO_SAVE, "run", str(config), "--results", str(results)]
+    return subprocess.Popen(
+        [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # in the background, shells have their jobs ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
+    )  # fmt: skip
+
+
+QUICK_TO_SAVE = """\
+import sys
+from thesiskit.models import running
+running.SAVE_SECONDS = 0.05
+running.BLOCK_SECONDS = 0.02
+from thesiskit.cli import main
+main(sys.argv[1:])
+"""
+
+
+def at_work(results):
+    """Return what the cells that run say of who makes them."""
+    found = []
+    for path in (Path(results) / "small/cells").glob("*/*.running"):
+        with suppress(OSError, ValueError):
+            found.append(json.loads(path.read_text()) | {"cell": path.stem})
+    return found
+
+
+def chains_at_work(results):
+    """Return the same, once chains are sampled and have been saved."""
+    saved = {path.stem for path in (Path(results) / "small/unfinished").glob("[0-9a-f]*.npz")}
+    return [one for one in at_work(results) if one["cell"] in saved]
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{process}/stat").read_text().split()[2]
+
+
+# ---- the same bytes ----
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_and_order_change_no_byte(config, tmp_path, kind):
+    config.write_text(KINDS[kind])
+    invoke("run", config, "--results", tmp_path / "0", "--jobs", 0)
+    expected = content(tmp_path / "0")
+    assert len(expected) > 10
+    for jobs in (1, 2):
+        invoke("run", config, "--results", tmp_path / str(jobs), "--jobs", jobs)
+        assert content(tmp_path / str(jobs)) == expected
+    experiment = opened(config, tmp_path / "any")
+    experiment.results.prepare()
+    cells = all_cells(experiment)
+    random.Random(3).shuffle(cells)
+    for cell in cells:
+        experiment.ensure(cell)
+    invoke("batch", "collect", config, "--results", tmp_path / "any")
+    assert content(tmp_path / "any") == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_change_no_byte(config, tmp_path, kind):
+    config.write_text(KINDS[kind])
+    invoke("run", config, "--results", tmp_path / "run")
+    for share in (2, 3, 1):
+        text = invoke("batch", "cell", config, "--results", tmp_path / "s", "--share", f"{share}/3")
+        assert "cells done" in text
+    assert all(row.state == "done" for row in board(opened(config, tmp_path / "s")))
+    invoke("batch", "collect", config, "--results", tmp_path / "s")
+    assert content(tmp_path / "s") == content(tmp_path / "run")
+
+
+def test_shares_are_all_cells_once(config, tmp_path):
+    config.write_text(LOGISTIC)
+    experiment = opened(config, tmp_path)
+    every = units(experiment)
+    for n in (1, 2, 5, len(every)):
+        shares = [share_of(experiment, i, n, 1) for i in range(1, n + 1)]
+        assert [cell for share in shares for cell in share.cells] == every
+    sizes = [len(one.cells) for one in divided(experiment, every, 4, 1)]
+    assert sum(sizes) == len(every)
+    assert set(sizes[:-1]) == {4}
+    n = len(every) + 1
+    text = invoke("batch", "cell", config, "--results", tmp_path, "--share", f"1/{n}", code=2)
+    assert f"{len(every)} cells have no share 1 of {n}" in text
+    for wrong in ("0/3", "4/3", "3", "a/b"):
+        text = invoke("batch", "cell", config, "--results", tmp_path, "--share", wrong, code=2)
+        assert "the third of a hundred" in text
+
+
+def test_a_cell_has_its_own_settings_only(config, tmp_path):
+    """What else is done changes no cell; what leads to a cell changes it."""
+
+    def ids(*settings):
+        found = all_cells(opened(config, tmp_path, settings=settings))
+        assert len({cell.id for cell in found}) == len(found)
+        return {(c.stage, c.block, c.arm, c.chain): c.id for c in found if c.arm}
+
+    before = ids()
+    for more in ("model.samplers=[thesis, collapsed]", "model.methods=[corrected]",
+                 "selection.features=[all, 7, 2]", "replicates=3", "report.parts=[timing-table]",
+                 "cluster.partition=x"):  # fmt: skip
+        after = ids(more)
+        both = set(before) & set(after)
+        assert len(both) > 8
+        assert all(before[name] == after[name] for name in both), more
+    own = {name for name in before if "collapsed" in name[2]}
+    after = ids("model.collapsed.iterations=61")
+    assert {name for name in before if before[name] != after[name]} == own
+    for change in ("seed=9", "data.alpha=10", "model.alpha_prior=[1, 2]"):
+        assert not set(before.values()) & set(ids(change).values())
+
+
+# ---- what dies ----
+
+
+def test_a_killed_worker_costs_one_cell(config, tmp_path):
+    config.write_text(LONG)
+    invoke("run", config, "--results", tmp_path / "whole", "--jobs", 2)
+    runner = start(config, tmp_path / "r", "--jobs", "2")
+    victim = wait_for(lambda: chains_at_work(tmp_path / "r"))[0]
+    os.kill(victim["process"], signal.SIGKILL)
+    _, stderr = runner.communicate(timeout=120)
+    assert runner.returncode == 1
+    assert "1 of 18 cells failed: fit, block" in stderr
+    assert "killed by SIGKILL: perhaps the machine ran out of memory" in stderr
+    assert "Traceback" not in stderr
+    rows = board(opened(config, tmp_path / "r"))
+    assert [row.cell.id for row in rows if row.state == "failed"] == [victim["cell"]]
+    # the other chains of the arm are done, and the other block whole
+    fits = [row for row in rows if row.cell.stage == "fit"]
+    assert [row.state for row in fits].count("to do") == 1  # the comparison
+    text = invoke("batch", "status", config, "--results", tmp_path / "r")
+    assert f"{victim['cell']} (fit, block" in text
+    assert "attempt 1: its process was killed by SIGKILL" in text
+    made = {row.cell.id: row.about["finished"] for row in fits if row.state == "done"}
+    output = invoke("batch", "retry", config, "--results", tmp_path / "r", "--executor", "local")
+    assert "1 of 1 cells done" in output
+    invoke("run", config, "--results", tmp_path / "r")
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+    files = opened(config, tmp_path / "r").files
+    for row in fits:
+        if row.cell.id in made:
+            assert files.about(row.cell)["finished"] == made[row.cell.id]  # not made twice
+
+
+def test_a_killed_runner_takes_its_children_along(config, tmp_path):
+    config.write_text(LONG)
+    invoke("run", config, "--results", tmp_path / "whole", "--jobs", 2)
+    runner = start(config, tmp_path / "r", "--jobs", "2")
+    children = [one["process"] for one in wait_for(lambda: chains_at_work(tmp_path / "r"))]
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.communicate(timeout=60)
+    wait_for(lambda: not any(map(alive, children)))
+    interrupted = [r for r in board(opened(config, tmp_path / "r")) if r.state == "interrupted"]
+    assert not interrupted or interrupted[0].cell.stage == "fit"
+    saved = list((tmp_path / "r/small/unfinished").glob("[0-9a-f]*.npz"))
+    assert saved
+    invoke("run", config, "--results", tmp_path / "r")
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+    assert not (tmp_path / "r/small/unfinished").exists()
+
+
+def test_ctrl_c_saves_what_the_children_have(config, tmp_path):
+    config.write_text(LONG)
+    runner = start(config, tmp_path / "r", "--jobs", "2")
+    children = [one["process"] for one in wait_for(lambda: chains_at_work(tmp_path / "r"))]
+    os.kill(runner.pid, signal.SIGINT)
+    _, stderr = runner.communicate(timeout=60)
+    assert runner.returncode == 130
+    assert "Interrupted. What was finished is kept" in stderr
+    assert not any(map(alive, children))
+    assert list((tmp_path / "r/small/unfinished").glob("[0-9a-f]*.npz"))
+    assert at_work(tmp_path / "r") == []
+    invoke("run", config, "--results", tmp_path / "r")
+    invoke("run", config, "--results", tmp_path / "whole", "--jobs", 2)
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+
+
+def test_two_runners_in_one_folder(config, tmp_path):
+    config.write_text(LONG)
+    runner = start(config, tmp_path / "r", "--jobs", "1")
+    wait_for(lambda: chains_at_work(tmp_path / "r"))
+    text = invoke("run", config, "--results", tmp_path / "r", code=1)
+    assert f"thesiskit (process {runner.pid} on" in text
+    assert "is at work there; wait until it is done, or choose another folder" in text
+    # others may look, and work elsewhere
+    assert "running" in invoke("batch", "status", config, "--results", tmp_path / "r")
+    stdout, stderr = runner.communicate(timeout=120)
+    assert runner.returncode == 0, stderr
+    assert "report:" in stdout
+    text = invoke("run", config, "--results", tmp_path / "r")  # the lock is gone
+    assert "already done" in text
+
+
+def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path):
+    config.write_text(NAIVE)
+    invoke("run", config, "--results", tmp_path / "whole")
+    command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config), "--results",
+               str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
+    several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    for one in several:
+        assert "8 of 8 cells done" in one.communicate(timeout=120)[0]
+    rows = board(opened(config, tmp_path / "r"))
+    assert {row.state for row in rows} == {"done"}
+    invoke("batch", "collect", config, "--results", tmp_path / "r")
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+
+
+def test_a_truncated_cell_is_made_again(config, tmp_path):
+    invoke("run", config, "--results", tmp_path)
+    expected = content(tmp_path)
+    experiment = opened(config, tmp_path)
+    cell = experiment.cell("predict", 1, "2 corrected collapsed")
+    path = experiment.files.path(cell)
+    path.write_bytes(path.read_bytes()[:-30])
+    (tmp_path / "small/predict/0001.npz").unlink()
+    assert [row.state for row in board(experiment) if row.cell == cell] == ["damaged"]
+    text = invoke("run", config, "--results", tmp_path)
+    assert f"Note: {path} was damaged; it is made again" in text
+    assert content(tmp_path) == expected
+
+
+def test_a_cell_with_wrong_content_is_made_again(config, tmp_path):
+    invoke("run", config, "--results", tmp_path)
+    experiment = opened(config, tmp_path)
+    path = experiment.files.path(experiment.cell("predict", 1, "2 corrected collapsed"))
+    damaged = bytearray(path.read_bytes())
+    with np.load(path) as found:
+        damaged[damaged.index(found["probability"][:4].tobytes())] ^= 255
+    whole = path.read_bytes()
+    path.write_bytes(damaged)
+    (tmp_path / "small/predict/0001.npz").unlink()
+    text = invoke("run", config, "--results", tmp_path)
+    assert f"{path} was damaged; it is made again" in text
+    assert path.read_bytes() == whole
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 400 kB that can grow."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(["mount", *options], check=False).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_a_full_disk(config, tmp_path, small_disk, jobs):
+    invoke("run", config, "--results", tmp_path / "whole")
+    text = invoke("run", config, "--results", small_disk, "--jobs", jobs, code=1)
+    assert "cannot be written: No space left on device" in text
+    assert len(text.strip().splitlines()) < 8
+    kept = {
+        row.cell.id: row.about["finished"]
+        for row in board(opened(config, small_disk))
+        if row.state == "done" and row.cell.arm
+    }
+    assert kept
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    invoke("run", config, "--results", small_disk)
+    assert content(small_disk) == content(tmp_path / "whole")
+    for row in board(opened(config, small_disk)):
+        if row.cell.id in kept and row.cell.chain is None:
+            assert row.about["finished"] == kept[row.cell.id]
+
+
+# ---- what is said ----
+
+
+def test_status_of_every_state(config, tmp_path):
+    experiment = opened(config, tmp_path)
+    experiment.results.prepare()
+    assert {row.state for row in board(experiment)} == {"to do"}
+    cells = [cell for cell in all_cells(experiment) if cell.stage == "predict"]
+    experiment.ensure(cells[0])
+    files = experiment.files
+    files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
+    files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
+    files.begin(cells[2])  # by this process
+    files.begin(cells[3])
+    record = files.path(cells[3], "running")
+    # of a process that is gone; its clock is a day ahead, which changes nothing
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    who = read_record(record, of=cells[3].key) | {
+        "process": gone.pid,
+        "started": "2099-01-01T00:00:00",
+    }
+    write_record(record, who, of=cells[3].key)
+    files.begin(cells[4])
+    other = files.path(cells[4], "running")
+    write_record(other, who | {"host": "elsewhere"}, of=cells[4].key)
+    files.begin(cells[5])
+    in_job = files.path(cells[5], "running")
+    write_record(in_job, who | {"host": "elsewhere", "job": "12_3"}, of=cells[5].key)
+    rows = {row.cell: row for row in board(experiment, {"12_3": "GONE"})}
+    states = [rows[cell].state for cell in cells[:6]]
+    assert states == ["done", "failed", "running", "interrupted", "running", "interrupted"]
+    assert {row.cell: row.state for row in board(experiment, {"12_3": "RUNNING"})}[
+        cells[5]
+    ] == "running"
+    about = rows[cells[0]].about
+    assert about["seconds"] > 0
+    assert 2**24 < about["memory"] < 2**33
+    assert rows[cells[1]].about["attempts"] == 2
+    text = invoke("batch", "status", config, "--results", tmp_path, "--all")
+    assert re.search(rf"^{cells[1].id} +predict +0 +2 uncorrected collapsed", text, re.MULTILINE)
+    assert "    ValueError: no" in text
+    assert len(re.findall("^[0-9a-f]{16} +predict ", text, re.MULTILINE)) == len(cells)
+
+
+def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
+    """Its process is told to stop, by nobody who told the command: not done, and not failed."""
+    config.write_text(NAIVE)
+    results = tmp_path / "r"
+    broken = tmp_path / "broken.py"
+    broken.write_text(f"""\
+import os, signal, sys
+from thesiskit.experiments.cells import workers
+from thesiskit.experiments.selection.naive import NaiveFits
+workers.STOP_SECONDS = 0.01
+def die(self, arm, *others):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
+NaiveFits.fit = die
+from thesiskit.cli import main
+main([*sys.argv[1:], {str(config)!r}, "--results", {str(results)!r}, "--jobs", "1"])
+""")
+    for command in (["run"], ["batch", "retry"], ["batch", "cell", "--share", "1/1"]):
+        done = subprocess.run([sys.executable, broken, *command], capture_output=True, text=True)
+        assert done.returncode == 1, done.stdout + done.stderr
+    assert "0 of 8 cells done" in done.stdout
+    invoke("batch", "cell", config, "--share", "1/1", "--results", results)
+
+
+def test_a_cell_that_raises_costs_itself(config, tmp_path, monkeypatch):
+    """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
+    config.write_text(NAIVE)
+    broken = tmp_path / "broken.py"
+    broken.write_text(f"""\
+import sys
+from thesiskit.experiments.selection.naive import NaiveFits
+fit = NaiveFits.fit
+def fail(self, arm, *others):
+    if arm.label == "5" and arm.method == "corrected" and self.number == 1:
+        raise ZeroDivisionError("a planted error")
+    return fit(self, arm, *others)
+NaiveFits.fit = fail
+from thesiskit.cli import main
+main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2"])
+""")
+    done = subprocess.run([sys.executable, broken], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "1 of 8 cells failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
+        in done.stderr  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "r/small/fit/0000.npz").exists()
+    assert not (tmp_path / "r/small/fit/0001.npz").exists()
+    text = invoke("batch", "status", config, "--results", tmp_path / "r")
+    assert 'raise ZeroDivisionError("a planted error")' in text
+    before = content(tmp_path / "r")
+    text = invoke("batch", "retry", config, "--results", tmp_path / "r", "--executor", "local")
+    assert "1 of 1 cells done" in text
+    after = content(tmp_path / "r")
+    assert all(after[name] == before[name] for name in before)
+    text = invoke("batch", "retry", config, "--results", tmp_path / "r", "--executor", "local",
+                  code=2)  # fmt: skip
+    assert "no cell has failed" in text
+    invoke("run", config, "--results", tmp_path / "r")
+    invoke("run", config, "--results", tmp_path / "whole")
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+
+
+def test_a_mistake_of_the_user_stops_all(config, tmp_path):
+    config.write_text(NAIVE.replace("[1, 5]", "[1, 500]"))
+    text = invoke("run", config, "--results", tmp_path, "--jobs", 2, code=2)
+    assert "cannot keep 500 of 80 features" in text
+    assert len(text.strip().splitlines()) == 1
+
+
+def test_cells_by_hand(config, tmp_path):
+    experiment = opened(config, tmp_path)
+    cell = experiment.cell("predict", 1, "2 uncorrected collapsed")
+    assert "1 of 1 cells done" in invoke(
+        "batch", "cell", config, "--results", tmp_path, cell.id[:9]
+    )
+    assert experiment.done(cell)
+    assert not experiment.done(experiment.cell("predict", 0, "2 uncorrected collapsed"))
+    text = invoke("batch", "cell", config, "--results", tmp_path, "0000zz", code=2)
+    assert "no cell of small has an id that begins with '0000zz'" in text
+    text = invoke("batch", "cell", config, "--results", tmp_path, "", code=2)
+    assert "cells of small has an id" in text
+    text = invoke("batch", "cell", config, "--results", tmp_path, code=2)
+    assert "which cells?" in text
+    text = invoke("batch", "collect", config, "--results", tmp_path, code=1)
+    assert "cells are not done; thesiskit batch status" in text
+
+
+def test_a_config_that_has_changed_since_it_was_submitted(config, tmp_path):
+    from thesiskit.experiments.cluster.batch import Batch
+
+    experiment = opened(config, tmp_path)
+    experiment.results.prepare()
+    described = Batch(experiment, experiment.config.cluster)._described()
+    described["data"]["alpha"] = 10.0
+    append(tmp_path / "small", {"ids": [], "config": described, "code": "older"})
+    text = invoke("batch", "collect", config, "--results", tmp_path, code=2)
+    assert "data.alpha was 10.0 and is 300.0; thesiskit itself has changed" in text
+    assert "undo the change, or submit again" in text
+    invoke("run", config, "--results", tmp_path)  # all is done: nothing to complain of
+    invoke("batch", "collect", config, "--results", tmp_path)
+
+
+def test_data_that_change_under_a_share_are_noticed(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    path = tmp_path / "own.yaml"
+    path.write_text("""
+experiment: small
+title: Small
+about: A test.
+data: { source: file, path: x.npz }
+evaluation: { folds: 3 }
+selection: { features: [2] }
+report: { parts: [score-table] }
+""")
+    share = share_of(opened(path, tmp_path / "r"), 1, 1, 1)
+    np.savez(tmp_path / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    import threading
+
+    from thesiskit.errors import UserError
+
+    with pytest.raises(UserError, match="code or data have changed since"):
+        share.make(threading.Event())
+
+
+def test_results_of_old_cells_are_not_taken(config, tmp_path):
+    """Cells are known by all that leads to them: another seed is another cell."""
+    invoke("run", config, "--results", tmp_path)
+    first = content(tmp_path)
+    invoke("run", config, "--results", tmp_path, "--seed", 5)
+    invoke("run", config, "--results", tmp_path)
+    assert content(tmp_path).items() >= first.items()
+    shutil.rmtree(tmp_path / "small/cells")  # a report needs none
+    invoke("report", config, "--results", tmp_path, "--force")

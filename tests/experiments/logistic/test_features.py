@@ -1,0 +1,221 @@
+"""Experiments with discrete features, from config to page, and their command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import arrays, run
+
+from thesiskit.config import load_config
+from thesiskit.experiments.logistic.cases import Cases
+from thesiskit.experiments.logistic.design import LogisticDesign
+from thesiskit.store.draws import read_draws
+
+CONFIG = """
+experiment: mine
+title: Mine
+about: A table of my own.
+data: { source: table, path: mine.csv, response: status, ignore: [id] }
+evaluation: { folds: 3 }
+model:
+  kind: logistic
+  orders: [1, 2]
+  priors: [cauchy, gaussian]
+  iterations: 60
+  burn_in: 20
+  peers: [naive-bayes]
+report:
+  order: 2
+  traced: ["form=round, size=small:yes"]
+  parts: [model-table, coefficient-table, coefficient-traces, parameter-table, order-figure,
+          order-table, chain-table, median-scatter, autocorrelation-figure, parameter-figure]
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    rng = np.random.default_rng(3)
+    size = rng.choice(["small", "large"], 60)
+    form = rng.choice(["round", "square", "?"], 60)
+    colour = rng.choice(["red", "green", "blue"], 60)
+    round_and_small = (size == "small") & (form == "round")
+    status = np.where(round_and_small ^ (rng.random(60) < 0.1), "yes", "no")
+    frame = {"id": range(60), "size": size, "form": form, "colour": colour, "status": status}
+    pd.DataFrame(frame).to_csv(tmp_path / "mine.csv", index=False)
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_the_faults_of_a_table_are_those_of_the_table(config, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text(table.read_text() + "60,small,round,red\n")
+    text = run("run", config, "--results", tmp_path / "r", code=2)
+    assert "mine.csv: line 62 has 4 cells, the line of names 5" in text
+    assert "model.orders" not in text
+
+
+def test_a_table_of_ones_own(config, tmp_path):
+    results = tmp_path / "r"
+    text = run("run", config, "--results", results)
+    assert "40 training and 20 test cases, 3 features of 2 to 3 values, 2 classes" in text
+    folder = results / "mine"
+    blocks = [arrays(folder / f"predict/{fold:04d}.npz") for fold in range(3)]
+    assert sum(len(block["response"]) for block in blocks) == 60
+    for block in blocks:
+        assert np.allclose(block["probability"].sum(axis=2), 1)
+    models = pd.read_csv(folder / "tables/models.csv")
+    assert {"naive Bayes", "base rate", "Cauchy, compressed, order 2"} <= set(models["model"])
+    largest = pd.read_csv(folder / "tables/coefficients.csv")
+    assert largest["pattern"][0] in ("form=round, size=small", "size=small, form=round")
+    assert "form=round, size=small:yes" in (folder / "report.html").read_text()
+    assert "already done" in run("run", config, "--results", results)
+
+
+def test_folds_are_one_partition_with_equal_rows_together(config):
+    design = LogisticDesign(load_config(config, settings=("replicates=2",)), config.parent)
+    assert design.config.divisions == 6
+    seen = []
+    for division in range(6):
+        cases: Cases = design.cases(division)
+        train = {row.tobytes() for row in cases.train}
+        assert not train & {row.tobytes() for row in cases.test}
+        seen.append(len(cases.test))
+    assert sum(seen[:3]) == sum(seen[3:]) == 60
+    again = LogisticDesign(load_config(config, settings=("replicates=2",)), config.parent)
+    assert np.array_equal(again.cases(4).test, design.cases(4).test)
+    assert not np.array_equal(design.cases(1).test, design.cases(4).test)
+
+
+def test_groups_are_listed(config, tmp_path):
+    text = run("compress", config, "--results", tmp_path / "r", "--list", "2",
+               "--pattern", "size=small, form=round")  # fmt: skip
+    lines = text.splitlines()
+    assert lines[-3] == "(any): 1 pattern, 40 training cases"
+    assert "form=round" in lines[-1]
+    assert "training cases" in lines[-1]
+    text = run("compress", config, "--results", tmp_path / "r", "--pattern", "size=huge", code=2)
+    assert "size has no value 'huge'; it has 'large', 'small'" in text
+    text = run("compress", config, "--results", tmp_path / "r", "--pattern",
+               "size=small, size=large", code=2)  # fmt: skip
+    assert "size is fixed twice" in text
+
+
+def test_a_gaussian_process_predicts_the_same(config, tmp_path):
+    run("run", config, "--results", tmp_path, "--set", "model.engine=[slice, gp]",
+        "--set", "model.priors=[gaussian]", "--set", "model.iterations=3000",
+        "--set", "model.burn_in=200", "--set", "evaluation.folds=2", "--set", "model.orders=[2]",
+        "--set", "report.traced=[]", "--set", "report.parts=[model-table]",
+        "--set", "model.split_draws=exact", "--set", "model.peers=[]")  # fmt: skip
+    a, b = arrays(tmp_path / "mine/predict/0000.npz")["probability"]
+    assert np.abs(a - b).max() < 0.05  # 560 draws each
+    assert np.abs(a[:, 1] - a[:, 1].mean()).max() > 0.1
+
+
+def test_unseen_values_and_missing_ones_in_a_test_table(config, tmp_path):
+    table = pd.read_csv(tmp_path / "mine.csv", keep_default_na=False)
+    test = table.head(6).copy()
+    test.loc[0, "colour"] = "violet"
+    test.loc[1, "size"] = "?"
+    test.to_csv(tmp_path / "test.csv", index=False)
+    run("run", config, "--results", tmp_path / "r", "--set", "data.test_path=test.csv",
+        "--set", "report.parts=[order-table]", "--set", "report.traced=[]")  # fmt: skip
+    block = arrays(tmp_path / "r/mine/predict/0000.npz")
+    assert block["probability"].shape == (5, 6, 2)
+    assert np.isfinite(block["probability"]).all()
+    simulated = arrays(tmp_path / "r/mine/simulate/0000.npz")
+    assert int(simulated["train_cases"]) == 60
+
+
+def test_stored_chains_go_on(config, tmp_path):
+    """Of the slice sampler and of the Gaussian process."""
+    settings = ["--set", "model.engine=[slice, gp]", "--set", "evaluation.folds=2"]
+    for results, iterations in (("a", 60), ("a", 90), ("b", 90)):
+        for stage in ("simulate", "compress", "fit-logistic"):
+            run(stage, config, "--results", tmp_path / results, *settings,
+                "--set", f"model.iterations={iterations}")  # fmt: skip
+    for name in ("2-cauchy-compressed", "2-gaussian-process"):
+        a, b = (read_draws(tmp_path / f"{r}/mine/fit/0000-{name}.nc") for r in "ab")
+        assert int(a["done"]) == 90
+        assert np.array_equal(a["log_sigma"], b["log_sigma"])
+
+
+def test_chains_of_other_patterns_are_made_again(config, tmp_path):
+    shapes = []
+    for least in (1, 8):
+        for stage in ("simulate", "compress", "fit-logistic"):
+            run(stage, config, "--results", tmp_path, "--set", f"model.min_cases={least}",
+                "--set", "report.traced=[]")  # fmt: skip
+        found = read_draws(tmp_path / "mine/fit/0000-2-cauchy-compressed.nc")
+        shapes.append(found["coefficient"].shape[-1])
+    assert shapes[1] < shapes[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("model.orders=[4]",), "model.orders: order 4 is above the number of features, 3"),
+        (("model.peers=[vlmc]",), "there is no peer 'vlmc' for features; choose from logistic"),
+        (("evaluation.scheme=holdout",), "these data are divided by k-fold; leave it out"),
+        (("model.engine=gp", "model.priors=gaussian", "model.min_cases=2"),
+         "engine: gp has all patterns; leave out min_cases"),
+        (("evaluation.groups=2",), "a logistic model takes all features"),
+        (("evaluation.folds=61",), "evaluation.folds"),
+        (("data.response=nothing",), "nothing"),
+        (("data.path=none.csv",), "none.csv"),
+        (("model.min_cases=100",), "model.min_cases: there are 40 training cases"),
+        (("model.split_draws=exact",), "exact is for Gaussian priors here"),
+        (("report.traced=['size=huge:yes']",), "size has no value 'huge'"),
+        (("report.traced=['size=small:perhaps']",), "there is no class 'perhaps'"),
+        (("data={source: tic-tac-toe, size: 3}",), "size"),
+        (("data={source: interactions, features: 2, values: 2, sigma: [1, 1, 1, 1], train: 9, "
+          "test: 9}",), "sigma has widths up to order 3, but there are 2 features"),
+        (("model={kind: naive-bayes}",), "discrete features need model.kind: logistic"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(config, tmp_path, settings, words):
+    more = [part for one in settings for part in ("--set", one)]
+    text = run("run", config, "--results", tmp_path / "r", *more, code=2)
+    assert words in text
+    assert len(text.splitlines()) <= 3
+
+
+def test_orders_above_what_a_text_has_name_no_features(config):
+    text = run("run", config, "--set", "data={source: text, history: 3, train: 9}", "--set",
+               "model.orders=[4]", "--set", "model.peers=[]", "--set", "evaluation={}",
+               code=2)  # fmt: skip
+    assert "above the length of the histories, 3" in text
+
+
+def test_real_values_are_refused(config, tmp_path):
+    table = pd.read_csv(tmp_path / "mine.csv")
+    table["weight"] = np.linspace(0, 1, len(table)) + 0.01
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    text = run("run", config, "--results", tmp_path / "r", code=2)
+    assert "KBinsDiscretizer" in text
+    assert "weight" in text
+
+
+def test_order_0_is_the_base_rate(config, tmp_path):
+    run("run", config, "--results", tmp_path, "--set", "model.orders=[0]",
+        "--set", "report.parts=[order-table]", "--set", "report.traced=[]",
+        "--set", "report.order=0", "--set", "model.iterations=3000")  # fmt: skip
+    block = arrays(tmp_path / "mine/predict/0000.npz")
+    rate = block["train_response"].mean()
+    assert np.abs(block["probability"][0, :, 1] - rate).max() < 0.05
+
+
+def test_odd_columns_and_a_class_that_a_fold_lacks(config, tmp_path):
+    """One value, all missing, one case of a third class: what cannot be learnt is the prior's."""
+    table = pd.read_csv(tmp_path / "mine.csv", keep_default_na=False)
+    table["same"], table["nothing"] = "a", "?"
+    table.loc[5, "status"] = "perhaps"
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    run("run", config, "--results", tmp_path / "r", "--set", "report.traced=[]",
+        "--set", "report.parts=[model-table, order-table]")  # fmt: skip
+    for fold in range(3):
+        block = arrays(tmp_path / f"r/mine/predict/{fold:04d}.npz")
+        assert block["probability"].shape[2] == 3
+        assert np.isfinite(block["probability"]).all()
+        assert (block["probability"] > 0).all()
+        if 1 in block["response"]:
+            assert 1 not in block["train_response"]

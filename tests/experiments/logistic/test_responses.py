@@ -1,0 +1,320 @@
+"""Experiments with real responses, from config to page."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from scipy import stats
+
+from thesiskit.config import load_config
+from thesiskit.config.logistic import RESPONSE_PEERS
+from thesiskit.datasets.feature_files import read_features
+from thesiskit.datasets.features import draw_interactions, folds
+from thesiskit.errors import DataError
+from thesiskit.experiments.logistic.design import LogisticDesign
+from thesiskit.models.logistic.prediction import Response
+from thesiskit.models.peers.features import REGRESSION_METHODS
+from thesiskit.store.draws import read_draws
+
+CONFIG = """
+experiment: mine
+title: Mine
+about: A table of my own.
+data: { source: table, path: mine.csv, response: weight, ignore: [id] }
+evaluation: { folds: 3 }
+model:
+  kind: logistic
+  response: gaussian
+  orders: [1, 2]
+  iterations: 400
+  burn_in: 100
+report:
+  parts: [response-table]
+"""
+UNIT, ORIGIN = 4.0, 1000.0
+
+
+def real_table():
+    """48 cases; the responses are multiples of 1/64, so that sums of them are exact."""
+    rng = np.random.default_rng(3)
+    size = rng.choice(["small", "large"], 48)
+    form = rng.choice(["round", "square", "?"], 48)
+    colour = rng.choice(["red", "green", "blue"], 48)
+    weight = 3.0 * ((size == "small") & (form == "round")) + (colour == "red")
+    weight = np.round(64 * (weight + 0.3 * rng.standard_normal(48))) / 64
+    return pd.DataFrame(
+        {"id": range(48), "size": size, "form": form, "colour": colour, "weight": weight}
+    )
+
+
+@pytest.fixture
+def config(tmp_path):
+    real_table().to_csv(tmp_path / "mine.csv", index=False)
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def arrays(path):
+    with np.load(path) as found:
+        return dict(found)
+
+
+def test_a_table_of_ones_own(config, tmp_path):
+    results = tmp_path / "r"
+    arguments = (
+        "run", config, "--results", results, "--set", "model.priors=[cauchy, gaussian]",
+        "--set", "model.peers=[ridge, pairwise-ridge]",
+        "--set", "report.traced=['form=round, size=small']",
+        "--set", "report.parts=[response-table, response-figure, coefficient-table, chain-table, "
+        "parameter-table, parameter-figure, median-scatter, autocorrelation-figure, "
+        "coefficient-traces]",
+    )  # fmt: skip
+    text = run(*arguments)
+    weight = real_table()["weight"]
+    assert "32 training and 16 test cases, 3 features of 2 to 3 values, response from " in text
+    assert f"from {weight.min():.4g} to {weight.max():.4g}" in text
+    assert "lowest root mean squared error 2-" in text
+    folder = results / "mine"
+    blocks = [arrays(folder / f"predict/{fold:04d}.npz") for fold in range(3)]
+    y = np.concatenate([block["response"] for block in blocks])
+    assert np.array_equal(np.sort(y), np.sort(weight))
+    found = {
+        name: np.concatenate([block[name] for block in blocks], axis=1)
+        for name in ("median", "low", "high", "log_density")
+    }
+    own = blocks[0]["prior"] != "none"
+    assert list(own) == [True] * 4 + [False] * 2
+    assert (found["low"][own] < found["median"][own]).all()
+    assert (found["median"][own] < found["high"][own]).all()
+    assert np.isfinite(found["log_density"][own]).all()
+    assert np.isfinite(found["median"]).all()
+    assert all(np.isnan(found[name][~own]).all() for name in ("low", "high", "log_density"))
+    table = pd.read_csv(folder / "tables/responses.csv").set_index("model")
+    assert {"ridge regression, one-hot", "ridge regression, pairs", "base rate"} <= set(table.index)
+    row = table.loc["Cauchy, compressed, order 2"]
+    place = list(blocks[0]["name"]).index("2-cauchy-compressed")
+    wrong = y - found["median"][place]
+    assert np.isclose(row["root mean squared error"], np.sqrt((wrong**2).mean()))
+    assert np.isclose(row["mean absolute error"], np.abs(wrong).mean())
+    assert np.isclose(row["minus log density"], -found["log_density"][place].mean())
+    inside = (found["low"][place] <= y) & (y <= found["high"][place])
+    assert np.isclose(row["within 90 %"], inside.mean())
+    base = table.loc["base rate"]
+    mean = np.concatenate([np.full(16, block["train_response"].mean()) for block in blocks])
+    assert np.isclose(base["root mean squared error"], np.sqrt(((y - mean) ** 2).mean()))
+    sd = np.concatenate([np.full(16, block["train_response"].std()) for block in blocks])
+    assert np.isclose(base["minus log density"], -stats.norm.logpdf(y, mean, sd).mean())
+    assert row["root mean squared error"] < 0.5 * base["root mean squared error"]
+    assert row["minus log density"] < base["minus log density"]
+    largest = pd.read_csv(folder / "tables/coefficients.csv")
+    assert "class" not in largest
+    assert largest["pattern"][0] in ("form=round, size=small", "size=small, form=round")
+    assert pd.read_csv(folder / "tables/sampler.csv")["R-hat: log noise"].notna().all()
+    assert {path.stem for path in (folder / "figures").glob("*.png")} == {
+        "responses", "parameters", "medians", "autocorrelations", "traces"
+    }  # fmt: skip
+    assert "already done" in run(*arguments)
+
+
+def test_units_of_the_response_do_not_matter(config, tmp_path):
+    """Shifted and scaled exactly: the chains are the same, predictions shift and scale."""
+    table = real_table()
+    for name, change in (("a", lambda y: y), ("b", lambda y: ORIGIN + UNIT * y)):
+        for file, rows in (("mine.csv", table.head(32)), ("test.csv", table.tail(16))):
+            rows.assign(weight=change(rows["weight"])).to_csv(tmp_path / file, index=False)
+        run("run", config, "--results", tmp_path / name, "--set", "data.test_path=test.csv",
+            "--set", "model.peers=[ridge]", "--set", "report.parts=[coefficient-table]",
+            "--set", f"model.noise={0.3 * (UNIT if name == 'b' else 1)}")  # fmt: skip
+    a, b = (arrays(tmp_path / f"{name}/mine/predict/0000.npz") for name in "ab")
+    for name in ("median", "low", "high"):
+        assert np.allclose(b[name], ORIGIN + UNIT * a[name], rtol=1e-9, equal_nan=True)
+    assert np.allclose(b["log_density"], a["log_density"] - np.log(UNIT), equal_nan=True)
+    one, other = (
+        read_draws(tmp_path / f"{name}/mine/fit/0000-2-cauchy-compressed.nc") for name in "ab"
+    )
+    assert np.array_equal(one["coefficient"], other["coefficient"])
+    assert np.allclose(one["log_noise"], np.log(0.3 / table["weight"][:32].std(ddof=0)))
+    assert other["response_unit"] == UNIT * one["response_unit"]
+    assert other["response_mean"] == ORIGIN + UNIT * one["response_mean"]
+    medians = [pd.read_csv(tmp_path / f"{n}/mine/tables/coefficients.csv")["median"] for n in "ab"]
+    assert np.allclose(medians[1], UNIT * medians[0])
+    assert np.isclose(
+        medians[0].abs()[0],
+        one["response_unit"] * np.abs(np.median(one["coefficient"], axis=(0, 1)))[0, 1:].max(),
+    )
+
+
+def test_the_log_density_is_that_of_the_mixture():
+    rng = np.random.default_rng(1)
+    linear, noise, y = rng.normal(size=(30, 4)), rng.uniform(0.5, 2, 30), rng.normal(size=5)
+    case_of = np.array([3, 0, 1, 2, 3])
+    density = stats.norm.pdf(y, linear[:, case_of], noise[:, None]).mean(axis=0)
+    assert np.allclose(Response(linear, noise, case_of).log_density(y), np.log(density))
+    far = Response(linear, noise, case_of).log_density(y + 1e4)
+    assert np.isfinite(far).all()
+
+
+def test_stored_chains_go_on(config, tmp_path):
+    settings = ["--set", "evaluation.folds=2", "--set", "model.burn_in=20"]
+    for results, iterations, more in (("a", 60, ()), ("a", 90, ("--extend",)), ("b", 90, ())):
+        for stage in ("simulate", "compress", "fit-logistic"):
+            run(stage, config, "--results", tmp_path / results, *settings,
+                "--set", f"model.iterations={iterations}",
+                *(more if stage == "fit-logistic" else ()))  # fmt: skip
+    a, b = (read_draws(tmp_path / f"{r}/mine/fit/0000-2-cauchy-compressed.nc") for r in "ab")
+    assert int(a["done"]) == 90
+    for name in ("log_sigma", "log_noise", "log_noise_trace", "coefficient"):
+        assert np.array_equal(a[name], b[name])
+    for change, words in (
+        ("model.noise=1", "its chains were made with noise None, the config says 1.0"),
+        ("model.noise_mode=1", "its chains were made with noise_mode 0.5"),
+    ):
+        text = run("fit-logistic", config, "--results", tmp_path / "a", *settings, "--set",
+                   "model.iterations=99", "--set", change, "--extend", code=2)  # fmt: skip
+        assert words in text
+
+
+def test_folds_of_real_responses_are_even_and_keep_equal_rows_together():
+    rng = np.random.default_rng(2)
+    X = np.repeat(np.arange(12)[:, None], 3, axis=0).astype(np.int16)
+    fold = folds(X, rng.standard_normal(36), 4, rng)
+    assert (fold.reshape(12, 3) == fold[::3, None]).all()
+    assert np.array_equal(np.bincount(fold), [9, 9, 9, 9])
+
+
+def test_interactions_have_the_noise_asked_for(tmp_path):
+    sizes = {"features": 4, "values": 3, "order": 2, "cases": 4000, "train": 9}
+    drawn = [
+        draw_interactions(
+            np.random.default_rng(7), sigma=np.array([1, 1, 0.5]), noise=noise, **sizes
+        )
+        for noise in (0.5, 2.0)
+    ]
+    (a, truth), (b, other) = drawn
+    assert np.array_equal(truth["linear"], other["linear"])
+    assert np.array_equal(a.X, b.X)
+    for (table, known), noise in zip(drawn, (0.5, 2.0), strict=True):
+        rest = table.response - known["linear"]
+        assert abs(rest.std() / noise - 1) < 5 / np.sqrt(2 * 4000)
+        assert abs(rest.mean()) < 5 * noise / np.sqrt(4000)
+    assert a.classes == []
+    assert a.digest != b.digest
+    with pytest.raises(DataError, match="noise is 0"):
+        draw_interactions(np.random.default_rng(7), sigma=np.ones(3), noise=0, **sizes)
+
+
+def test_the_kind_of_response_leaves_the_features_alone(tmp_path):
+    text = """
+experiment: mine
+title: Mine
+about: Drawn.
+data: { source: interactions, features: 3, values: 2, sigma: [1, 1], train: 20, test: 9 }
+model: { kind: logistic, orders: [1] }
+report: { parts: [parameter-table] }
+"""
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    a, b, c = (
+        LogisticDesign(load_config(path, settings=settings), tmp_path).cases(0)
+        for settings in (
+            (), ("model.response=gaussian",), ("model.response=gaussian", "data.noise=3.0")
+        )
+    )  # fmt: skip
+    assert np.array_equal(a.train, b.train)
+    assert np.array_equal(b.train, c.train)
+    assert a.train_response.dtype.kind == "i"
+    assert b.train_response.dtype.kind == "f"
+    assert not np.array_equal(b.train_response, c.train_response)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("model.engine=gp", "model.priors=[gaussian]"), "engine: gp is for classes"),
+        (("model.split_draws=exact",), "split_draws: exact is for classes"),
+        (("model.peers=[naive-bayes]",),
+         "there is no peer 'naive-bayes' for real responses; choose from ridge"),
+        (("model.response=poisson",), "model.response"),
+        (("model.noise=0",), "model.noise"),
+        (("model.response=classes", "model.noise=1"), "noise is for real responses"),
+        (("data={source: tic-tac-toe}",),
+         "gaussian needs data.source: table or interactions; tic-tac-toe has classes"),
+        (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),
+        (("data={source: interactions, features: 2, values: 2, sigma: [1], classes: 3, train: 9, "
+          "test: 9}",), "data.classes: is for model.response: classes"),
+        (("data={source: interactions, features: 2, values: 2, sigma: [1], noise: 3, train: 9, "
+          "test: 9}", "model.response=classes"), "data.noise: is for model.response: gaussian"),
+        (("data.response=colour", "data.ignore=[weight]"),
+         "mine.csv: the response 'colour' is 'blue' in line 2, which is no number"),
+        (("report.parts=[model-table]",), "model-table needs classes"),
+        (("report.parts=[order-figure]",), "order-figure needs classes"),
+        (("report.parts=[statement-table]",), "statement-table needs classes"),
+        (("model.response=classes",), "response-table needs real responses"),
+        (("report.traced=['size=huge']",), "size has no value 'huge'"),
+        (("evaluation.folds=99",), "evaluation.folds"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(config, tmp_path, settings, words):
+    table = real_table()
+    table.loc[0, "colour"] = "blue"
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    more = [part for one in settings for part in ("--set", one)]
+    text = run("run", config, "--results", tmp_path / "r", *more, code=2)
+    assert words in text
+    assert len(text.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("", r"t.csv: the response 'y' is missing in line 3 \(''\)"),
+        ("?", "is missing in line 3"),
+        ("high", "is 'high' in line 3, which is no number"),
+        ("1,5", "is '1,5' in line 3"),
+        ("1e999", "is '1e999' in line 3"),
+        ("inf", "is 'inf' in line 3"),
+    ],
+)
+def test_responses_that_are_no_numbers(tmp_path, cell, words):
+    path = tmp_path / "t.csv"
+    path.write_text(f'x,y\na,1.5\nb,"{cell}"\na,-2e3\n')
+    with pytest.raises(DataError, match=words):
+        read_features(path, "y", continuous=True)
+
+
+def test_constant_responses(config, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\na,1.5\nb,1.50\n")
+    with pytest.raises(DataError, match=r"'y' is 1\.5 in all cases; there is nothing to predict"):
+        read_features(path, "y", continuous=True)
+    path.write_text("x,y\na,1.5\nb,2\na,0\n")
+    train = read_features(path, "y", continuous=True)
+    assert np.array_equal(train.response, [1.5, 2, 0])
+    path.write_text("x,y\na,7\nc,7\n")
+    test = read_features(path, "y", like=train, continuous=True)
+    assert np.array_equal(test.response, [7, 7])
+    table = real_table()
+    table["weight"] = 2.5
+    table.loc[5, "weight"] = 3
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    design = LogisticDesign(load_config(config), tmp_path)
+    told = 0
+    for division in range(3):
+        try:
+            design.cases(division)
+        except DataError as error:
+            told += "training cases have the response 2.5; there is nothing to predict" in str(
+                error
+            )
+    assert told == 1
+
+
+def test_a_real_response_is_offered_its_model(config, tmp_path):
+    text = run("run", config, "--results", tmp_path / "r", "--set", "model.response=classes",
+               "--set", "report.parts=[model-table]", code=2)  # fmt: skip
+    assert "model.response: gaussian" in text
+
+
+def test_peers_are_those_there_are():
+    assert RESPONSE_PEERS == REGRESSION_METHODS

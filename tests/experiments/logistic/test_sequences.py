@@ -1,0 +1,276 @@
+"""Experiments with sequences, from config to page, and their command line."""
+
+import shutil
+
+import numpy as np
+import pytest
+from commands import ROOT, arrays, run
+
+from thesiskit.config import load_config
+from thesiskit.errors import ConfigError
+from thesiskit.report.logistic.chains import autocorrelation
+from thesiskit.store.draws import read_draws
+
+CONFIG = """
+experiment: tiny
+title: Tiny
+about: A tiny text.
+data: { source: text, limit: 260, history: 6, train: 120 }
+model:
+  kind: logistic
+  orders: [4, all]
+  priors: [cauchy, gaussian]
+  compress: [true, false]
+  iterations: 60
+  burn_in: 20
+  chains: 2
+  peers: [n-gram]
+report:
+  order: 4
+  traced: ["CC:V"]
+  parts: [statement-table, parameter-figure, order-figure, autocorrelation-figure, median-scatter,
+          coefficient-traces, peer-table, parameter-table, chain-table, order-table]
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def fit(config, results, *settings):
+    """Run the stages up to the fits: a report takes longer than all of them."""
+    for stage in ("simulate", "compress", "fit-logistic"):
+        run(stage, config, "--results", results, *settings)
+
+
+def draws(folder, name):
+    return read_draws(folder / "tiny" / "fit" / f"0000-{name}.nc")
+
+
+def test_stages_one_by_one_and_all_at_once(config, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    for stage in ("simulate", "compress", "fit-logistic", "predict", "report"):
+        run(stage, config, "--results", a)
+    run("run", config, "--results", b)
+    for name in ("probability", "response", "name"):
+        one, other = (arrays(folder / "tiny/predict/0000.npz")[name] for folder in (a, b))
+        assert np.array_equal(one, other)
+    html = (a / "tiny/report.html").read_text()
+    assert "CC:V" in html
+    assert (a / "tiny/timings.csv").exists()
+
+
+def test_a_stage_before_is_asked_for(config, tmp_path):
+    run("simulate", config, "--results", tmp_path / "r")
+    text = run("fit-logistic", config, "--results", tmp_path / "r", code=2)
+    assert "run `thesiskit compress CONFIG` first" in text
+
+
+def test_commands_of_other_models_are_refused(config, tmp_path):
+    for command in ("select", "fit-naive", "fit-mixture"):
+        assert "model.kind: logistic" in run(command, config, "--results", tmp_path, code=2)
+    other = ROOT / "configs/chapter2/null.yaml"
+    for command in ("compress", "fit-logistic"):
+        assert "naive-bayes" in run(command, other, "--results", tmp_path, code=2)
+
+
+def test_compress_lists_groups(config, tmp_path):
+    text = run("compress", config, "--results", tmp_path, "--list", 3, "--pattern", "CC")
+    assert "order 6: " in text
+    assert "(any): order 0, 120 training cases" in text
+    last = text.strip().splitlines()[-1]
+    assert last.startswith("CC: order 2, ")
+    assert "there is no state 'X'" in run(
+        "compress", config, "--results", tmp_path, "--pattern", "XC", code=2
+    )
+    assert "no training case expresses '__'" in run(
+        "compress", config, "--results", tmp_path, "--pattern", "__", code=2
+    )
+    assert "fixes 3 states" in run(
+        "compress", config, "--results", tmp_path, "--pattern", "CVC", "--order", 2, code=2
+    )
+
+
+def test_chains_go_on_as_if_never_stopped(config, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    longer = ("--set", "model.iterations=100")
+    fit(config, a, *longer)
+    fit(config, b)
+    run("fit-logistic", config, "--results", b, "--extend", *longer)
+    for name in ("6-cauchy-compressed", "4-gaussian-original"):
+        one, other = draws(a, name), draws(b, name)
+        for key in ("coefficient", "log_sigma", "log_sigma_trace", "state_coefficient"):
+            assert np.array_equal(one[key], other[key]), key
+        assert one["coefficient"].shape[1] == 16
+        np.testing.assert_allclose(one["log_prior_trace"], other["log_prior_trace"], rtol=1e-12)
+
+
+def test_chains_of_other_settings_are_not_extended(config, tmp_path):
+    fit(config, tmp_path / "r")
+    for key, value, words in (
+        ("model.thin", 4, "made with thin 5, the config says 4"),
+        ("seed", 9, "made with seed 1, the config says 9"),
+        ("model.iterations", 50, "have done 60 iterations; model.iterations asks for 50"),
+        ("data.train", 100, "made with data.train 120, the config says 100"),
+    ):
+        text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend",
+                   "--set", f"{key}={value}", code=2)  # fmt: skip
+        assert words in text
+    shutil.rmtree(tmp_path / "r/tiny/fit")
+    text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend", code=2)
+    assert "is not there; leave out --extend" in text
+
+
+def test_a_killed_fit_goes_on(config, tmp_path, monkeypatch):
+    """Interrupt in the middle of the arms, and within one: the result is the same."""
+    from thesiskit.models import running
+    from thesiskit.models.logistic import model as logistic
+
+    fit(config, tmp_path / "whole")
+    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(running, "SAVE_SHARE", 0.0)
+    monkeypatch.setattr(running, "BLOCK_SECONDS", 1e-9)
+    calls = {"left": 40}
+    advance = logistic.Chain.advance
+
+    def stop(self, iterations):
+        calls["left"] -= 1
+        if calls["left"] < 0:
+            raise KeyboardInterrupt
+        return advance(self, iterations)
+
+    monkeypatch.setattr(logistic.Chain, "advance", stop)
+    for stage in ("simulate", "compress"):
+        run(stage, config, "--results", tmp_path / "cut")
+    run("fit-logistic", config, "--results", tmp_path / "cut", code=130)
+    monkeypatch.setattr(logistic.Chain, "advance", advance)
+    fit(config, tmp_path / "cut")
+    for name in ("4-cauchy-compressed", "6-gaussian-original"):
+        one, other = draws(tmp_path / "whole", name), draws(tmp_path / "cut", name)
+        assert np.array_equal(one["coefficient"], other["coefficient"])
+
+
+def test_a_missing_or_damaged_file_of_draws_is_made_again(config, tmp_path):
+    fit(config, tmp_path)
+    path = tmp_path / "tiny/fit/0000-4-cauchy-compressed.nc"
+    before = read_draws(path)["coefficient"]
+    path.write_bytes(b"not netCDF")
+    text = run("predict", config, "--results", tmp_path, code=1)
+    assert "`thesiskit fit-logistic CONFIG` makes it again" in text
+    fit(config, tmp_path)
+    assert np.array_equal(read_draws(path)["coefficient"], before)
+
+
+def test_arms_do_not_depend_on_one_another(config, tmp_path):
+    fit(config, tmp_path / "a")
+    fit(config, tmp_path / "b", "--set", "model.orders=[4]", "--set", "model.priors=cauchy",
+        "--set", "model.compress=true", "--set", "report.parts=[order-table]")  # fmt: skip
+    one, other = (draws(tmp_path / name, "4-cauchy-compressed") for name in "ab")
+    assert np.array_equal(one["coefficient"], other["coefficient"])
+
+
+def test_original_coefficients_are_kept_where_asked_for(config, tmp_path):
+    fit(config, tmp_path, "--set", "model.original=true")
+    found = draws(tmp_path, "6-cauchy-compressed")
+    patterns = (found["last"] - found["first"] + 1).astype(int)
+    assert found["original"].shape == (*found["coefficient"].shape[:3], patterns.sum())
+    sums = np.add.reduceat(found["original"], np.cumsum(patterns) - patterns, axis=-1)
+    np.testing.assert_allclose(sums, found["coefficient"], rtol=2e-3, atol=2e-3)
+
+
+def test_a_process_in_a_config(config, tmp_path):
+    text = run("run", config, "--results", tmp_path, "--set", "model.engine=[slice, gp]",
+               "--set", "model.orders=[3]", "--set", "report.order=3",
+               "--set", "model.chains=1")  # fmt: skip
+    assert "report:" in text
+    found = arrays(tmp_path / "tiny/predict/0000.npz")
+    assert "3-gaussian-process" in list(found["name"])
+    np.testing.assert_allclose(found["probability"].sum(axis=2), 1)
+
+
+def test_own_text_with_own_states(tmp_path, config):
+    (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
+    run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
+        "--set", "data.states={A: a, X: bc}", "--set", "report.traced=[]")  # fmt: skip
+    assert list(arrays(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
+    (tmp_path / "mine.txt").write_text("1234 567 " * 100)
+    text = run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt", code=2)
+    assert "letter" in text or "state" in text
+
+
+def test_own_sequences(tmp_path, config):
+    rng = np.random.default_rng(1)
+    rows = ["".join(rng.choice(list("ACGT"), 6)) for _ in range(80)]
+    (tmp_path / "mine.txt").write_text("\n".join(rows))
+    settings = ("--set", "data={source: sequences, path: mine.txt, train: 60}",
+                "--set", "model.orders=[2]", "--set", "report={parts: [order-table]}")  # fmt: skip
+    run("run", config, "--results", tmp_path / "r", *settings)
+    rows[3] = rows[3][1:]
+    (tmp_path / "mine.txt").write_text("\n".join(rows))
+    text = run("run", config, "--results", tmp_path / "r", *settings, code=2)
+    assert "mine.txt: line 4 has 5 states" in text
+    assert "give pad: SYMBOL" in text
+    run("run", config, "--results", tmp_path / "r", *settings, "--set", "data.pad=N")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("model.orders=[4, 9]",), "model.orders: order 9 is above the length of the histories, 6"),
+        (("model.engine=gp", "model.priors=cauchy"), "engine: gp needs Gaussian priors"),
+        (("model.engine=gp",), "engine: gp needs Gaussian priors"),
+        (("model.iterations=20",), "none is kept after burn_in 20"),
+        (("data.train=100000",), "data.train: there are 254 cases"),
+        (("data.limit=5",), "lower"),
+        (("block=2",), "block: each division"),
+        (("selection={features: [1]}",), "selects no features"),
+        (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
+        (("report.order=3",), "report.order: 3 is not one of model.orders"),
+        (("report.parts=[selection-table]",), "selection-table needs a selection"),
+        (("report.parts=[rank-figure]",), "rank-figure needs evaluation.ranks: true"),
+        (("report.parts=[scale-figure]",), "scale-figure needs both scales"),
+        (("model.split_draws=0",), "model.split_draws"),
+        (("model.kind=naive-bayes",), "unknown key"),
+        (("data={source: hidden-markov, transition: [[1.0]], emission: [[0.3, 0.3]], history: 6, "
+          "train: 5, test: 5}",), "sums to 0.6"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(config, tmp_path, settings, words):
+    options = [text for one in settings for text in ("--set", one)]
+    text = run("run", config, "--results", tmp_path, *options, code=2)
+    assert words in text.replace("--set ", ""), text
+    assert "Traceback" not in text
+
+
+def test_one_class_only_is_told(tmp_path, config):
+    (tmp_path / "mine.txt").write_text("\n".join(["1 2 1", "2 2 1", "1 1 1", "2 1 1"]))
+    text = run("run", config, "--results", tmp_path / "r",
+               "--set", "data={source: sequences, path: mine.txt, train: 3}",
+               "--set", "model.orders=[1]", "--set", "report={parts: [order-table]}",
+               code=2)  # fmt: skip
+    assert "all 3 training cases are of class '1'" in text
+
+
+def test_sequences_and_chapter_2_do_not_mix():
+    path = ROOT / "configs/chapter2/null.yaml"
+    with pytest.raises(ConfigError, match=r"model\.kind: logistic needs sequences"):
+        load_config(path, settings=("model={kind: logistic, orders: [1]}",))
+
+
+def test_absent_peers_are_left_out_and_told(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    run("run", config, "--results", tmp_path, "--set", "model.peers=[vlmc, n-gram]")
+    html = (tmp_path / "tiny/report.html").read_text()
+    assert "Left out, as packages are missing: vlmc" in html
+
+
+def test_autocorrelation():
+    rng = np.random.default_rng(5)
+    x = np.empty((3, 20_000))
+    x[:, 0] = 0
+    for t in range(1, x.shape[1]):
+        x[:, t] = 0.8 * x[:, t - 1] + rng.normal(size=3)
+    np.testing.assert_allclose(autocorrelation(x, 5), 0.8 ** np.arange(6), atol=0.04)

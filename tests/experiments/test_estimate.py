@@ -1,0 +1,286 @@
+"""What an experiment is said to need, held to what small ones really need; and what is too much."""
+
+import re
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from commands import ROOT, run
+
+from thesiskit.cli import main
+from thesiskit.config import load_config
+from thesiskit.experiments import estimate
+from thesiskit.experiments.cluster.board import board
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.store.results import Results
+
+HEAD = "experiment: small\ntitle: Small\nabout: A test.\n"
+NAIVE = (
+    HEAD
+    + """\
+replicates: 4
+block: 2
+data: {source: naive-bayes, features: 400, alpha: 300, train: [20, 20], test: 60}
+selection: {features: [1, 20, all]}
+model: {quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bernoulli-nb]}
+report: {parts: [score-table]}
+"""
+)
+MIXTURE = (
+    HEAD
+    + """\
+replicates: 2
+data: {source: mixture, features: 100, alpha: 300, response: [0.1, 0.9], train: [20, 20],
+       test: [100, 100]}
+selection: {features: [2, 20, all]}
+model:
+  kind: mixture
+  samplers: [collapsed, thesis]
+  methods: [corrected, bernoulli-nb]
+  collapsed: {chains: 2, iterations: 400, burn_in: 20}
+  thesis: {chains: 3, iterations: 220, burn_in: 20}
+report: {parts: [score-table]}
+"""
+)
+LOGISTIC = (
+    HEAD
+    + """\
+data: {source: logistic, states: 2, classes: 3, history: 6, train: 100, test: 500}
+model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, false], chains: 2,
+        engine: [slice, gp], iterations: 200, burn_in: 50, peers: [n-gram]}
+report: {parts: [order-table]}
+"""
+)
+FOLDED = (
+    HEAD
+    + """\
+data: {source: table, path: t.csv, response: y}
+evaluation: {folds: 3}
+replicates: 2
+model: {kind: logistic, orders: [1, 2], priors: [cauchy], chains: 2, iterations: 600, burn_in: 50,
+        peers: [naive-bayes]}
+report: {parts: [model-table]}
+"""
+)
+TABLE = (
+    HEAD
+    + """\
+data: {source: file, path: t.csv, response: y, positive: b}
+evaluation: {scheme: leave-one-out, groups: 2}
+selection: {features: [1, 2]}
+report: {parts: [score-table]}
+"""
+)
+LATTICE = (
+    HEAD
+    + """\
+lattice: {class_counts: [30, 40], gamma: 0.2}
+report: {parts: [correlation-lattice]}
+"""
+)
+SWEEPS = (
+    HEAD
+    + """\
+replicates: 2
+reduction: {cases: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
+report: {parts: [reduction-table]}
+"""
+)
+KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "folded": FOLDED,
+         "table": TABLE, "lattice": LATTICE, "sweeps": SWEEPS}  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path, rng):
+    def inner(text):
+        rows = [f"{rng.integers(3)},{rng.integers(2)},{rng.integers(4)},u,{'ab'[i % 2]}"
+                for i in range(60)]  # fmt: skip
+        (tmp_path / "t.csv").write_text("\n".join(["p,q,r,s,y", *rows]).replace(",u,", ",0,"))
+        path = tmp_path / "small.yaml"
+        path.write_text(text)
+        return path
+
+    return inner
+
+
+def opened(path, results, **options):
+    loaded = load_config(path, **options)
+    return Experiment(loaded, Results(results, loaded.experiment), path.parent)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
+    path = write(KINDS[kind])
+    experiment = opened(path, tmp_path / "r")
+    needed = estimate.needs(experiment)
+    for command in [name for name in ("simulate", "select", "compress") if name in
+                    experiment.stages]:  # fmt: skip
+        run(command, path, "--results", tmp_path / "r")
+    run("batch", "submit", path, "--results", tmp_path / "r")
+    assert len(board(experiment)) == needed.cells
+    kept = [one for one in (tmp_path / "r" / "small").rglob("*") if
+            one.suffix in (".npz", ".nc") or one.parent.parent.name == "cells"]  # fmt: skip
+    found = sum(one.stat().st_size for one in kept)
+    assert found / 3 < needed.disk < 3 * found, (found, needed)
+    assert needed.problem is None
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "fits", "iterations"),
+    [
+        (NAIVE, {}, 4 * 10, 0),
+        (TABLE, {}, 60 * 2 * 4, 0),
+        (MIXTURE, {}, 2 * 6, 2 * 3 * (2 * 400 * 4 + 3 * 220)),
+        (MIXTURE, {"model.collapsed.replicas": 7}, 2 * 6, 2 * 3 * (2 * 400 * 7 + 3 * 220)),
+        (LOGISTIC, {}, 6, 6 * 2 * 200),
+        (LOGISTIC, {"model.sigma_updates": 90}, 6, 6 * 2 * 200 * 9),
+        (FOLDED, {}, 2 * 3 * 2, 2 * 3 * 2 * 2 * 600),
+    ],
+)
+def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
+    given = tuple(f"{key}={value}" for key, value in settings.items())
+    needed = estimate.needs(opened(write(text), tmp_path, settings=given))
+    assert (needed.fits, needed.iterations) == (fits, iterations)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (NAIVE, ["data.features=100000", "data.train=[500, 500]", "data.test=1000", "block=1",
+                 "replicates=1", "selection.features=[10]", "model.quadrature=exact"]),
+        (LOGISTIC, ["model.orders=[6]", "model.compress=false", "model.chains=4",
+                    "model.iterations=3000", "model.thin=1", "model.engine=slice"]),
+        (LOGISTIC, ["model.orders=[6]", "model.engine=gp", "data.train=1500", "data.test=10",
+                    "data.history=12", "model.iterations=20", "model.burn_in=5"]),
+    ],
+    ids=["naive", "logistic", "process"],
+)  # fmt: skip
+def test_memory_is_an_upper_bound_by_order(text, settings, write, tmp_path):
+    path = write(text)
+    needed = estimate.needs(opened(path, tmp_path / "r", settings=tuple(settings)))
+    given = [part for one in settings for part in ("--set", one)]
+    code = (
+        "import sys; from thesiskit.cli import main\n"
+        "from thesiskit.experiments.cells.cell import Meter\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: code = end.code\n"
+        "print(Meter().peak); sys.exit(code)"  # getrusage counts the tests that began it
+    )
+    command = [sys.executable, "-c", code, "batch", "submit", str(path), "--results"]
+    done = subprocess.run([*command, str(tmp_path / "r"), "--jobs", "0", *given],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = int(done.stdout.split()[-1])
+    assert found < 1.2 * needed.memory
+    assert needed.memory < 10 * found
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize(("values", "width", "order"), [(3, 8, 3), (2, 10, 10), (4, 6, 2)])
+def test_numbers_of_patterns(compress, values, width, order, rng):
+    from thesiskit.models.patterns import compress_features
+
+    X = rng.integers(values, size=(150, width))
+    groups = compress_features(X.astype(np.uint8), order, compress=compress).n_groups
+    guess = estimate.patterns(width, order, 150, values, compress=compress)
+    assert groups / 2 < guess < 30 * groups
+    assert guess >= groups or compress
+
+
+def test_shipped_experiments_need_no_word_and_no_time():
+    for path in sorted((ROOT / "configs").rglob("*.yaml")):
+        if path.stem in ("colon", "colon-mixture", "splice", "votes"):  # cannot be had everywhere
+            continue
+        experiment = opened(path, ROOT / "nowhere")
+        assert experiment.work.data_digest is not None  # the data are read all the same
+        started = time.perf_counter()
+        assert estimate.needs(experiment).problem is None
+        assert time.perf_counter() - started < 0.1
+    large = {"configs/studies/naive-replicates.yaml": "replicates=25000",  # 10^6 cells
+             "configs/chapter2/naive-simulation.yaml": "data.features=1000000"}  # fmt: skip
+    for name, setting in large.items():
+        assert estimate.needs(opened(ROOT / name, ROOT / "nowhere", settings=(setting,))).problem\
+            is None  # fmt: skip
+
+
+MUCH = [
+    ("naive", "replicates=10000000", r"needs .*[0-9,]{10,} cells"),
+    ("naive", "replicates=9223372036854775807", "at most 100,000,000 can be made"),
+    ("naive", "data.features=1000000000", "about .* of memory"),
+    ("naive", "data.features=9223372036854775807", "about .* of memory"),
+    ("naive", "data.train=[1000000000, 5]", "about .* of memory"),
+    ("naive", "data.test=1000000000000", "about .* of memory"),
+    ("naive", "model.alpha_points=1000000000", "must be at most 10,000"),
+    ("naive", "evaluation.groups=1000000000", "cannot make 1000000000 groups"),
+    ("mixture", "model.collapsed.chains=1000000000", "cells"),
+    ("mixture", "model.collapsed.iterations=1000000000000", "iterations"),
+    ("mixture", "model.collapsed.replicas=1000000000", "iterations"),
+    ("mixture", "data.test=[1000000000, 9]", "about .* of memory"),
+    ("logistic", "model.chains=1000000000", "cells"),
+    ("logistic", "model.iterations=1000000000000", "iterations"),
+    ("logistic", "model.sigma_updates=1000000000", "iterations"),
+    ("logistic", "model.joint_updates=100000000", "iterations"),
+    ("logistic", "model.split_draws=1000000000", "iterations"),
+    ("logistic", "model.thin=1000000000", "none is kept"),
+    ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
+    ("logistic", "data.history=1000000000", "about .* of memory"),
+    ("logistic", "data.train=1000000000", "about .* of memory"),
+    ("logistic", "data.test=10000000000", "about .* of memory"),
+    ("logistic", "data.states=1000000000000", "data.states: must be at most 255"),
+    ("logistic", "data.classes=1000000000", "about .* of memory"),
+    ("folded", "replicates=10000000", "cells"),
+    ("folded", "evaluation.folds=1000000000", "cannot make 1,000,000,000 folds of 60 cases"),
+    ("folded", "evaluation.folds=61", "evaluation.folds: cannot make 61 folds of 60 cases"),
+    ("table", "replicates=10000000", "cells"),
+    ("lattice", "lattice.class_counts=[1000000000, 1000000000]", "about .* of memory"),
+    ("sweeps", "replicates=10000000", None),
+    ("sweeps", "reduction.cases=1000000000000", "about .* of memory"),
+    ("sweeps", "reduction.sweeps=[{features: [1000, 2000], values: 9, order: 900}]", "of memory"),
+]
+
+
+@pytest.mark.parametrize(("kind", "setting", "words"), MUCH)
+def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_path):
+    arguments = ["run", str(write(KINDS[kind])), "--results", str(tmp_path / "r"), "--set", setting]
+    if words is None:
+        words = "say --yes|at most"
+    started = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = CliRunner().invoke(main, arguments)
+    assert time.perf_counter() - started < 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 200_000  # kB
+    assert result.exit_code == 2, result.output
+    assert len(result.output.splitlines()) == 1
+    assert len(result.output) < 400
+    assert not (tmp_path / "r" / "small").exists()
+    assert re.search(words, result.output), result.output
+
+
+def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):
+    monkeypatch.setattr(estimate, "MOST_CELLS", 3)
+    where = [str(write(NAIVE)), "--results", str(tmp_path)]
+    for command in (["run"], ["simulate"], ["batch", "submit"], ["batch", "status"]):
+        assert "small needs 48 cells: say --yes if that is meant" in run(*command, *where, code=2)
+    run("simulate", *where, "--yes")
+    run("batch", "submit", *where, "--yes")
+    assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
+    assert " --yes " in run("batch", "script", *where, "--yes")
+    monkeypatch.setattr(estimate, "TOO_MANY", 40)
+    assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
+
+
+def test_folds_that_would_be_empty(write, tmp_path):
+    path = write(TABLE.replace("scheme: leave-one-out, ", ""))
+    where = ("--results", tmp_path / "r")
+    for folds, words in ((61, "61 folds of 60 cases"), (31, "31 folds of classes of 30 and 30")):
+        text = run("run", path, *where, "--set", f"evaluation.folds={folds}", code=2)
+        assert f"evaluation.folds: cannot make {words}" in text
+        assert "use at most 30, or evaluation.scheme: leave-one-out" in text
+    assert not (tmp_path / "r" / "small").exists()
+    run("simulate", path, *where, "--set", "evaluation.folds=30")
+    fold = Results(tmp_path / "r", "small").load("simulate", 0)["fold"]
+    assert len(np.unique(fold)) == 30

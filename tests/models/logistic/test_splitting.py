@@ -1,0 +1,410 @@
+"""Splitting a sum, and predictions after it, against quadrature that cannot cancel."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+from statistical import ALARM
+
+from thesiskit.errors import UserError
+from thesiskit.models.logistic import splitting as model
+
+RATIOS = (1e-8, 1e-4, 1e-2, 0.5, 1, 1 + 1e-9, 2, 1e4, 1e8)
+SIZES = (0, 1e-300, -1e-300, 1e-8, -1e-8, 1e-3, -1e-3, 1, -10, 1e6, 1e12)
+# (s, width, other width), s in units of the larger width and of the smaller one
+CELLS = [
+    (size * unit, ratio, 1.0)
+    for ratio in RATIOS
+    for unit in sorted({1.0, float(ratio)})
+    for size in SIZES
+]
+RULE = special.roots_legendre(16)
+
+
+# --- references: positive integrands, panels that double away from each singularity -------------
+
+
+def integrate(function, features, marks=(), reach=1e25):
+    """Return edges, and the integral of the function up to each, from (centre, scale) features."""
+    top = reach * max(max(abs(c), scale) for c, scale in [*features, *((m, 0) for m in marks)])
+    edges = [np.asarray(marks, dtype=float)]
+    for centre, scale in features:
+        steps = scale * 2.0 ** np.arange(np.ceil(np.log2(top / scale)))
+        edges += [centre - steps, [centre], centre + steps]
+    edges = np.unique(np.concatenate(edges))
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    node, weight = RULE
+    panels = half * (function(middle[:, None] + half[:, None] * node) @ weight)
+    return edges, np.concatenate([[0], np.cumsum(panels)])
+
+
+def part(function, s, a, b, features=(), marks=()):
+    """Integrate function(x) / (A (A + B)); with its mirror image it makes 1 / (A B)."""
+    features = [(0, a), (s / 2, np.hypot(np.hypot(a, b), s)), *features]
+
+    def integrand(x):
+        return function(x) / ((a * a + x * x) * (a * a + x * x + b * b + (x - s) ** 2))
+
+    return integrate(integrand, features, marks)
+
+
+def constant(s, a, b):
+    """C of eqn-C-cauchy."""
+    return np.pi * (a + b) / (a * b * (s * s + (a + b) ** 2))
+
+
+def reference_cdf(x, s, a, b):
+    total = 0
+    for marks, args in ((x, (s, a, b)), (x - s, (-s, b, a))):
+        edges, integral = part(np.ones_like, *args, marks=marks)
+        total += integral[np.searchsorted(edges, marks)]
+    return total / constant(s, a, b)
+
+
+def reference_logistic(location, s, a, b):
+    """E logistic(location + S_t)."""
+    total = 0
+    for start, args in ((location, (s, a, b)), (location + s, (-s, b, a))):
+        total += part(lambda x, m=start: special.expit(m + x), *args, [(-start, np.pi)])[1][-1]
+    return total / constant(s, a, b)
+
+
+def add_cauchy(function, width, features):
+    """E function(V), V ~ Cauchy(0, width)."""
+    return integrate(
+        lambda v: function(v) * width / (np.pi * (width * width + v * v)), [(0, width), *features]
+    )[1][-1]
+
+
+def printed_cdf(x, s, a, b):
+    """eqn-cdf-split-cc1 as the thesis prints it."""
+    bottom = s**4 + 2 * (a * a + b * b) * s * s + (a * a - b * b) ** 2
+    first, last = s * s - (a * a - b * b), s * s + (a * a - b * b)
+    terms = (
+        s * np.log((x * x + a * a) / ((x - s) ** 2 + b * b))
+        + first / a * (np.arctan(x / a) + np.pi / 2)
+        + last / b * (np.arctan((x - s) / b) + np.pi / 2)
+    )
+    return terms / bottom / constant(s, a, b)
+
+
+def points(s, a, b, rng):
+    """Where to look: both peaks, between, far out, and anywhere."""
+    top = max(a, b, abs(s))
+    steps = np.array([0, 0.3, -0.3, 1, -1, 5, -5, 1e3, -1e3])
+    far = top * np.array([-1e12, -1e4, -9, -8, -7.9, -4, -3.9, -1, -0.5, 0.5, 1, 4, 9, 1e5])
+    return np.sort(
+        np.concatenate([a * steps, s + b * steps, far, [s / 2], top * rng.normal(size=3)])
+    )
+
+
+def test_the_references_agree_with_the_constant_and_with_a_t_distribution():
+    for s, a, b in CELLS[::7]:
+        total = part(np.ones_like, s, a, b)[1][-1] + part(np.ones_like, -s, b, a)[1][-1]
+        np.testing.assert_allclose(total, constant(s, a, b), rtol=1e-13)
+    x = np.linspace(-9, 9, 37)
+    np.testing.assert_allclose(reference_cdf(x, 0, 2, 2), students_cdf(x, 2), rtol=1e-13)
+
+
+def students_cdf(x, a):
+    return stats.t(3, scale=a / np.sqrt(3)).cdf(x)
+
+
+# --- the distribution function ------------------------------------------------------------------
+
+
+def test_cdf_against_quadrature_over_the_whole_grid(rng):
+    for s, a, b in CELLS:
+        x = points(s, a, b, rng)
+        cdf, expected = model.cauchy_split_cdf(x, s, a, b), reference_cdf(x, s, a, b)
+        np.testing.assert_allclose(cdf, expected, rtol=1e-12, atol=0, err_msg=f"{s} {a} {b}")
+        np.testing.assert_allclose(cdf, expected, rtol=0, atol=1e-14, err_msg=f"{s} {a} {b}")
+        assert (np.diff(cdf) >= -1e-15).all()
+
+
+def test_cdf_does_not_change_with_the_scale(rng):
+    for s, a, b in CELLS[::3]:
+        if s and abs(s) < 1e-100:
+            continue
+        x = points(s, a, b, rng)
+        expected = model.cauchy_split_cdf(x, s, a, b)
+        for scale in (2.0**-890, 2.0**850):
+            got = model.cauchy_split_cdf(x * scale, s * scale, a * scale, b * scale)
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_cdf_where_the_printed_form_keeps_its_digits(rng):
+    s, a, b = rng.uniform(1, 5, size=(3, 200))
+    x = 5 * rng.standard_cauchy(200)
+    got = model.cauchy_split_cdf(x, s, a, 1.5 * a + b)
+    np.testing.assert_allclose(got, printed_cdf(x, s, a, 1.5 * a + b), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("a", [1e-250, 0.3, 1.0, 1e250])
+def test_cdf_is_students_where_the_widths_agree_and_s_is_0(a):
+    t = np.concatenate([-np.logspace(-3, 12, 61), np.linspace(-2, 2, 31)])
+    cdf = model.cauchy_split_cdf(a * t, 0, a, a)
+    np.testing.assert_allclose(cdf, students_cdf(t, 1), rtol=1e-12)
+
+
+exponents = st.floats(-8, 8)
+signs = st.sampled_from([-1.0, 0.0, 1.0])
+
+
+@given(exponents, exponents, signs, exponents, signs, exponents)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_cdf_symmetries(x_size, s_size, s_sign, a_size, x_sign, b_size):
+    # multiples of 1 / 2^30, so that s - x is exact
+    x, s = (
+        np.round(sign * 10**size * 2**20) / 2**30
+        for sign, size in ((x_sign, x_size), (s_sign, s_size))
+    )
+    a, b = 10**a_size, 10**b_size
+    cdf = model.cauchy_split_cdf
+    here = cdf(x, s, a, b)
+    assert here == pytest.approx(1 - cdf(-x, -s, a, b), abs=1e-15, rel=0)
+    assert here == pytest.approx(1 - cdf(s - x, s, b, a), abs=1e-15, rel=0)
+    assert cdf(x + abs(x) / 8 + 1e-6, s, a, b) >= here - 1e-15
+    assert here == pytest.approx(reference_cdf(np.array([x]), s, a, b)[0], abs=1e-14, rel=1e-11)
+
+
+def test_cdf_at_its_ends_and_at_widths_of_0():
+    cdf = model.cauchy_split_cdf
+    x = np.array([-np.inf, -1e308, 1e308, np.inf])
+    np.testing.assert_array_equal(cdf(x, [[3.0], [0.0]], 1e-3, 2), [[0, 0, 1, 1]] * 2)
+    x = np.array([-np.inf, -1, -1e-300, 0, 2, 5, np.nextafter(5, 6), np.inf])
+    np.testing.assert_array_equal(cdf(x, 5, 0, 2), x >= 0)
+    np.testing.assert_array_equal(cdf(x, 5, 2, 0), x >= 5)
+    np.testing.assert_array_equal(cdf(x, 0, 0, 0), x >= 0)
+    narrow = np.where(np.abs(x) < 1e-190, 0.5, x >= 0)
+    np.testing.assert_allclose(cdf(x, 5, 1e-190, 2), narrow, rtol=0, atol=1e-15)
+    assert np.ndim(cdf(0.1, 0.2, 0.3, 0.4)) == 0
+    assert cdf(np.zeros((0, 3)), 1, 1, np.ones(3)).shape == (0, 3)
+
+
+# --- sampling -----------------------------------------------------------------------------------
+
+
+def kolmogorov(draws, s, a, b):
+    """Return the p-value of the Kolmogorov-Smirnov test, fair to draws rounded to doubles."""
+    x, n = np.sort(draws), len(draws)
+    above = model.cauchy_split_cdf(np.nextafter(x, np.inf), s, a, b)
+    below = model.cauchy_split_cdf(np.nextafter(x, -np.inf), s, a, b)
+    rank = np.arange(n + 1) / n
+    return stats.kstwo.sf(max((rank[1:] - above).max(), (below - rank[:-1]).max()), n)
+
+
+def test_cauchy_samples_over_the_whole_grid(rng):
+    n = 4000
+    s, a, b = np.transpose(CELLS)[:, :, None]
+    draws = model.sample_cauchy_split(s, np.broadcast_to(a, (len(CELLS), n)), b, rng)
+    assert draws.shape == (len(CELLS), n)
+    p = [kolmogorov(row, *cell) for row, cell in zip(draws, CELLS, strict=True)]
+    assert min(p) > ALARM / len(CELLS), CELLS[int(np.argmin(p))]
+
+
+@pytest.mark.parametrize("cell", [(0, 1, 1), (3.0, 1, 1), (-1, 0.5, 1), (1e-8, 1 + 1e-9, 1)])
+def test_the_checker_sees_a_sampler_that_accepts_everything(monkeypatch, rng, cell):
+    sizes = np.full(4000, cell[0])
+    assert kolmogorov(model.sample_cauchy_split(sizes, *cell[1:], rng), *cell) > ALARM
+    propose = model._propose
+    monkeypatch.setattr(model, "_propose", lambda *args: (propose(*args)[0], 1.0))
+    assert kolmogorov(model.sample_cauchy_split(sizes, *cell[1:], rng), *cell) < ALARM
+
+
+def test_cauchy_parts_of_a_cauchy_sum_are_independent_cauchys(rng):
+    a, b = 0.2, 3.0
+    s = (a + b) * rng.standard_cauchy(40_000)
+    part = model.sample_cauchy_split(s, a, b, rng)
+    u, v = (stats.cauchy(scale=w).cdf(z) for w, z in ((a, part), (b, s - part)))
+    assert min(stats.kstest(z, "uniform").pvalue for z in (u, v)) > ALARM
+    table, *_ = np.histogram2d(u, v, bins=5, range=[[0, 1], [0, 1]])
+    assert stats.chi2_contingency(table).pvalue > ALARM
+
+
+def test_at_least_half_of_the_proposals_are_accepted(rng):
+    for s, a, b in CELLS:
+        probability = model._propose(
+            *np.broadcast_to(np.array([s, a, b])[:, None], (3, 2000)), rng
+        )[1]
+        assert (probability <= 1).all()
+        # a mean of 2,000 numbers in [0, 1] strays by 0.09 with probability below 1e-7 (Hoeffding)
+        expected = (a * a + b * b + s * s / 2) / (s * s + (a + b) ** 2)
+        assert expected >= 0.5 - 1e-9
+        assert abs(probability.mean() - expected) < 0.09
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e270])
+def test_samples_at_extreme_scales_and_widths_of_0(rng, scale):
+    draws = model.sample_cauchy_split(np.full(4000, 2 * scale), scale, scale / 2, rng)
+    assert kolmogorov(draws / scale, 2, 1, 0.5) > ALARM
+    for sample in (model.sample_cauchy_split, model.sample_gaussian_split):
+        s = np.array([-3.0, 0, 0.1, 7]) * scale
+        assert (sample(s, 0, scale, rng) == 0).all()
+        np.testing.assert_allclose(sample(s, scale, 0, rng), s, rtol=1e-15)
+        assert sample(0, 0, 0, rng) == 0
+        assert np.ndim(sample(scale, scale, scale, rng)) == 0
+        assert sample(np.zeros((0, 2)), 1, [1, 1], rng).shape == (0, 2)
+
+
+def test_gaussian_split_in_rational_arithmetic():
+    for v in (1e-8, 0.3, 1, 7, 1e8, 1e-320, 1e250):
+        for w in (0.3, 1, 1e-250, 1e280):
+            mean, variance = model.gaussian_split(-2.5, v, w)
+            share = Fraction(v) / (Fraction(v) + Fraction(w))
+            assert mean == pytest.approx(float(Fraction(-2.5) * share), rel=1e-15, abs=1e-307)
+            assert variance == pytest.approx(float(share * Fraction(w)), rel=1e-15, abs=1e-307)
+    np.testing.assert_array_equal(model.gaussian_split(3.0, [0, 2], [2, 0]), [[0, 3], [0, 0]])
+    np.testing.assert_array_equal(model.gaussian_split(0, 0, 0), [0, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
+def test_gaussian_samples(rng, scale):
+    for ratio in (1e-8, 0.5, 1, 3, 1e8):
+        s = 0.7 * scale * max(ratio, 1)
+        draws = model.sample_gaussian_split(np.full(20_000, s), ratio * scale, scale, rng) / scale
+        mean, variance = model.gaussian_split(s / scale, ratio**2, 1)
+        if variance < 1e-20 * mean**2:
+            np.testing.assert_allclose(draws, mean, rtol=1e-9)
+        else:
+            assert stats.kstest(draws, stats.norm(mean, np.sqrt(variance)).cdf).pvalue > ALARM / 15
+
+
+# --- expected logistic functions ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sd", [1e-9, 0.1, 0.5, 1, 1.9999999, 2, 3, 40, 1e4, 1e8])
+def test_expected_logistic_of_a_gaussian_against_quadrature(sd):
+    means = np.array([0, 0.3, -1, 2.5, -8, 30, -200, 1e3, 1e7, sd, -3 * sd])
+
+    def expected(mean):
+        def integrand(z):
+            return stats.norm.pdf(z) * special.expit(mean + sd * z)
+
+        features = [(0, 1), (-mean / sd, np.pi / sd)][: 1 + (abs(mean) < 50 * sd)]
+        return integrate(integrand, features, np.arange(-40, 40) / 4, 100)[1][-1]
+
+    got = model.expected_logistic_gaussian(means, sd)
+    np.testing.assert_allclose(got, [expected(mean) for mean in means], rtol=0, atol=5e-15)
+    np.testing.assert_allclose(got + model.expected_logistic_gaussian(-means, sd), 1, rtol=1e-14)
+
+
+def test_expected_logistic_of_a_gaussian_at_its_limits():
+    x = np.array([-750, -30, -1, 0, 0.5, 20, 1e200])
+    np.testing.assert_allclose(model.expected_logistic_gaussian(x, 0), special.expit(x), rtol=1e-14)
+    np.testing.assert_allclose(
+        model.expected_logistic_gaussian(1e8 * x[2:5], 1e8), special.ndtr(x[2:5]), atol=1e-14
+    )
+    assert np.ndim(model.expected_logistic_gaussian(0.3, 5)) == 0
+    assert model.expected_logistic_gaussian([[0.0], [1.0]], [0, 1, 9]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 30.0, 1e6])
+def test_expected_logistic_of_a_split_against_quadrature(unit):
+    for s, a, b in CELLS[::2]:
+        s, a, b = s * unit, a * unit, b * unit
+        location = np.array([0, 1.7, -s, -s / 3 - 20])
+        got = model.expected_logistic_cauchy(location, s, a, b, 0)
+        expected = [reference_logistic(m, s, a, b) for m in location]
+        np.testing.assert_allclose(got, expected, rtol=0, atol=5e-15, err_msg=f"{s} {a} {b}")
+
+
+@pytest.mark.parametrize("s", [1e-320, -1e-308, 1e-300])
+def test_poles_almost_the_same(s):
+    location = np.array([-2.5, 0, 1.7])
+    got = model.expected_logistic_cauchy(location, s, 0.1, 0.1, 0)
+    same = model.expected_logistic_cauchy(location, 0, 0.1, 0.1, 0)
+    np.testing.assert_allclose(got, same, rtol=1e-15)
+    x = np.array([-1, -1e-3, 0, 0.2])
+    np.testing.assert_allclose(model.cauchy_split_cdf(x, s, 0.1, 0.1), students_cdf(x, 0.1))
+
+
+@pytest.mark.parametrize("v", [1e-6, 0.5, 1e3])
+def test_expected_logistic_with_an_extra_cauchy(v):
+    """The extra width as an integral over the function that the test above covers."""
+    logistic = model.expected_logistic_cauchy
+    for s, a, b in [(0, 1, 1), (1e-9, 1, 1 + 1e-9), (-3, 1e-8, 1), (0.4, 1e4, 1), (50, 2, 0.1)]:
+        for m in (0, -2.5):
+            expected = add_cauchy(
+                lambda x, m=m, s=s, a=a, b=b: logistic(m + x, s, a, b, 0),
+                v,
+                [(-m, np.pi + a), (-m - s, np.pi + b)],
+            )
+            assert logistic(m, s, a, b, v) == pytest.approx(expected, abs=1e-14, rel=0)
+
+
+@pytest.mark.parametrize("width", [1e-8, 1.0, 1e8])
+def test_expected_logistic_where_nothing_or_all_of_s_is_shared(width):
+    logistic = model.expected_logistic_cauchy
+    for m, s in ((0.3, 5.0), (-40, 1e-8), (2, -1e7), (1, 0)):
+        for v in (1e-8, 0.3, 1e6):
+            none, every = (
+                add_cauchy(lambda x, c=c: special.expit(c + x), v, [(-c, np.pi)])
+                for c in (m, m + s)
+            )
+            assert logistic(m, s, 0, width, v) == pytest.approx(none, abs=1e-14, rel=0)
+            assert logistic(m, s, width, 0, v) == pytest.approx(every, abs=1e-14, rel=0)
+        assert logistic(m, s, 0, width, 0) == pytest.approx(special.expit(m), abs=1e-15)
+        assert logistic(m, s, width, 0, 0) == pytest.approx(special.expit(m + s), abs=1e-15)
+    assert logistic(0.7, 0, 0, 0, 0) == pytest.approx(special.expit(0.7), abs=1e-15)
+
+
+def test_expected_logistic_functions_against_samples(rng):
+    n = 100_000
+    for m, s, a, b, v in (
+        (0.5, -4, 1, 2, 0.3),
+        (1, 0, 2, 2, 0),
+        (-3, 8, 5, 0.01, 1),
+        (0, 1, 0, 1, 2),
+    ):
+        draws = model.sample_cauchy_split(np.full(n, s), a, b, rng) + v * rng.standard_cauchy(n)
+        assert_mean(special.expit(m + draws), model.expected_logistic_cauchy(m, s, a, b, v))
+        draws = model.sample_gaussian_split(np.full(n, s), a, b, rng) + v * rng.standard_normal(n)
+        mean, variance = model.gaussian_split(s, a * a, b * b)
+        expected = model.expected_logistic_gaussian(m + mean, np.sqrt(variance + v * v))
+        assert_mean(special.expit(m + draws), expected)
+
+
+def assert_mean(values, expected):
+    # |z| < 5: one false alarm in a million
+    assert abs(values.mean() - expected) < 5 * values.std() / np.sqrt(len(values))
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [-1e-9, np.nan, np.inf, "wide", 1e300])
+def test_bad_widths(rng, bad):
+    for call in (
+        lambda *w: model.cauchy_split_cdf(0.0, 1, *w),
+        lambda *w: model.sample_cauchy_split(1, *w, rng),
+        lambda *w: model.gaussian_split(1, *w),
+        lambda *w: model.sample_gaussian_split(1, *w, rng),
+        lambda *w: model.expected_logistic_cauchy(0, 1, *w, 1),
+    ):
+        for widths in ((bad, 1), (1, bad), ([1, bad], 1)):
+            with pytest.raises(UserError, match=r"width|variance"):
+                call(*widths)
+        with pytest.raises(UserError, match="width 0"):
+            call(0, 0)
+    with pytest.raises(UserError, match="extra_width"):
+        model.expected_logistic_cauchy(0, 1, 1, 1, bad)
+    with pytest.raises(UserError, match="sd"):
+        model.expected_logistic_gaussian(0, bad)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None])
+def test_bad_sums_and_locations(rng, bad):
+    with pytest.raises(UserError, match=r"^s must"):
+        model.sample_cauchy_split([0, bad], 1, 1, rng)
+    with pytest.raises(UserError, match=r"^mean must"):
+        model.expected_logistic_gaussian(bad, 1)
+    with pytest.raises(UserError, match=r"^location must"):
+        model.expected_logistic_cauchy(bad, 0, 1, 1, 1)
+    with pytest.raises(UserError, match=r"^x must"):
+        model.cauchy_split_cdf(np.nan, 0, 1, 1)
+    with pytest.raises(UserError, match="broadcast"):
+        model.cauchy_split_cdf(np.zeros(2), np.zeros(3), 1, 1)

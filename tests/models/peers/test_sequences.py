@@ -1,0 +1,228 @@
+"""The peers of the logistic sequence model: proper, confined to the order, and right."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+from thesiskit.errors import DataError, UserError
+from thesiskit.models.peers import sequences as sequence_peers
+
+MODULES = {"vlmc": "vlmc", "ppm": "arithmetic_compressor", "context-tree": "bayesml"}
+
+
+@pytest.fixture(params=sequence_peers.METHODS)
+def method(request):
+    if request.param in MODULES:
+        pytest.importorskip(MODULES[request.param])
+    return request.param
+
+
+def sequences(rng, n, length=6, n_states=3):
+    return rng.integers(0, n_states, (n, length)), rng.integers(0, n_states, n)
+
+
+def proper(p, rows, n_classes):
+    return p.shape == (rows, n_classes) and (p > 0).all() and np.allclose(p.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("order", [0, 1, 4])
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_probabilities_are_proper(method, order, n_states, rng):
+    train, response = sequences(rng, 60, n_states=n_states)
+    test, _ = sequences(rng, 25, n_states=n_states)
+    p = sequence_peers.fit_predict(method, order, train, response, test, n_states, n_states, 1)
+    assert proper(p, 25, n_states)
+    if order == 0:
+        assert np.ptp(p, axis=0).max() == 0
+        base = np.bincount(response, minlength=n_states) / 60
+        # the rate that ppm chooses may forget
+        assert method == "ppm" or np.abs(p[0] - base).max() < 0.02
+
+
+def test_a_fixed_seed_gives_fixed_answers(method, rng):
+    train, response = sequences(rng, 80)
+    first, second = (
+        sequence_peers.fit_predict(method, 3, train, response, train, 3, 3, 7) for _ in range(2)
+    )
+    assert (first == second).all()
+
+
+def test_columns_older_than_the_order_do_not_matter(method, rng):
+    train, response = sequences(rng, 80)
+    test, _ = sequences(rng, 20)
+    changed, tested = train.copy(), test.copy()
+    changed[:, :-2] = rng.integers(0, 3, (80, 4))
+    tested[:, :-2] = rng.integers(0, 3, (20, 4))
+    p, q, r = (
+        sequence_peers.fit_predict(method, 2, a, response, b, 3, 3, 1)
+        for a, b in [(train, test), (changed, tested), (train[:, -2:], test[:, -3:])]
+    )
+    assert (p == q).all()
+    assert (p == r).all()
+
+
+def test_states_contexts_and_classes_never_seen_do_not_fail(method, rng):
+    train, response = sequences(rng, 80, n_states=2)
+    test = np.full((3, 6), 3)
+    test[0] = train[0]
+    p = sequence_peers.fit_predict(method, 4, train, response, test, 4, 4, 1)
+    assert proper(p, 3, 4)
+    assert p[0, :2].sum() > 0.8
+
+
+def test_one_training_case_and_one_class_are_enough(method):
+    history = np.array([[0, 1, 0]])
+    p = sequence_peers.fit_predict(method, 2, history, np.array([1]), history, 2, 2, 1)
+    assert proper(p, 1, 2)
+    assert p[0, 1] > 0.5
+    p = sequence_peers.fit_predict(method, 2, history, np.array([0]), history, 2, 1, 1)
+    assert (p == 1).all()
+
+
+def test_a_class_seen_once_does_not_fail(method, rng):
+    train, response = sequences(rng, 40, n_states=2)
+    response[0] = 2
+    p = sequence_peers.fit_predict(method, 2, train, response, train, 2, 3, 1)
+    assert proper(p, 40, 3)
+
+
+@pytest.mark.parametrize(("n_states", "n_classes"), [(3, 2), (2, 4)])
+def test_classes_need_not_be_the_states(method, n_states, n_classes, rng):
+    train, _ = sequences(rng, 300, n_states=n_states)
+    response = (train[:, -1] > 0).astype(int) * (n_classes - 1)
+    p = sequence_peers.fit_predict(method, 2, train, response, train, n_states, n_classes, 1)
+    assert proper(p, 300, n_classes)
+    assert p[np.arange(300), response].min() > 0.85
+
+
+def test_a_deterministic_sequence_is_learnt(method):
+    text = np.arange(300) % 3
+    windows = np.lib.stride_tricks.sliding_window_view(text, 7)
+    train, response = windows[:200, :6], windows[:200, 6]
+    test, actual = windows[200:, :6], windows[200:, 6]
+    p = sequence_peers.fit_predict(method, 3, train, response, test, 3, 3, 1)
+    assert p[np.arange(len(test)), actual].min() > 0.9
+
+
+def test_the_second_last_state_is_learnt_from_independent_rows(method, rng):
+    train, _ = sequences(rng, 500, n_states=2)
+    test, _ = sequences(rng, 100, n_states=2)
+    p = sequence_peers.fit_predict(method, 2, train, train[:, -2], test, 2, 2, 1)
+    assert p[np.arange(100), test[:, -2]].min() > 0.9
+
+
+def witten_bell(history, order, train, response, n_classes):
+    """Return the interpolated n-gram by its definition, one history at a time."""
+    p = [1 / n_classes] * n_classes
+    for m in range(order + 1):
+        tail = list(history[len(history) - m :])
+        after = [c for h, c in zip(train, response, strict=True) if list(h[len(h) - m :]) == tail]
+        kinds = len(set(after))
+        if after:
+            p = [(after.count(c) + kinds * p[c]) / (len(after) + kinds) for c in range(n_classes)]
+    return p
+
+
+@pytest.mark.parametrize("order", [0, 1, 3, 6])
+def test_n_gram_against_its_definition(order, rng):
+    train, response = sequences(rng, 70)
+    test, _ = sequences(rng, 30)
+    test = np.vstack([test, train[:10]])
+    cut = (one[:, one.shape[1] - order :] for one in (train, test))
+    *_, p = sequence_peers._n_grams(next(cut), response, next(cut), 3, 3)
+    twin = [witten_bell(h, order, train.tolist(), response.tolist(), 3) for h in test.tolist()]
+    np.testing.assert_allclose(p, twin, rtol=1e-12)
+
+
+def test_n_gram_of_long_histories_does_not_overflow(rng):
+    train, response = sequences(rng, 50, length=60, n_states=9)
+    *_, p = sequence_peers._n_grams(train, response, train, 9, 9)
+    assert p[np.arange(50), response].min() > 0.9
+
+
+def test_n_gram_chooses_its_order(rng):
+    train, test = (rng.integers(0, 2, (300, 8)) for _ in range(2))
+    response = np.where(rng.random(300) < 0.7, train[:, -2], 1 - train[:, -2])
+    p = sequence_peers.fit_predict("n-gram", 8, train, response, test, 2, 2, 1)
+    *_, whole = sequence_peers._n_grams(train, response, test, 2, 2)
+    loss = [-np.log(one[np.arange(300), test[:, -2]]).mean() for one in (p, whole)]
+    assert loss[0] < loss[1] - 0.1
+
+
+def test_vlmc_is_the_count_of_its_leaf(rng):
+    vlmc = pytest.importorskip("vlmc")
+    train, _ = sequences(rng, 300)
+    response = np.where(rng.random(300) < 0.8, train[:, -1], rng.integers(0, 3, 300))
+    p = sequence_peers.fit_predict("vlmc", 3, train, response, train, 3, 3, 1)
+    model = vlmc.VLMC(3, 3)
+    model.fit(np.column_stack([train[:, -3:], response]).tolist())
+    leaves = model.get_contexts()
+    for history, row in zip(train, p, strict=True):
+        (leaf,) = (c for c in leaves if list(history[len(history) - len(c) :]) == c)
+        same = (train[:, train.shape[1] - len(leaf) :] == leaf).all(axis=1)
+        counts = np.bincount(response[same], minlength=3)
+        np.testing.assert_allclose(row, (counts + 0.5) / (counts.sum() + 1.5), rtol=1e-9)
+
+
+def test_context_tree_of_order_one_is_the_average_of_two_trees(rng):
+    pytest.importorskip("bayesml")
+    from scipy.special import gammaln
+
+    def log_evidence(counts):  # Dirichlet of halves
+        n, k = counts.sum(), len(counts)
+        return (gammaln(counts + 0.5) - gammaln(0.5)).sum() + gammaln(k / 2) - gammaln(n + k / 2)
+
+    train, _ = sequences(rng, 20, n_states=2)
+    response = np.where(rng.random(20) < 0.75, train[:, -1], 1 - train[:, -1])
+    p = sequence_peers.fit_predict(
+        "context-tree", 1, train, response, np.array([[0], [1]]), 2, 2, 1
+    )
+    leaves = [np.bincount(response[train[:, -1] == s], minlength=2) for s in range(2)]
+    root = leaves[0] + leaves[1]
+    odds = np.exp(log_evidence(leaves[0]) + log_evidence(leaves[1]) - log_evidence(root))
+    split = odds / (1 + odds)
+    for s in range(2):
+        twin = split * (leaves[s] + 0.5) / (leaves[s].sum() + 1)
+        twin = twin + (1 - split) * (root + 0.5) / (root.sum() + 1)
+        np.testing.assert_allclose(p[s], twin, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_missing_package_is_named_with_what_to_install(name, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda m, *a: None if m == MODULES[name] else find_spec(m, *a)
+    )
+    assert name in sequence_peers.missing(sequence_peers.METHODS)
+    zeros = np.zeros((2, 3), int)
+    with pytest.raises(UserError, match=rf'{name}.*pip install "thesiskit\[peers\]"'):
+        sequence_peers.fit_predict(name, 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
+    with pytest.raises(UserError, match="pip install"):
+        sequence_peers.load(["n-gram", name])
+    sequence_peers.load(["n-gram", "logistic-regression"])
+
+
+def test_a_package_that_cannot_be_imported_is_named_too(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: object())
+    monkeypatch.setitem(sys.modules, "vlmc", None)
+    with pytest.raises(UserError, match="pip install"):
+        sequence_peers.load(["vlmc"])
+
+
+def test_missing_imports_nothing(monkeypatch):
+    for module in MODULES.values():
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert set(sequence_peers.missing(sequence_peers.METHODS)) <= set(MODULES)
+    assert not set(MODULES.values()) & set(sys.modules)
+
+
+def test_what_cannot_be_asked_is_refused():
+    zeros = np.zeros((2, 3), int)
+    with pytest.raises(UserError, match="unknown method lstm"):
+        sequence_peers.fit_predict("lstm", 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
+    with pytest.raises(UserError, match="order is 4, but"):
+        sequence_peers.fit_predict("n-gram", 4, zeros, zeros[:, 0], zeros, 2, 2, 1)
+    with pytest.raises(DataError, match="at least one training case"):
+        sequence_peers.fit_predict("n-gram", 2, zeros[:0], zeros[:0, 0], zeros, 2, 2, 1)

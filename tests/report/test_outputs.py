@@ -1,0 +1,186 @@
+"""What a report may touch: files that it made, in folders that thesiskit made, through no link."""
+
+import json
+import os
+import shutil
+import stat
+from io import StringIO
+
+import pandas as pd
+import pytest
+from commands import ROOT, run
+
+from thesiskit.errors import ResultsError
+from thesiskit.report.outputs import csv_text
+from thesiskit.report.page import write_index
+from thesiskit.store.results import Results, read_record, write_record
+
+NULL = ROOT / "configs/chapter2/null.yaml"
+SMALL = ("--smoke", "--jobs", "0", "--set", "experiment=paper")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    run("run", NULL, *SMALL, "--results", root)
+    return root
+
+
+@pytest.fixture
+def paper(made, tmp_path):
+    """A finished experiment of one's own to spoil."""
+    shutil.copytree(made, tmp_path / "r", symlinks=True)
+    return tmp_path / "r" / "paper-smoke"
+
+
+def again(folder, *more, code=0):
+    return run("run", NULL, *SMALL, "--results", folder.parent, *more, code=code)
+
+
+def test_the_folder_of_a_paper_is_not_a_results_folder(tmp_path):
+    for name in ("figures/figure1.pdf", "tables/table1.tex", "paper.tex"):
+        (tmp_path / "paper-smoke" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "paper-smoke" / name).write_text("mine")
+    text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
+    assert "holds what thesiskit did not make (figures, paper.tex, tables)" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["paper-smoke"]
+    assert (tmp_path / "paper-smoke/figures/figure1.pdf").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["simulate", "report", "batch cell --share 1/1"])
+def test_no_command_begins_there(tmp_path, command):
+    (tmp_path / "paper-smoke").mkdir()
+    (tmp_path / "paper-smoke" / "notes.txt").write_text("mine")
+    name, *more = command.split()
+    arguments = [name, *more[:1], NULL, *more[1:]] if name == "batch" else [name, NULL]
+    text = run(*arguments, *SMALL, "--results", tmp_path, code=1)
+    assert "thesiskit did not make (notes.txt)" in text
+    assert [path.name for path in (tmp_path / "paper-smoke").iterdir()] == ["notes.txt"]
+
+
+def test_results_of_a_version_without_marks_are_taken_on(paper):
+    (paper / ".thesiskit").unlink()
+    record = read_record(paper / "provenance.json")
+    (paper / "provenance.json").write_text(json.dumps(record))
+    again(paper)
+    assert (paper / ".thesiskit").exists()
+
+
+def test_an_index_of_the_users_is_left_alone(tmp_path):
+    (tmp_path / "index.html").write_text("<title>My site</title>")
+    text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
+    assert "index.html: thesiskit did not make it" in text
+    with pytest.raises(ResultsError, match="did not make it"):
+        write_index(tmp_path)
+    assert (tmp_path / "index.html").read_text() == "<title>My site</title>"
+
+
+def test_an_earlier_report_s_files_go_and_others_stay(paper):
+    (paper / "tables" / "mine.csv").write_text("mine")
+    (paper / "figures" / "drafts").mkdir()
+    before = sorted(path.name for path in (paper / "tables").iterdir())
+    again(paper, "--set", "report.parts=[score-table]")
+    after = {path.name for path in (paper / "tables").iterdir()}
+    assert {"mine.csv", "scores.csv"} <= after
+    assert not list((paper / "figures").glob("*.p*"))
+    assert (paper / "figures" / "drafts").is_dir()
+    again(paper)
+    assert {path.name for path in (paper / "tables").iterdir()} == {*before}
+
+
+def test_a_report_that_was_interrupted_knows_its_files(paper, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("thesiskit.report.page.render", lambda *_: 1 / 0)
+        run("report", NULL, *SMALL, "--results", paper.parent, "--force",
+            "--set", "report.parts=[timing-table]", code=1)  # fmt: skip
+    assert (paper / "tables" / "timings.csv").exists()
+    again(paper)
+    assert not (paper / "tables" / "timings.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["tables", "fit", "cells", "unfinished"])
+def test_links_to_other_folders_are_refused(paper, tmp_path, name):
+    other = tmp_path / "other"
+    if (paper / name).exists():
+        (paper / name).rename(other)
+    other.mkdir(exist_ok=True)
+    (other / "mine.csv").write_text("mine")
+    (paper / name).symlink_to(other)
+    before = sorted(other.iterdir())
+    text = again(paper, "--force", code=1)
+    assert f"{paper / name}: is a link to another folder" in text
+    assert sorted(other.iterdir()) == before
+
+
+@pytest.mark.parametrize("link", ["../../index", "tables/../../x", "/etc/x", "..", "cells/a"])
+def test_a_record_that_was_tampered_with_removes_nothing_else(paper, link):
+    victim = paper / link
+    if not link.startswith("/"):
+        victim = (paper / link).resolve()
+        if link != "..":
+            victim.parent.mkdir(exist_ok=True, parents=True)
+            victim.write_text("mine")
+    record = read_record(paper / "provenance.json")
+    record["report"]["files"][link] = ""
+    write_record(paper / "provenance.json", record)
+    again(paper, "--set", "report.parts=[score-table]")
+    assert link.startswith("/") or victim.exists()
+
+
+def test_the_lock_follows_no_link(paper, tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    (paper / ".runner").unlink()
+    (paper / ".runner").symlink_to(mine)
+    text = again(paper, "--force", code=1)
+    assert ".runner: cannot be locked: it is a link; remove it" in text
+    assert mine.read_text() == "mine"
+
+
+def test_a_temporary_file_follows_no_link(paper, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    monkeypatch.setattr("secrets.token_hex", lambda n: "0" * n)
+    (paper / ".report.html.0000.part").symlink_to(mine)
+    text = run("report", NULL, *SMALL, "--results", paper.parent, "--force", code=1)
+    assert "cannot be written: File exists" in text
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".runner", "provenance.json", "report.html", "fit/0000.npz",
+                                  "fit/0000.json", "tables/scores.csv"])  # fmt: skip
+def test_a_pipe_in_a_file_s_place_is_refused(paper, name):
+    (paper / name).unlink(missing_ok=True)
+    os.mkfifo(paper / name)
+    force = ["--force"] if name == ".runner" else []
+    text = again(paper, "--set", "report.parts=[score-table]", *force, code=1)
+    assert str(paper / name) in text
+    assert stat.S_ISFIFO((paper / name).stat().st_mode)
+
+
+def test_a_table_that_was_changed_is_written_again(paper):
+    path = next((paper / "tables").glob("*.csv"), None) or next((paper / "figures").glob("*.png"))
+    before = path.read_bytes()
+    path.write_bytes(before[:-3])
+    assert f"{path} was damaged or changed; it is written again" in again(paper)
+    assert path.read_bytes() == before
+
+
+def test_a_spreadsheet_runs_no_cell():
+    risky = ["=1+1", "+cmd", "-x", "@sum", "\tx", "-1", "+30", "-2e-3", "plain", "", None]
+    frame = pd.DataFrame({"=HYPERLINK(1)": risky, "n": range(len(risky))})
+    text = csv_text(frame)
+    found = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    assert list(found) == ["'=HYPERLINK(1)", "n"]
+    assert list(found.iloc[:, 0]) == ["'=1+1", "'+cmd", "'-x", "'@sum", "'\tx", "-1", "+30",
+                                      "-2e-3", "plain", "", ""]  # fmt: skip
+
+
+def test_tables_of_whole_numbers_and_gaps_stay_as_they_were():
+    frame = pd.DataFrame({"a": pd.Series([3, None, 10**18], dtype=object), "b": [0.1, 2.0, 1e-9]})
+    assert csv_text(frame) == frame.to_csv(index=False)
+
+
+def test_a_probe_of_the_folder_leaves_nothing(tmp_path):
+    Results(tmp_path, "x").prepare()
+    assert [path.name for path in (tmp_path / "x").iterdir()] == [".thesiskit"]

@@ -1,0 +1,144 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+from sklearn.metrics import brier_score_loss, log_loss
+
+from thesiskit.cli import main
+from thesiskit.report import metrics, page
+from thesiskit.report.parts import PARTS
+from thesiskit.store.results import Results, replacing
+
+
+def predictions(rng, n=500):
+    p = rng.random(n)
+    return p, (rng.random(n) < p).astype(int)
+
+
+def test_scores_against_scikit_learn(rng):
+    p, y = predictions(rng)
+    assert metrics.amlp(p, y) == pytest.approx(log_loss(y, p), rel=1e-12)
+    assert metrics.squared_error(p, y) == pytest.approx(brier_score_loss(y, p), rel=1e-12)
+    assert metrics.error_rate(p, y) == np.mean((p >= 0.5) != y)
+    # the thesis's formula for the expected error
+    expected = (p * (p < 0.5) + (1 - p) * (p >= 0.5)).mean()
+    assert metrics.expected_error(p) == pytest.approx(expected)
+    assert np.isfinite(metrics.amlp(np.array([0.0, 1.0]), np.array([1, 0])))
+
+
+def test_calibration_by_first_decimal():
+    p = np.array([0.0, 0.099, 0.1, 0.55, 0.59, 1.0])
+    frame = metrics.calibration(p, np.array([0, 1, 0, 1, 0, 1]))
+    assert list(frame.cases) == [2, 1, 0, 0, 0, 2, 0, 0, 0, 1]
+    assert frame.actual[5] == 0.5
+    assert frame.predicted[5] == pytest.approx(0.57)
+    assert np.isnan(frame.actual[3])
+
+
+def test_exact_band_against_enumeration(rng):
+    p = rng.random(9)
+    mass = np.zeros(10)
+    for ones in product((0, 1), repeat=9):
+        mass[sum(ones)] += np.prod(np.where(ones, p, 1 - p))
+    for level in (0.5, 0.9, 0.999):
+        low, high = (round(9 * edge) for edge in metrics.exact_band(p, level))
+        assert mass[low : high + 1].sum() >= level - 1e-12
+        assert mass[:low].sum() <= (1 - level) / 2 + 1e-12
+        assert mass[high + 1 :].sum() <= (1 - level) / 2 + 1e-12
+
+
+def test_exact_band_is_binomial_for_equal_probabilities():
+    low, high = metrics.exact_band(np.full(40, 0.3), 0.95)
+    assert (round(40 * low), round(40 * high)) == stats.binom.interval(0.95, 40, 0.3)
+
+
+def test_paired_t(rng):
+    a, b = rng.normal(size=10), rng.normal(size=10)
+    d = a - b
+    t = d.mean() / (d.std(ddof=1) / np.sqrt(10))
+    assert metrics.paired_t(a, b) == pytest.approx(2 * stats.t.sf(abs(t), 9))
+    assert metrics.paired_t(a, a) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(3, "3"), (12345, "12,345"), (2.0, "2"), (0.12345, "0.123"), (1e-5, "1e-05"),
+     (float("nan"), "–"), (float("inf"), "inf"), (None, "–"), ("x", "x")],
+)  # fmt: skip
+def test_cells(value, words):
+    assert page._cell(value) == words
+
+
+def test_a_file_that_fails_half_way_leaves_nothing(tmp_path):
+    target = tmp_path / "a" / "x.txt"
+    with pytest.raises(RuntimeError), replacing(target) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert list(target.parent.iterdir()) == []
+    with replacing(target) as temporary:
+        temporary.write_text("whole")
+    assert target.read_text() == "whole"
+
+
+def test_a_damaged_block_counts_as_absent(tmp_path):
+    results = Results(tmp_path, "e")
+    results.save("fit", 0, "k", {"a": np.arange(5)})
+    assert results.key("fit", 0) == "k"
+    path = results.path("fit", 0)
+    path.write_bytes(path.read_bytes()[:60])
+    assert results.key("fit", 0) is None
+
+
+BASE = """\
+experiment: t
+title: T
+about: T.
+replicates: 2
+data: {source: naive-bayes, features: 30, alpha: 5, train: [10, 10], test: [6, 6]}
+evaluation: {groups: 2}
+selection: {SELECTION}
+model: {methods: METHODS, quadrature: QUADRATURE}
+report: {parts: [PART]}
+"""
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part != "correlation-lattice"])
+@pytest.mark.parametrize(
+    "selection",
+    [
+        "features: [3]",
+        "features: [3, all]",
+        "features: [all]",
+        "thresholds: [0.4]",
+        "thresholds: [0.1, 0.95]",
+    ],
+)
+@pytest.mark.parametrize("methods", ["[corrected, uncorrected]", "[uncorrected, bernoulli-nb]"])
+def test_any_part_of_any_experiment_is_made_or_refused_in_one_line(
+    tmp_path, part, selection, methods
+):  # fmt: skip
+    text = BASE.replace("SELECTION", selection).replace("METHODS", methods)
+    text = text.replace("PART", part).replace("QUADRATURE", "[exact, simpson-21]")
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["run", str(path), "--results", str(tmp_path / "r")])
+    assert result.exit_code in (0, 2), result.output
+    if result.exit_code == 2:
+        assert f"report.parts: {part} needs" in result.output or "thresholds" in result.output
+        assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_what_an_earlier_report_had_is_removed(tmp_path):
+    path = tmp_path / "t.yaml"
+    text = BASE.replace("SELECTION", "features: [3]").replace("METHODS", "[corrected]")
+    text = text.replace("QUADRATURE", "exact").replace("PART", "score-table, performance")
+    path.write_text(text)
+    for extra in ((), ("--set", "report.parts=[selection-table]")):
+        CliRunner().invoke(main, ["run", str(path), "--results", str(tmp_path / "r"), *extra])
+    folder = tmp_path / "r" / "t"
+    assert sorted(p.name for p in (folder / "tables").iterdir()) == [
+        "selection.csv", "selection.md", "selection.tex"
+    ]  # fmt: skip
+    assert list((folder / "figures").iterdir()) == []

@@ -1,0 +1,414 @@
+"""The thesis's numbers among replicates: arithmetic, coverage, pages, refusals."""
+
+import re
+from fnmatch import fnmatchcase
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+from commands import ROOT
+
+from thesiskit.cli import main
+from thesiskit.config import load_config
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.models.logistic import settings as logistic_settings
+from thesiskit.models.mixture import chains
+from thesiskit.report import metrics
+from thesiskit.report.exhibits import exhibits, exhibits_found
+from thesiskit.report.finished import THESIS, Finished, thesis_numbers
+from thesiskit.report.page import write_index
+from thesiskit.report.selection.record import Record
+from thesiskit.report.verification import compare, rows, settings
+from thesiskit.report.verification.page import verify
+from thesiskit.report.verification.selections import COLUMNS, calibration, calibration_rows
+from thesiskit.store.results import Results
+
+CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
+STUDIES = ("naive-replicates", "mixture-replicates", "hmm-replicates", "cauchy-replicates")
+SINGLES = ("text", "correlation-lattice", "parameter-reduction")
+REASONS = yaml.safe_load((THESIS / "reasons.yaml").read_text())
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+# ---- arithmetic ----
+
+
+@pytest.mark.parametrize("n", [1, 2, 12, 198, 199, 398, 399, 1000])
+def test_percentile_and_verdict_by_counting(n, rng):
+    values = rng.integers(0, 40, n) / 10
+    for printed in (-0.1, 0.0, 0.1, 2.0, 3.9, 5.0):
+        below = sum(one < printed for one in values)
+        equal = sum(one == printed for one in values)
+        above = n - below - equal
+        found = rows.spread(printed, values, 1)
+        assert found.percentile == pytest.approx(100 * (below + equal / 2) / n)
+        k = int((n + 1) * 0.005 + 1e-9)
+        assert found.chance == pytest.approx(2 * k / (n + 1))
+        if n < 199:
+            beyond = below == n or above == n
+            assert found.verdict == (rows.BEYOND if beyond else rows.INSIDE)
+        else:
+            outside = below + equal < k or above + equal < k
+            assert found.verdict == (rows.OUTSIDE if outside else rows.INSIDE)
+
+
+@pytest.mark.parametrize("n", [199, 300, 999])
+def test_of_all_ranks_at_most_one_in_a_hundred_is_outside(n):
+    values = np.arange(n, dtype=float)
+    verdicts = [rows.spread(rank - 0.5, values).verdict for rank in range(n + 1)]
+    outside = verdicts.count(rows.OUTSIDE)
+    assert outside == 2 * ((n + 1) // 200)
+    assert outside / (n + 1) == pytest.approx(rows.spread(0.5, values).chance)
+    assert rows.BEYOND not in verdicts
+
+
+def test_replicates_are_rounded_as_the_thesis_prints():
+    found = rows.spread(0.36, np.array([0.355001, 0.3649, 0.366]), 2)
+    assert found.percentile == pytest.approx(100 * 1 / 3)  # two are equal, one is above
+    assert rows.spread(0.36, np.array([0.3549, 0.3651]), 2).percentile == 50
+
+
+def test_replicates_without_a_number_do_not_count():
+    found = rows.spread(1.0, np.array([np.nan, 0.5, np.nan, 2.0, 3.0]))
+    assert (found.replicates, found.mean) == (3, pytest.approx(5.5 / 3))
+    assert rows.spread(1.0, np.full(3, np.nan)) is None
+    assert rows.replicated("k", "w", 1.0, np.full(3, np.nan), 2).verdict == rows.NOT_COMPARABLE
+
+
+@pytest.mark.parametrize(
+    ("true", "of", "verdict"),
+    [(0, 98, rows.BEYOND), (0, 99, rows.OUTSIDE), (1, 99, rows.INSIDE), (1, 199, rows.OUTSIDE),
+     (2, 199, rows.INSIDE), (1, 1, rows.INSIDE), (0, 1, rows.BEYOND)],
+)  # fmt: skip
+def test_statements(true, of, verdict):
+    row = rows.statement("k", "w", np.arange(of) < true)
+    assert (row.verdict, row.here) == (verdict, f"in {true} of {of}")
+
+
+@pytest.mark.parametrize(
+    ("printed", "here", "decimals", "right"),
+    [(5.7, 5.7038, 1, True), (5.7, 5.76, 1, False), (2.6, 2.6049, 2, True), (2.6, 2.606, 2, False),
+     (1.85e7, 18_519_347, 2, True), (1.85e7, 18_560_000, 2, False)],
+)  # fmt: skip
+def test_numbers_that_follow_are_compared_to_the_digits_printed(printed, here, decimals, right):
+    row = rows.exact("k", "w", printed, here, decimals)
+    assert (row.verdict == rows.PRINTED) == right
+
+
+def test_settings_are_the_same_or_not():
+    assert rows.same([1, "all", [0.5]], [1.0, "all", [0.5]])
+    assert rows.same(0.3333333333, 0.33333333330000001)
+    for a, b in (([1, 2], [1]), (300, 301), (1, "1"), (0, 1e-9), ("a", None)):
+        assert not rows.same(a, b)
+
+
+# ---- calibration tables, on data that are made up ----
+
+
+def made_up(root, rng, shift=0.0, n=300, cases=2000):
+    """A record of predictions that are calibrated, and the table of one data set more."""
+    p = rng.beta(1.5, 1.5, (n + 1, cases))
+    y = (rng.random(p.shape) < p).astype(int)
+    p[-1] = np.clip(p[-1] + shift, 0, 1)
+    table = metrics.calibration(p[-1], y[-1]).round(3)
+    table.columns = ["category", *COLUMNS]
+    results = Results(root, "made-up")
+    results.save(
+        "predict", 0, "",
+        {
+            "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
+            "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
+            "method": np.array(["corrected"]), "variant": np.array(["simpson-21"]),
+            **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
+        },
+    )  # fmt: skip
+    record = Record(results, 1, {"model": {"kind": "naive-bayes"}})
+    record.__dict__["thesis_calibration"] = table.assign(features_selected="10", method="corrected")
+    return record
+
+
+def test_calibration_of_every_replicate(tmp_path, rng):
+    record = made_up(tmp_path, rng, n=5, cases=30)
+    found = calibration(record, record.arms[0])
+    for r in range(5):
+        mine = slice(30 * r, 30 * r + 30)
+        one = metrics.calibration(record.predictions["probability"][0][mine], record.response[mine])
+        one.columns = ["category", *COLUMNS]
+        for name in COLUMNS:
+            np.testing.assert_allclose(found[name][r], one[name])
+
+
+def test_a_table_of_the_same_distribution_is_inside_and_a_shifted_one_is_not(tmp_path, rng):
+    same = list(calibration_rows(made_up(tmp_path / "a", rng), "naive_simulation"))
+    assert len(same) == 30
+    assert sum(row.verdict == rows.OUTSIDE for row in same) <= 3
+    shifted = list(calibration_rows(made_up(tmp_path / "b", rng, 0.15), "naive_simulation"))
+    outside = [row for row in shifted if row.verdict == rows.OUTSIDE]
+    assert len(outside) >= 10
+    assert sum(row.key.endswith("fraction_actual") for row in outside) >= 5
+    explained = [compare.explain(row) for row in shifted]
+    assert {row.reason for row in explained if row.verdict == rows.OUTSIDE} == {rows.UNKNOWN}
+
+
+# ---- what is shipped ----
+
+
+def described(name):
+    config = load_config(CONFIGS[name])
+    return config.model_dump(mode="json") | {"scheme": config.scheme}
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [("naive-replicates", "naive_simulation"), ("mixture-replicates", "mixture_simulation"),
+     ("correlation-lattice", "lattice"), ("hmm-replicates", "logistic_sampling")],
+)  # fmt: skip
+def test_the_configs_have_the_settings_of_the_thesis(name, of):
+    source = Finished(Results("nowhere", name), 0, described(name))
+    numbers = thesis_numbers()["naive_simulation" if of == "lattice" else of]
+    found = settings.setting_rows(source, of, numbers) + settings.exact_rows(source, of, numbers)
+    assert found
+    assert [row for row in found if row.verdict != rows.PRINTED] == []
+
+
+def test_other_settings_are_told():
+    config = described("mixture-replicates")
+    config["data"]["alpha"], config["model"]["alpha_prior"] = 301.0, [0.5, 5.2]
+    source = Finished(Results("nowhere", "x"), 0, config)
+    numbers = thesis_numbers()["mixture_simulation"]
+    found = settings.setting_rows(source, "mixture_simulation", numbers)
+    found += settings.exact_rows(source, "mixture_simulation", numbers)
+    wrong = {row.key.partition(".")[2] for row in found if row.verdict == rows.DIFFERS}
+    assert {"alpha", "prior.b", "alpha_grid.0", "alpha_grid.9"} <= wrong
+    assert not {"features", "prior.a", "iterations"} & wrong
+
+
+def test_what_configs_leave_to_the_models():
+    assert settings.SIGMA_0 == logistic_settings.SIGMA_0
+    assert settings.STEP == logistic_settings.STEP
+    assert (settings.GIBBS["labels"], settings.GIBBS["theta"]) == (
+        chains.ROUNDS, chains.THETA_UPDATES,
+    )  # fmt: skip
+
+
+def test_reasons_fit_numbers_and_their_way():
+    numbers = list(compare.leaves(thesis_numbers()))
+    for entry in REASONS:
+        assert ".calibration." in entry["numbers"] or any(
+            fnmatchcase(key, entry["numbers"]) for key in numbers
+        )
+    key = "mixture_simulation.calibration.10.corrected.3.cases"
+    assert compare.reason(key, "collapsed").startswith("sampler: ")
+    assert compare.reason(key, "as-printed") == ""
+    assert compare.reason("hmm.orders", "").startswith("study: ")
+    assert compare.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
+
+
+def test_exhibits_name_configs_and_parts_and_numbers():
+    shown = exhibits()
+    assert len({one.label for one in shown}) == len(shown) == 39
+    known = list(compare.leaves(thesis_numbers())) + [
+        f"{of}.calibration.10.corrected.3.cases"
+        for of in ("naive_simulation", "mixture_simulation")
+    ]
+    for one in shown:
+        assert bool(one.part) != bool(one.why), one.label
+        if one.experiment:
+            config = load_config(CONFIGS[one.experiment])
+            assert config.experiment == one.experiment
+            assert not one.part or one.part in config.report.parts, one.label
+        for pattern in one.numbers:
+            hit = [
+                key for key in known
+                if fnmatchcase(key, pattern) or pattern.startswith(f"{key}.")
+                or key.startswith(f"{pattern}.")
+            ]  # fmt: skip
+            assert hit, pattern
+
+
+# ---- from command to page ----
+
+
+QUICK = {
+    "text": ("model.orders=[5, 10]", "model.compress=[true]", "model.chains=1", "model.peers=[]"),
+    "hmm-replicates": ("replicates=2",),
+    "cauchy-replicates": ("replicates=2", "model.orders=[4, 7]"),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, colon_file):
+    """What is written of small forms of all experiments that the thesis prints numbers of."""
+    root = tmp_path_factory.mktemp("results")
+    records = []
+    for name in (*STUDIES, *SINGLES, "colon"):
+        config = load_config(CONFIGS[name], smoke=True, settings=QUICK.get(name, ()))
+        experiment = Experiment(config, Results(root, config.experiment), CONFIGS[name].parent)
+        for stage in experiment.stages:
+            experiment.run(stage, watch=lambda items, *_: items)
+        records.append(experiment.work.record())
+    _, line = verify(records, root)
+    write_index(root)
+    return SimpleNamespace(root=root, line=line)
+
+
+@pytest.fixture(scope="module")
+def verified(finished):
+    return pd.read_csv(finished.root / "verify-smoke" / "verify.csv", keep_default_na=False)
+
+
+def test_no_number_is_forgotten(verified):
+    keys = set(verified["key"])
+    assert len(keys) == len(verified)
+    for leaf in compare.leaves(thesis_numbers()):
+        covers = [
+            key for key in keys
+            if key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.")
+        ]  # fmt: skip
+        assert covers, leaf
+    for of in ("naive", "mixture"):
+        table = pd.read_csv(THESIS / f"{of}-calibration.csv", dtype={"features_selected": str})
+        for cell, name in ((cell, name) for cell in table.itertuples() for name in COLUMNS):
+            place = (cell.features_selected, cell.method, str(cell.category), name)
+            key = ".".join((f"{of}_simulation", "calibration", *place))
+            assert (key in keys) == (not pd.isna(getattr(cell, name))), key
+
+
+def test_every_row_has_a_verdict_and_the_line_counts_them(verified, finished):
+    counts = verified["verdict"].value_counts()
+    assert set(counts.index) <= {
+        rows.PRINTED, rows.INSIDE, rows.OUTSIDE, rows.BEYOND, rows.DIFFERS, rows.NOT_COMPARABLE
+    }  # fmt: skip
+    line = finished.line
+    said = {words: number for number, words in re.findall(r"(\d+) ([a-z]+(?: [a-z]+)?)", line)}
+    assert int(said["numbers"]) == len(verified)
+    assert int(said["as printed"]) == counts[rows.PRINTED]
+    assert int(said["inside"]) == counts[rows.INSIDE]
+    assert rows.OUTSIDE not in counts.index  # four replicates cannot say so
+    named = verified[verified["verdict"].isin([rows.BEYOND, rows.DIFFERS])]
+    assert (named["reason"] != "").all()
+    # few cases and iterations: told as different from the thesis's
+    assert set(named["key"]) >= {"hmm.sequences.train", "mixture_simulation.iterations"}
+
+
+def test_the_page_says_it_all(verified, finished):
+    folder = finished.root / "verify-smoke"
+    html = (folder / "verify.html").read_text()
+    assert not re.search(r"""(src|href)=["']?https?://""", html)
+    anchors = re.findall(r'href="#([^"]+)"', html)
+    assert len(anchors) > 8
+    for anchor in anchors:
+        assert html.count(f'id="{anchor}"') == 1
+    assert finished.line in html
+    assert "nan" not in html.lower().split()
+    assert len(re.findall(r"<tr", html)) > len(verified)
+    markdown = (folder / "verify.md").read_text()
+    for key in verified["key"]:
+        assert f"| {key} |" in markdown
+
+
+def test_small_forms_are_not_the_thesis_s(finished):
+    assert "verify.html" not in (finished.root / "index.html").read_text()
+    assert (
+        "Small forms of the experiments"
+        in (finished.root / "verify-smoke" / "verify.html").read_text()
+    )
+
+
+def test_links_lead_to_parts(tmp_path):
+    few = ("data.features=50", "selection.features=[1, 10]")
+    sets = [part for setting in few for part in ("--set", setting)]
+    run = invoke("run", CONFIGS["naive-simulation"], "--results", tmp_path, *sets)
+    assert run.exit_code == 0, run.output
+    assert invoke("run", CONFIGS["correlation-lattice"], "--results", tmp_path).exit_code == 0
+    found = [one for one in exhibits_found(tmp_path) if one.link]
+    assert {one.exhibit.experiment for one in found} == {"naive-simulation", "correlation-lattice"}
+    index = (tmp_path / "index.html").read_text()
+    for one in exhibits():
+        assert f"<code>{one.label}</code>" in index
+    assert index.count(": not run") == sum(bool(one.part) for one in exhibits()) - len(found)
+    for one in found:
+        page, anchor = one.link.split("#")
+        assert (tmp_path / page).read_text().count(f'id="{anchor}"') == 1
+        assert f'href="{one.link}"' in index
+    assert all(one.verdict in ("", "values not printed") for one in found)
+    lattice = CONFIGS["correlation-lattice"]
+    assert invoke("verify", lattice, "--results", tmp_path).exit_code == 0
+    verdicts = {one.exhibit.label: one.verdict for one in exhibits_found(tmp_path)}
+    assert verdicts["fig-sets"] == "all as printed"
+    assert verdicts["tab-bnaive"] == "not compared"
+
+
+def test_an_index_without_the_thesis_is_not_about_it(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(OWN)
+    assert invoke("run", path, "--results", tmp_path / "r").exit_code == 0
+    assert "exhibits" not in (tmp_path / "r" / "index.html").read_text()
+
+
+# ---- refusals ----
+
+OWN = """\
+experiment: mine
+title: Mine
+about: Mine.
+replicates: 3
+data: {source: naive-bayes, features: 20, alpha: 5, train: [10, 10], test: [5, 5]}
+selection: {features: [3]}
+report: {parts: [score-table]}
+"""
+
+
+def refused(result, *words):
+    assert result.exit_code == 2, result.output
+    (line,) = result.output.strip().splitlines()
+    for word in words:
+        assert word in line, line
+
+
+def test_not_run(tmp_path):
+    study = CONFIGS["naive-replicates"]
+    refused(
+        invoke("verify", study, "--results", tmp_path, "--set", "replicates=2"),
+        "is not there", f"run `thesiskit run {study} --set replicates=2 --results {tmp_path}`",
+    )  # fmt: skip
+    refused(invoke("verify", study, "--results", tmp_path, "--partial"), "is not there")
+    assert not (tmp_path / "verify").exists()
+
+
+def test_run_with_other_settings_or_in_part(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(OWN.replace("report: {", "report: {thesis: naive_simulation, "))
+    where = ("--results", tmp_path / "r")
+    assert invoke("run", path, *where).exit_code == 0
+    refused(
+        invoke("verify", path, *where, "--set", "data.alpha=6"),
+        "other settings", f"run `thesiskit run {path} --set data.alpha=6 --results ",
+    )  # fmt: skip
+    more = (path, *where, "--set", "replicates=5")
+    refused(invoke("verify", *more), "0003.npz is not there", "add --partial for the first 3")
+    assert invoke("verify", *more, "--partial").exit_code == 0
+    found = pd.read_csv(tmp_path / "r" / "verify" / "verify.csv")
+    assert 'href="verify/verify.html"' in (tmp_path / "r" / "index.html").read_text()
+    assert found.loc[found["kind"] == "replicated", "here"].str.contains("not among").all()
+    assert "not printed" in set(found["thesis"])
+    text = (tmp_path / "r" / "verify" / "verify.html").read_text()
+    assert "Left out, as their configs were not given" in text
+    refused(invoke("verify", path, path, *where), "mine and mine", "give one")
+
+
+def test_not_the_thesis_s(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(OWN)
+    assert invoke("run", path, "--results", tmp_path / "r").exit_code == 0
+    refused(
+        invoke("verify", path, "--results", tmp_path / "r"),
+        "mine is not compared with the thesis", "leave it out",
+    )  # fmt: skip
+    assert not (tmp_path / "r" / "verify").exists()

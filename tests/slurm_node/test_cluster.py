@@ -1,0 +1,306 @@
+"""Jobs on a real Slurm: what is submitted, stopped, killed and lost comes to an end, once."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commands import ROOT
+from commands import wait_for as wait
+
+from thesiskit.config.cluster import ClusterBlock
+from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.experiments.cluster import probe as probing
+from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster.probe import probe
+from thesiskit.experiments.cluster.slurm import GONE, Slurm
+from thesiskit.experiments.cluster.submissions import submissions
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from standin import StandIn  # noqa: E402
+
+pytestmark = pytest.mark.cluster
+wait_for = partial(wait, seconds=120, pause=0.3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _jobs_find_us(slurm):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{HERE}")
+        yield
+
+
+def cluster(folder, **settings):
+    return Slurm(folder, ClusterBlock(**{"time": "5", "memory": "100M"} | settings))
+
+
+def shares(folder, n, seconds=0.0, each=1):
+    names = [f"cell{i}" for i in range(n * each)]
+    return [StandIn(folder, tuple(names[i * each : (i + 1) * each]), seconds) for i in range(n)]
+
+
+def start():
+    """Start what was killed of Slurm."""
+    subprocess.run([HERE / "start-slurm.sh"], stdout=subprocess.DEVNULL, check=True)
+
+
+def gone(slurm, ids):
+    return wait_for(lambda: set(slurm.states(ids).values()) == {GONE})
+
+
+def attempts(path):
+    """Return the process and the start of each attempt at a cell."""
+    log = path.with_suffix(".log")
+    words = log.read_text().split() if log.exists() else []
+    return list(zip(map(int, words[::2]), map(float, words[1::2]), strict=True))
+
+
+def strays(folder):
+    """Return what still runs of the jobs of a folder."""
+    out = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in out.splitlines() if str(folder) in line]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def long(tmp_path_factory, _jobs_find_us):
+    """Jobs that meet their time limit, or wait, while others run: by name, folder and ids."""
+    code = (
+        "import sys, threading, signal; sys.path.insert(0, sys.argv[1]); import standin, pathlib;"
+        "stop = threading.Event(); signal.signal(signal.SIGTERM, lambda *_: stop.set());"
+        "i = sys.argv[4].split('/')[0];"
+        "standin.StandIn(pathlib.Path(sys.argv[2]), (i,), 45.0 if i == '2' else 0.0).make(stop)"
+    )
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sbatch, "notice", lambda block: 55)  # Slurm looks every half a minute
+        for name, requeues in [("submitit", 10), ("once", 0)]:
+            folder = tmp_path_factory.mktemp(name)
+            jobs = cluster(folder, time="1", requeues=requeues)
+            found[name] = folder, jobs.submit(shares(folder, 1, seconds=45.0), name)
+        folder = tmp_path_factory.mktemp("script")
+        block = ClusterBlock(time="1", array=2, setup=["export MARK=1"])
+        command = [sys.executable, "-c", code, str(HERE), str(folder)]
+        text = sbatch.script(block, command, 3, name="script", folder=folder)
+        job = sbatch.call("sbatch", "--parsable", stdin=text).strip()
+        found["script"] = folder, [f"{job}_{i}" for i in (1, 2, 3)]
+    folder = tmp_path_factory.mktemp("later")
+    jobs = cluster(folder, array=1)
+    first = jobs.submit(shares(folder, 2, seconds=3.0), "first")
+    later = jobs.submit([StandIn(folder, ("later",))], "later", after=["1000000", *first])
+    found["later"] = folder, [*first, *later]
+    return found
+
+
+def test_arrays_no_longer_than_allowed_from_another_folder(tmp_path, monkeypatch, long):
+    away = tmp_path / "away"
+    away.mkdir()
+    monkeypatch.chdir(away)
+    monkeypatch.setenv("SLURM_JOB_ID", "17")  # as from within a job
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "17")
+    monkeypatch.setenv("SBATCH_TIMELIMIT", "nonsense")
+    slurm = cluster(tmp_path, array=8)
+    slurm.check()
+    waiting = long["later"][1][-1]
+    assert slurm.states([waiting])[waiting].startswith("PENDING (Dependency")
+    todo = shares(tmp_path, 20, each=2)
+    ids = slurm.submit(todo, "twenty", digest="abc")
+    away.rmdir()
+    arrays = [entry["ids"] for entry in submissions(tmp_path)]
+    assert [len(array) for array in arrays] == [10, 10]  # the limit is 16
+    assert [one for array in arrays for one in array] == ids
+    assert {entry["digest"] for entry in submissions(tmp_path)} == {"abc"}
+    assert [slurm.cells(one) for one in ids] == [share.ids for share in todo]
+    gone(slurm, ids)
+    for share in todo:
+        for name in share.ids:
+            assert (tmp_path / name).read_text() == "done"
+            assert len(attempts(tmp_path / name)) == 1
+    assert "successful" in slurm.tail(ids[3])[-1]
+
+
+def test_a_killed_job_leaves_its_cells_to_the_next(tmp_path):
+    slurm = cluster(tmp_path)
+    (share,) = shares(tmp_path, 1, seconds=1.5, each=2)
+    ids = slurm.submit([share], "killed")
+    first, second = (tmp_path / name for name in share.ids)
+    wait_for(lambda: first.exists() and attempts(second))
+    os.kill(attempts(second)[-1][0], signal.SIGKILL)
+    gone(slurm, ids)
+    assert not second.exists()
+    again = slurm.submit([share], "again", after=ids)
+    gone(slurm, again)
+    assert second.read_text() == "done"
+    assert [len(attempts(path)) for path in (first, second)] == [1, 2]
+    assert not strays(tmp_path)
+
+
+def test_cancelled_jobs_stop_with_a_checkpoint(tmp_path):
+    slurm = cluster(tmp_path)
+    ids = slurm.submit(shares(tmp_path, 3, seconds=300.0), "cancel")
+    cells = [tmp_path / f"cell{i}" for i in range(3)]
+    wait_for(lambda: all(map(attempts, cells)))
+    assert set(slurm.states(ids).values()) == {"RUNNING"}
+    assert slurm.cancel(ids[:1]) == ids[:1]
+    gone(slurm, ids[:1])
+    assert set(slurm.states(ids[1:]).values()) == {"RUNNING"}
+    assert slurm.states(["999999"]) == {"999999": GONE}
+    slurm.cancel([ids[0].partition("_")[0]])  # the whole array
+    gone(slurm, ids)
+    assert all(cell.with_suffix(".part").exists() and not cell.exists() for cell in cells)
+    assert slurm.cancel(ids) == []
+    assert not strays(tmp_path)
+
+
+def test_slurmd_killed_and_started_again(tmp_path, slurm):
+    jobs = cluster(tmp_path)
+    ids = jobs.submit(shares(tmp_path, 2, seconds=6.0), "slurmd")
+    wait_for(lambda: attempts(tmp_path / "cell0") and attempts(tmp_path / "cell1"))
+    os.kill(int((slurm / "slurmd.pid").read_text()), signal.SIGKILL)
+    time.sleep(1)
+    start()
+    gone(jobs, ids)
+    assert [(tmp_path / f"cell{i}").read_text() for i in range(2)] == ["done", "done"]
+    assert not strays(tmp_path)
+
+
+def test_slurmctld_stopped_and_started_again(tmp_path, slurm):
+    jobs = cluster(tmp_path)
+    ids = jobs.submit(shares(tmp_path, 1, seconds=6.0), "slurmctld")
+    wait_for(lambda: attempts(tmp_path / "cell0"))
+    os.kill(int((slurm / "slurmctld.pid").read_text()), signal.SIGTERM)
+    later = threading.Timer(3.0, start)
+    later.start()
+    assert set(jobs.states(ids).values()) == {"RUNNING"}  # it asks until there is an answer
+    later.join()
+    gone(jobs, ids)
+    assert (tmp_path / "cell0").read_text() == "done"
+    assert len(attempts(tmp_path / "cell0")) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"partition": "nowhere"}, "invalid partition.*partitions here: debug"),
+        ({"memory": "900G"}, "Requested node configuration is not available"),
+        ({"options": ["--nodelist=elsewhere"]}, "Invalid node name"),
+    ],
+)
+def test_slurm_says_what_it_refuses(tmp_path, settings, words):
+    slurm = cluster(tmp_path, **settings)
+    with pytest.raises(UserError, match=f"Slurm refuses the job: sbatch: .*{words}"):
+        slurm.check()
+    with pytest.raises(UserError, match="Slurm refuses the job: "):
+        slurm.submit(shares(tmp_path, 2), "refused")
+    assert not submissions(tmp_path)
+    assert not list(slurm.jobs.glob("*.pkl"))
+
+
+def test_the_probe_finds_the_folder(tmp_path):
+    found = probe(tmp_path, cluster(tmp_path).block)
+    assert abs(found.skew) <= 1
+    assert found.warning is None
+    assert not list((tmp_path / "batch").iterdir())
+
+
+# a job that sees other files than its submitter: it goes on in a mount namespace of its own
+ELSEWHERE = '[ -n "$APART" ] || APART=1 exec unshare --mount bash "$0"'
+
+
+@pytest.mark.parametrize(
+    ("mount", "words"),
+    [
+        ("mount -t tmpfs none {0}", "does not see {0}"),
+        ("mount --bind {0} {0}; mount -o remount,ro,bind {0}", "cannot write in {0}"),
+        (
+            "cp -r {0} {0}-copy; mount -t tmpfs none {0}; cp -r {0}-copy/. {0}",
+            "writes in {0} is not seen here",
+        ),
+    ],
+    ids=["not there", "read-only", "another of the same name"],
+)
+def test_the_probe_says_what_is_wrong_with_the_folder(tmp_path, mount, words):
+    batch = tmp_path / "batch"
+    block = cluster(tmp_path, setup=[ELSEWHERE, mount.format(batch)]).block
+    with pytest.raises(UserError, match=words.format(re.escape(str(batch)))):
+        probe(tmp_path, block, lag=1.0)
+    assert not list(batch.iterdir())
+
+
+def test_the_probe_says_that_python_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(UserError, match=r"/nowhere/python cannot import thesiskit: .*No such file"):
+        probe(tmp_path, cluster(tmp_path).block)
+
+
+def test_the_probe_does_not_wait_for_ever(tmp_path):
+    block = cluster(tmp_path, options=["--begin=now+1hour"]).block
+    with pytest.raises(UserError, match=r"pending, BeginTime.*--no-probe"):
+        probe(tmp_path, block, timeout=1.0)
+    assert "probe" not in sbatch.call("squeue", "--noheader", "--format=%j")
+
+
+def test_clocks_that_differ_are_warned_of(tmp_path, monkeypatch):
+    block = cluster(tmp_path, setup=["date() { command date -d '5 minutes' +%s; }"]).block
+    found = probe(tmp_path, block)
+    assert found.skew == pytest.approx(300, abs=5)
+    assert "ahead of" in found.warning
+    assert "behind" in probing.Probe("node", -100).warning
+
+
+def test_slurm_that_does_not_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr("thesiskit.experiments.cluster.slurm.ATTEMPTS", 2)
+    config = tmp_path / "slurm.conf"
+    config.write_text("ClusterName=x\nSlurmctldHost=localhost\nSlurmctldPort=1\nMessageTimeout=2\n")
+    monkeypatch.setenv("SLURM_CONF", str(config))
+    with pytest.raises(ThesiskitError, match=r"^squeue: .*\nSlurm does not answer"):
+        cluster(tmp_path).states(["1_0"])
+
+
+def test_at_the_time_limit_a_job_keeps_how_far_it_is_and_goes_on(long):
+    folder, ids = long["submitit"]
+    gone(cluster(folder), ids)
+    assert (folder / "cell0").read_text() == "done"
+    starts = [start for _, start in attempts(folder / "cell0")]
+    assert len(starts) > 1
+    assert starts == sorted(set(starts))  # every attempt goes on
+    assert not strays(folder)
+
+
+def test_no_more_requeues_than_allowed(long):
+    folder, ids = long["once"]
+    jobs = cluster(folder)
+    gone(jobs, ids)
+    assert (folder / "cell0.part").exists()  # the checkpoint is there all the same
+    assert len(attempts(folder / "cell0")) == 1
+    assert "too many times" in (jobs.jobs / f"{ids[0]}_0_log.out").read_text()
+    assert not strays(folder)
+
+
+def test_the_plain_script(long):
+    folder, ids = long["script"]
+    gone(cluster(folder), ids)
+    assert all((folder / str(i)).read_text() == "done" for i in (1, 2, 3))
+    starts = [start for _, start in attempts(folder / "2")]
+    assert len(starts) > 1  # it met the limit
+    assert starts == sorted(set(starts))
+    assert not strays(folder)
+
+
+def test_jobs_wait_for_those_before(long):
+    folder, ids = long["later"]
+    gone(cluster(folder), ids)
+    times = [(folder / name).stat().st_mtime for name in ("cell0", "cell1", "later")]
+    assert times[1] > times[0] + 2  # one at a time, as asked
+    assert times[2] >= times[1]
+
+
+def test_nothing_is_left(long, tmp_path_factory):
+    assert not sbatch.call("squeue", "--noheader")
+    assert not strays(tmp_path_factory.getbasetemp())

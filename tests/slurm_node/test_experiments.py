@@ -1,0 +1,208 @@
+"""Experiments on a real Slurm: the bytes of a local run, whatever is killed on the way."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commands import ROOT
+from commands import run as invoke
+from commands import wait_for as wait
+from small import LOGISTIC, LONG, NAIVE, all_cells, content, opened
+
+from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster.board import board
+
+pytestmark = pytest.mark.cluster
+wait_for = partial(wait, seconds=90, pause=0.2)
+SMALL = ("--time", "5", "--memory", "300M")
+ON_SLURM = ("--executor", "slurm", "--no-probe", *SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _jobs_find_us(slurm, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(NAIVE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """A config whose two chains take seconds, and the folder of a local run of it."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "small.yaml").write_text(
+        LONG.replace("replicates: 2", "replicates: 1")
+        .replace("[2, all]", "[2]")
+        .replace("[corrected, uncorrected, bernoulli-nb]", "[corrected]")
+        .replace("iterations: 4000", "iterations: 40000")
+    )
+    invoke("run", folder / "small.yaml", "--results", folder, "--jobs", 2)
+    return folder
+
+
+@pytest.fixture
+def long(local, monkeypatch):
+    """That config, whose chains are saved all the time."""
+    monkeypatch.setenv("THESISKIT_SAVE_SECONDS", "0.1")
+    return local / "small.yaml"
+
+
+def jobs_of(results):
+    return sbatch.call("squeue", "--noheader", "--array", "--name=small", "--format=%i").split()
+
+
+def at_end(results):
+    wait_for(lambda: not jobs_of(results))
+
+
+def sampling(results):
+    """Return processes that sample chains which were saved."""
+    saved = {path.stem for path in (results / "small/unfinished").glob("[0-9a-f]*.npz")}
+    found = [
+        (path.stem, re.search(r'"process": (\d+)', path.read_text()))
+        for path in (results / "small/cells").glob("*/[0-9a-f]*.running")
+    ]
+    return {cell: int(process[1]) for cell, process in found if process and cell in saved}
+
+
+def made(experiment):
+    """Return when each cell that is done was made."""
+    return {row.cell.id: row.about.get("finished") for row in board(experiment)
+            if row.state == "done" and row.cell.arm}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [NAIVE, LOGISTIC])
+def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
+    config.write_text(text)
+    invoke("run", config, "--results", tmp_path / "local", "--jobs", 2)
+    results = tmp_path / "slurm"
+    told = invoke("batch", "submit", config, "--results", results, "--executor", "slurm", *SMALL,
+                  "--cells", "5")  # fmt: skip
+    assert re.search(r"\d jobs of 5 arms or chains each, \d+ in all.*\(job array \d+\)", told)
+    again = invoke("batch", "submit", config, "--results", results, *ON_SLURM, code=2)
+    assert "are still waiting or running" in again
+    at_end(results)
+    assert "0 running" in invoke("batch", "status", config, "--results", results).replace(
+        "\n", " "
+    ) or {row.state for row in board(opened(config, results))} == {"done"}
+    assert "report:" in invoke("batch", "collect", config, "--results", results)
+    assert content(results) == content(tmp_path / "local")
+    told = invoke("batch", "submit", config, "--results", results, *ON_SLURM)
+    assert "nothing to submit" in told
+
+
+def test_run_waits_for_its_jobs(config, tmp_path):
+    invoke("run", config, "--results", tmp_path / "local")
+    told = invoke("run", config, "--results", tmp_path / "s", "--executor", "slurm",
+                  "--set", "cluster.memory=300M")  # fmt: skip
+    assert "report:" in told
+    assert content(tmp_path / "s") == content(tmp_path / "local")
+
+
+def test_a_job_killed_in_the_middle(long, local, tmp_path):
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "1")
+    victims = wait_for(lambda: sampling(results))
+    # the whole job: the processes that make cells, and those that wait for them
+    for job in jobs_of(results):
+        sbatch.call("scancel", "--signal=KILL", "--full", job)
+    at_end(results)
+    experiment = opened(long, results)
+    assert not set(victims) & set(made(experiment))
+    told = invoke("batch", "status", long, "--results", results)
+    assert "has ended before its cells were done" in told
+    assert "cells are not done" in invoke("batch", "collect", long, "--results", results, code=1)
+    before = made(experiment)
+    invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "1")
+    at_end(results)
+    after = made(opened(long, results))
+    assert before.items() <= after.items()  # nothing made twice
+    invoke("batch", "collect", long, "--results", results)
+    assert content(results) == content(local)
+
+
+def test_a_killed_cell_is_retried_alone(long, local, tmp_path):
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "100")
+    cell, process = next(iter(wait_for(lambda: sampling(results)).items()))
+    os.kill(process, signal.SIGKILL)
+    at_end(results)
+    told = invoke("batch", "status", long, "--results", results)
+    assert f"{cell} (fit, block 0" in told
+    assert "killed by SIGKILL" in told
+    failed = [r.cell.id for r in board(opened(long, results)) if r.state == "failed"]
+    assert failed == [cell]
+    told = invoke("batch", "retry", long, "--results", results, *ON_SLURM)
+    assert told.startswith("1 job of 1 arms or chains each, 1 in all")
+    at_end(results)
+    invoke("batch", "collect", long, "--results", results)
+    assert content(results) == content(local)
+
+
+def test_the_signal_of_the_time_limit(long, local, tmp_path):
+    """Chains are saved, the job is requeued, and they go on with the draws they would have had."""
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "100")
+    wait_for(lambda: sampling(results))
+    (job,) = jobs_of(results)
+    sbatch.call("scancel", "--signal=USR2", job)
+    wait_for(lambda: "Restarts=1" in sbatch.call("scontrol", "show", "job", job))
+    assert list((results / "small/unfinished").glob("[0-9a-f]*.npz"))
+    at_end(results)
+    assert not [row for row in board(opened(long, results)) if row.state != "done"]
+    invoke("batch", "collect", long, "--results", results)
+    assert content(results) == content(local)
+
+
+def test_cancel_keeps_what_there_is(long, local, tmp_path):
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "1")
+    wait_for(lambda: sampling(results))
+    told = invoke("batch", "cancel", long, "--results", results)
+    assert re.fullmatch(r"\d+ jobs cancelled", told.strip())
+    at_end(results)
+    states = {row.state for row in board(opened(long, results)) if row.cell.stage == "fit"}
+    assert "failed" not in states, invoke("batch", "status", long, "--results", results)
+    saved = list((results / "small/unfinished").glob("[0-9a-f]*.npz"))
+    assert saved or "done" in states
+    invoke("run", long, "--results", results)  # a local run goes on from there
+    assert content(results) == content(local)
+
+
+def test_the_plain_script(config, tmp_path):
+    invoke("run", config, "--results", tmp_path / "local")
+    results = tmp_path / "s"
+    text = invoke("batch", "script", config, "--results", results, *SMALL, "--cells", "3")
+    assert "#SBATCH --array=1-3%100" in text
+    job = sbatch.call("sbatch", "--parsable", stdin=text).strip()
+    at_end(results)
+    log = "".join(path.read_text() for path in (results / "small/batch/jobs").glob(f"{job}*.log"))
+    assert log.count("cells done") == 3
+    invoke("batch", "collect", config, "--results", results)
+    assert content(results) == content(tmp_path / "local")
+
+
+def test_mistakes(config, tmp_path, monkeypatch):
+    told = invoke("batch", "submit", config, "--results", tmp_path / "s", *ON_SLURM,
+                  "--partition", "nowhere", code=2)  # fmt: skip
+    assert "Slurm refuses the job: sbatch: sbatch: error: invalid partition specified" in told
+    assert "partitions here: debug" in told
+    assert not any(map(opened(config, tmp_path / "s").done, all_cells(opened(config, tmp_path))))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    told = invoke("batch", "submit", config, "--results", tmp_path / "s", *ON_SLURM, code=2)
+    assert "is not on the path" in told
+    assert "thesiskit batch script CONFIG" in told
+
+
+def test_nothing_is_left(tmp_path):
+    out = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert not [line for line in out.splitlines() if "submitit" in line and "_submit" in line]

@@ -1,0 +1,159 @@
+"""Damage to what a run wrote is found by the next run, and made again."""
+
+import os
+
+import numpy as np
+import pytest
+from commands import run
+from small import LOGISTIC, MIXTURE, content, opened
+
+from thesiskit import safe_io
+from thesiskit.errors import ResultsError
+from thesiskit.experiments.cells.unfinished import Unfinished
+from thesiskit.models.running import stopping
+from thesiskit.store.draws import read_draws
+from thesiskit.store.results import (
+    Results,
+    read_arrays,
+    read_key,
+    read_record,
+    write_arrays,
+    write_record,
+)
+
+
+@pytest.fixture(params=["mixture", "logistic"])
+def done(request, tmp_path):
+    """A finished experiment with draws; its config."""
+    text = {"mixture": MIXTURE.replace("[collapsed, thesis]", "[collapsed]"), "logistic": LOGISTIC}
+    (tmp_path / "small.yaml").write_text(text[request.param])
+    run("run", tmp_path / "small.yaml", "--results", tmp_path, "--jobs", "0")
+    return tmp_path / "small.yaml"
+
+
+def flip(path, place=0.5):
+    damaged = bytearray(path.read_bytes())
+    damaged[int(place * len(damaged))] ^= 16
+    path.write_bytes(damaged)
+
+
+def garble(path):
+    path.write_bytes(b"\xff\xfe\x00 no text")
+
+
+@pytest.mark.parametrize("damage", [flip, garble, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("kind", ["nc", "npz", "json", "key"])
+def test_a_file_of_a_stage_is_made_again(done, tmp_path, kind, damage):
+    path = sorted((tmp_path / "small/fit").glob(f"*.{kind}"))[0]
+    before = content(tmp_path)
+    damage(path)
+    text = run("run", done, "--results", tmp_path, "--jobs", "0")
+    assert "already done" in text
+    assert "fit: " in text
+    assert content(tmp_path) == before
+    assert "(already done)" not in next(line for line in text.splitlines() if line[:4] == "fit:")
+
+
+def test_a_report_alone_refuses_damaged_draws(done, tmp_path):
+    path = sorted((tmp_path / "small/fit").glob("*.nc"))[0]
+    flip(path, 0.9)
+    with pytest.raises(ResultsError, match=r"missing, damaged or of other settings"):
+        read_draws(path)
+
+
+def test_the_record_of_another_is_damage(tmp_path):
+    write_record(tmp_path / "a.json", {"seconds": [1.0, float("nan")]}, of="a")
+    assert read_record(tmp_path / "a.json", of="a")["seconds"][0] == 1.0
+    assert read_record(tmp_path / "a.json", of="b") is None
+    text = (tmp_path / "a.json").read_text()
+    (tmp_path / "a.json").write_text(text.replace("1.0", "1.5"))
+    assert read_record(tmp_path / "a.json", of="a") is None
+
+
+def test_damaged_unfinished_work_is_discarded(tmp_path):
+    path = tmp_path / "unfinished" / "x.npz"
+    first = Unfinished(path, "key")
+    first.save(0, {"state": np.arange(100.0)})
+    assert Unfinished(path, "key").running[0] == 0
+    flip(path)
+    assert Unfinished(path, "key").running == (-1, {})
+    np.savez(path, key="unfinished key", format=1)
+    assert Unfinished(path, "key").running == (-1, {})
+    assert not stopping.is_set()
+
+
+def test_an_array_must_be_what_it_says(tmp_path):
+    write_arrays(tmp_path / "a.npz", "key", {"x": np.arange(1000.0)})
+    assert read_key(tmp_path / "a.npz", thorough=True) == "key"
+    content = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(content.replace(b"'shape': (1000,)", b"'shape': (9000,)"))
+    assert read_key(tmp_path / "a.npz") == "key"
+    assert read_key(tmp_path / "a.npz", thorough=True) is None
+    with pytest.raises(ResultsError, match="missing or damaged"):
+        read_arrays(tmp_path / "a.npz")
+
+
+def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
+    np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(2**26))
+    with pytest.raises(ValueError, match=r"x.npy unpacks to \d+ times its size"):
+        safe_io.read_npz(tmp_path / "bomb.npz")
+    np.savez_compressed(tmp_path / "fine.npz", x=np.zeros(2**20))
+    assert not safe_io.read_npz(tmp_path / "fine.npz")[0]["x"].any()
+
+
+def test_objects_are_never_unpickled(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="Python objects"):
+        safe_io.read_npz(tmp_path / "a.npz")
+    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="Python objects"):
+        safe_io.read_npy(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array(3.5), np.zeros((0, 4)), np.arange(6).reshape(2, 3).T, np.array(["a", "bcd"]),
+     np.array([True, False]), np.arange(4, dtype=">i2")],
+)  # fmt: skip
+def test_arrays_come_back_as_numpy_reads_them(tmp_path, array):
+    np.savez(tmp_path / "a.npz", x=array)
+    np.save(tmp_path / "a.npy", array)
+    with np.load(tmp_path / "a.npz") as loaded:
+        wanted = loaded["x"]
+    for found in (
+        safe_io.read_npz(tmp_path / "a.npz")[0]["x"],
+        safe_io.read_npy(tmp_path / "a.npy"),
+    ):
+        assert (found.dtype, found.shape, found.tobytes()) == (
+            wanted.dtype, wanted.shape, wanted.tobytes()
+        )  # fmt: skip
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/tty"):
+        with pytest.raises(OSError, match=r"pipe or a device|No such device"):
+            safe_io.open_regular(path)
+    with pytest.raises(IsADirectoryError):
+        safe_io.open_regular(tmp_path)
+
+
+def test_a_damaged_cell_is_to_do_again(tmp_path):
+    (tmp_path / "small.yaml").write_text(MIXTURE)
+    run("run", tmp_path / "small.yaml", "--results", tmp_path, "--jobs", "0")
+    experiment = opened(tmp_path / "small.yaml", tmp_path)
+    cell = experiment.cell("fit", 0, "2 corrected collapsed")
+    flip(experiment.files.path(cell))
+    with pytest.raises(ResultsError, match="missing or damaged"):
+        experiment.read("fit", 0, cell.arm)
+    assert not experiment.done(cell)
+
+
+def test_a_folder_is_marked_before_anything_is_in_it(tmp_path):
+    results = Results(tmp_path, "x")
+    results.prepare()
+    (tmp_path / "x" / "fit").mkdir()
+    results.prepare()
+    (tmp_path / "x" / ".thesiskit").unlink()
+    with pytest.raises(ResultsError, match=r"holds what thesiskit did not make \(fit\)"):
+        results.prepare()

@@ -1,0 +1,74 @@
+"""Small configs of every kind, their experiments, and the files of their cells."""
+
+from pathlib import Path
+
+from thesiskit.config import load_config
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.store.results import Results
+
+MIXTURE = """
+experiment: small
+title: Small
+about: A test.
+replicates: 2
+block: 1
+data: { source: mixture, features: 60, alpha: 300, response: [0.1, 0.9], train: [12, 12],
+        test: [9, 9] }
+selection: { features: [2, all] }
+model:
+  kind: mixture
+  samplers: [collapsed, thesis]
+  methods: [corrected, uncorrected, bernoulli-nb]
+  collapsed: { chains: 2, iterations: 60, burn_in: 20 }
+  thesis: { chains: 2, iterations: 12, burn_in: 2 }
+report: { parts: [score-table, diagnostics-table] }
+"""
+NAIVE = """
+experiment: small
+title: Small
+about: A test.
+replicates: 4
+block: 2
+data: { source: naive-bayes, features: 80, alpha: 300, train: [10, 10], test: 9 }
+selection: { features: [1, 5] }
+report: { parts: [score-table] }
+"""
+LOGISTIC = """
+experiment: small
+title: Small
+about: A test.
+data: { source: logistic, states: 2, classes: 2, history: 3, train: 40, test: 12 }
+model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, false], chains: 2,
+         engine: [slice, gp], iterations: 60, burn_in: 20, peers: [n-gram] }
+report: { parts: [order-table, chain-table] }
+"""
+KINDS = {"mixture": MIXTURE, "naive": NAIVE, "logistic": LOGISTIC}
+# as MIXTURE, but a chain takes seconds
+LONG = MIXTURE.replace("iterations: 60", "iterations: 4000").replace(
+    "[collapsed, thesis]", "[collapsed]"
+)
+
+
+def opened(path, results, jobs=0, settings=()):
+    loaded = load_config(path, settings=settings)
+    return Experiment(loaded, Results(results, "small"), Path(path).parent, jobs)
+
+
+def all_cells(experiment):
+    return [
+        cell
+        for number in range(len(experiment.blocks))
+        for stage in experiment.stages
+        for cell in experiment.cells(stage, number)
+    ]
+
+
+def content(results):
+    """Return all result files, but those of chains that were compared and may be gone."""
+    folder = Path(results) / "small"
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for kind in ("*.npz", "*.nc")
+        for path in folder.rglob(kind)
+        if "unfinished" not in path.parts
+    }

@@ -1,0 +1,216 @@
+"""Commands of batches: cells on a cluster, or one by one."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from thesiskit.cli.common import (
+    EXECUTOR,
+    experiment_options,
+    open_experiment,
+    run_stage,
+    tell_notes,
+    write_report,
+)
+from thesiskit.errors import MOST_LINES, ResultsError, brief
+
+WATCH_SECONDS = 2.0  # between two looks at a batch
+
+
+@click.group()
+def batch() -> None:
+    """Make the cells of an experiment on a cluster, or one by one, and see what became of them.
+
+    A cell is a stage of one arm (and chain) of one block of replicates. Its file is its state:
+    whatever dies, what stands is kept, and nothing is made twice.
+
+    Example:  thesiskit batch status configs/studies/naive-replicates.yaml
+    """
+
+
+def _cluster_options(command):
+    """Options that override keys of the config's `cluster` block."""
+    for name, text in (
+        ("partition", "Partition to submit to."),
+        ("time", "Time limit of a job: HH:MM:SS, D-HH:MM:SS or minutes."),
+        ("memory", "Memory of a job, such as 4G."),
+        ("cpus", "Cores of a job."),
+        ("array", "Most jobs at once."),
+        ("cells", "Cells in a job."),
+    ):
+        command = click.option(f"--{name}", help=text)(command)
+    return command
+
+
+def _open_batch(config, results, settings, seed, smoke, yes, jobs, executor="slurm", **cluster):
+    from thesiskit.experiments.cluster.batch import Batch
+
+    for name, value in cluster.items():
+        if value is not None and executor == "local":
+            raise click.UsageError(f"--{name} is for jobs: add --executor slurm")
+    given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
+    experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs, yes=yes)
+    return Batch(experiment, experiment.config.cluster)
+
+
+PROBE = click.option(
+    "--probe/--no-probe", default=True, help="Try first whether jobs see the results folder."
+)
+
+
+def run_on_cluster(experiment, *, force: bool) -> None:
+    """Submit the cells of an experiment, and wait until no job is left."""
+    from thesiskit.experiments.cluster.batch import Batch
+
+    opened = Batch(experiment, experiment.config.cluster)
+    click.echo(opened.submit(force=force))
+    try:
+        while opened.alive():
+            time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        click.echo("The jobs go on; `thesiskit batch cancel CONFIG` ends them.", err=True)
+        raise
+    left = opened.collect()
+    if left:
+        raise ResultsError(
+            f"{left:,} cells are not done, and no job is left; `thesiskit batch status CONFIG` "
+            "says why, the same command submits them again"
+        )
+
+
+@batch.command()
+@experiment_options()
+@_cluster_options
+@EXECUTOR
+@PROBE
+def submit(
+    config, results, settings, seed, smoke, force, yes, jobs, executor, probe, **cluster
+) -> None:
+    """Make the cells that are not done: here, or as job arrays of Slurm, and return at once.
+
+    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
+    if executor == "local":
+        for stage in opened.experiment.stages:
+            run_stage(opened.experiment, stage, force)
+    else:
+        click.echo(opened.submit(probe=probe, force=force))
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False)
+@click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
+@click.option("--all", "every", is_flag=True, help="List every cell.")
+def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
+    """Say what has become of the cells: state, seconds, memory, host.
+
+    Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
+    while True:
+        finished, lines = opened.status(every=every)
+        if watch and sys.stdout.isatty():
+            click.clear()
+        tell_notes(opened.experiment)
+        click.echo("\n".join(lines))
+        if finished or not watch:
+            break
+        time.sleep(WATCH_SECONDS)
+
+
+@batch.command()
+@experiment_options(jobs=False)
+def collect(config, results, settings, seed, smoke, force, yes) -> None:
+    """Join the blocks whose cells are done; when all are, write the report.
+
+    Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
+    left = opened.collect()
+    if left:
+        click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
+        raise click.exceptions.Exit(1)
+    write_report(opened.experiment, force)
+
+
+@batch.command()
+@experiment_options(force=False)
+@_cluster_options
+@EXECUTOR
+@PROBE
+def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **cluster) -> None:
+    """Make the cells again that failed, were interrupted or are damaged, and no others.
+
+    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor slurm
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
+    cells = opened.to_retry()
+    if executor == "slurm":
+        click.echo(opened.submit(cells, probe=probe))
+    else:
+        _make_share(opened, opened.share(cells))
+
+
+@batch.command()
+@experiment_options(force=False)
+@click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
+    """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
+
+    Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs)
+    _make_share(opened, opened.part(share) if share else opened.share(opened.find(ids)))
+
+
+def _make_share(opened, share) -> None:
+    """Make a share until it is done, or a signal says to stop; exit 1 if not all is done then."""
+    import signal
+    import threading
+
+    stop = threading.Event()
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), lambda *_: stop.set())
+    failures = share.failures(stop)
+    if failures is None:
+        raise KeyboardInterrupt
+    for failure in failures[:MOST_LINES]:
+        click.echo(
+            f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
+        )
+    # what its files say: a process that was told to stop has neither failed nor finished
+    done = sum(map(opened.experiment.done, share.cells))
+    click.echo(f"{done:,} of {len(share.cells):,} cells done")
+    if failures or done < len(share.cells):
+        raise click.exceptions.Exit(1)
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False, yes=False)
+def cancel(config, results, settings, seed, smoke) -> None:
+    """Cancel the jobs that wait or run; what is done stays.
+
+    Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
+    """
+    cancelled = _open_batch(config, results, settings, seed, smoke, None, 0).cancel()
+    click.echo(f"{len(cancelled):,} jobs cancelled")
+
+
+@batch.command()
+@experiment_options(force=False, jobs=False)
+@_cluster_options
+def script(config, results, settings, seed, smoke, yes, **cluster) -> None:
+    """Print an sbatch script that makes all cells, for sites where Python may not submit.
+
+    Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
+    """
+    opened = _open_batch(config, results, settings, seed, smoke, yes, 0, **cluster)
+    given = [part for one in settings for part in ("--set", one)]
+    given += ["--smoke"] if smoke else []
+    given += ["--seed", str(seed)] if seed is not None else []
+    given += ["--yes"] if yes else []
+    click.echo(opened.script(Path(config), given), nl=False)

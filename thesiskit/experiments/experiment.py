@@ -1,0 +1,188 @@
+"""The stages of an experiment: each reads what those before it wrote, and writes its own.
+
+A stage works block by block and skips blocks whose file stands with the right key: a digest of
+the settings that matter to the stage, the data, the code, and the settings of the stages before.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from thesiskit.config import Config
+from thesiskit.errors import ConfigError, ResultsError, UserError
+from thesiskit.experiments.cells.cell import Cell, now
+from thesiskit.experiments.cells.graph import Making
+from thesiskit.experiments.cells.seeds import digest
+from thesiskit.experiments.cells.workers import Failure, Workers
+from thesiskit.report.finished import check_thesis
+from thesiskit.report.outputs import changed
+from thesiskit.report.page import write_report
+from thesiskit.report.parts import check_parts
+from thesiskit.store.provenance import code_digest, surroundings
+from thesiskit.store.results import Results
+
+Watch = Callable[[Iterable, int, str], Iterable]
+
+
+class Experiment(Making):
+    """A config with its results: runs stages and knows what is done.
+
+    jobs : child processes that make cells; with 0 they are made in this process.
+    """
+
+    def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
+        super().__init__(config, results, folder)
+        self.jobs = jobs
+        self._workers: Workers | None = None
+        self.notes: list[str] = []  # what the user should hear of
+
+    def check_command(self, stage: str, name: str) -> None:
+        """Raise UserError where `name` is not the command for a stage of this model."""
+        self._check_stage(stage)
+        if name != self.command(stage):
+            raise UserError(
+                f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
+                f"use `thesiskit {self.command(stage)} CONFIG`"
+            )
+
+    def _check_stage(self, stage: str) -> None:
+        if stage not in self.stages:
+            kind = self.config.model.kind
+            has = "no data" if self.config.data is None else f"model.kind: {kind}, and nothing"
+            raise UserError(
+                f"{self.config.experiment} has {has} to {stage}; use `thesiskit run CONFIG`"
+            )
+
+    def check(self) -> None:
+        """Raise what can be known to be wrong before any work is done."""
+        self.check_report()
+        self.results.prepare()
+        self.work.check()
+
+    def check_report(self) -> None:
+        """Raise ConfigError for parts of the report that this config has nothing for."""
+        for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
+            try:
+                check(self.work.described)
+            except ConfigError as error:
+                raise self.config.wrong(key, str(error)) from None
+
+    def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
+        """Run a stage and return how many blocks had to be made.
+
+        Raises UserError where the stage before is missing or was made from something else.
+        """
+        self._check_stage(stage)
+        self.check()
+        numbers = range(len(self.blocks))
+        for number in () if force else numbers:
+            self.notes += [f"{path} was damaged; it is made again"
+                           for path in self.mend(stage, number)]  # fmt: skip
+        todo = [number for number in numbers if force or self.to_do(stage, number)]
+        if not todo:
+            return 0
+        started = time.perf_counter()
+        with self.results.alone():
+            for number in todo:
+                for before in self.stages[: self.stages.index(stage)]:
+                    self.require(before, number)
+            for number in todo if force else ():
+                self.forget(stage, number)
+            self._make_blocks(stage, todo, watch)
+            with suppress(OSError):  # unless a job is at work there
+                (self.results.folder / "unfinished").rmdir()
+        seconds = round(time.perf_counter() - started, 3)
+        entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
+        self.record_run(stages={stage: entry})
+        return len(todo)
+
+    def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
+        """Make the cells of blocks, and join each block as soon as its cells are done."""
+        cells, left, failures = [], {}, []
+        for number in numbers:
+            mine = [cell for cell in self.cells(stage, number) if not self.done(cell)]
+            cells += mine
+            left[number] = len(mine)
+            if not mine:
+                self.join(stage, number)
+        for cell, failure in watch(self.make_all(cells), len(cells), stage):
+            if failure is not None:
+                failures.append(failure)
+                continue
+            left[cell.block] -= 1
+            if left[cell.block] == 0:
+                self.join(stage, cell.block)
+        if failures:
+            raise ResultsError(_told(failures, len(cells)))
+
+    def make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, Failure | None]]:
+        """Make cells, of which each comes after those that it needs; yield each that is done.
+
+        Yields a cell that failed with its failure, and leaves out what depends on it.
+        """
+        if self.jobs:
+            yield from self.workers().make(cells)
+            return
+        with threadpool_limits(1):  # more threads add numbers in another order
+            for cell in cells:
+                self.make(cell)
+                yield cell, None
+
+    def workers(self) -> Workers:
+        """Return the child processes, started at the first call."""
+        if self._workers is None:
+            self._workers = Workers(self, self.jobs)
+        return self._workers
+
+    def close(self) -> None:
+        """End the child processes."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def summary(self, stage: str) -> str:
+        """Say in a line what a stage has done, and where that is."""
+        return f"{self.work.summary(stage)} -> {self.results.folder / stage}"
+
+    def report(self, *, watch: Watch, force: bool = False) -> tuple[Path, bool]:
+        """Write the report from the finished stages; return its page and whether it was made."""
+        self.check_report()
+        described = self.work.described
+        self.results.prepare()
+        numbers = range(len(self.blocks))
+        keys = [self.require(stage, number) for stage in self.stages for number in numbers]
+        key = digest([keys, described, code_digest("report/")])
+        page = self.results.folder / "report.html"
+        others = None if force else changed(self.results, key)
+        if others == []:
+            return page, False
+        self.notes += [f"{page.parent / name} was damaged or changed; it is written again"
+                       for name in others or ()]  # fmt: skip
+        self.record_run()
+        write_report(self.work.record(), key, watch=watch)
+        return page, True
+
+    def record_run(self, **entries) -> None:
+        """Keep config, data, code and machine beside the results."""
+        self.results.update_provenance(
+            experiment=self.config.experiment,
+            config=self.work.described,
+            data={"sha256": self.work.data_digest},
+            seed=self.config.seed,
+            **surroundings(),
+            **entries,
+        )
+
+
+def _told(failures: list[Failure], of: int) -> str:
+    """Say which cells failed, and what is lost by it."""
+    few = "; ".join(f"{one.cell} ({one.reason})" for one in failures[:3])
+    more = f" and {len(failures) - 3} others" if len(failures) > 3 else ""
+    return (
+        f"{len(failures)} of {of} cells failed: {few}{more}\n"
+        "All others are kept; the same command makes these again, "
+        "`thesiskit batch status CONFIG` shows what they said"
+    )

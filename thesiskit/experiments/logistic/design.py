@@ -1,0 +1,137 @@
+"""What an experiment of chapter 3 consists of: cases, a test set, and arms.
+
+An *arm* is one model: its order and prior, compressed or not, by which engine and scale of sigma;
+or a peer with its order.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from thesiskit.config import SEQUENCES, Config
+from thesiskit.config.logistic import LogisticModel
+from thesiskit.experiments.logistic.cases import Cases, Source
+
+ALL = -1  # in place of an order
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model."""
+
+    order: int  # what a peer sees of a history; of a peer that sees all features, ALL
+    prior: str  # "none" of a peer
+    compress: bool
+    engine: str  # "slice", "gp", or a peer's name
+    scale: str
+
+    @property
+    def peer(self) -> bool:
+        """Whether it is somebody else's."""
+        return self.prior == "none"
+
+    @property
+    def name(self) -> str:
+        """What files and tables call it."""
+        parts = [self.engine if self.peer else self.prior]
+        if self.order != ALL:
+            parts.insert(0, str(self.order))
+        if self.engine == "slice":
+            parts.append("compressed" if self.compress else "original")
+        elif self.engine == "gp":
+            parts.append("process")
+        if self.scale == "natural":
+            parts.append("natural")
+        return "-".join(parts)
+
+
+def source_of(config: Config, folder: Path) -> Source:
+    """Return where a config's cases come from; only the modules of its own kind are imported."""
+    if isinstance(config.data, SEQUENCES):
+        from thesiskit.experiments.logistic.sequences import SequenceSource
+
+        return SequenceSource(config, folder)
+    from thesiskit.experiments.logistic.features import FeatureSource
+
+    return FeatureSource(config, folder)
+
+
+class LogisticDesign:
+    """The cases of a config, and what is done with them."""
+
+    def __init__(self, config: Config, folder: Path):
+        assert isinstance(config.model, LogisticModel)
+        self.config, self.model = config, config.model
+        self.source = source_of(config, folder)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers; what comes of it is in response_fits."""
+        return self.model.continuous
+
+    def check(self) -> None:
+        """Raise ConfigError or DataError for what only the data show to be wrong."""
+        self.source.check()
+        shown = self.config.report.order
+        if shown is not None and shown not in self.orders:
+            raise self.config.wrong("report.order", f"{shown} is not one of model.orders")
+        if self.model.split_draws != "exact":
+            return
+        classes = len(self.cases(0).classes)
+        if classes != 2:
+            raise self.config.wrong(
+                "model.split_draws", f"exact needs two classes, these data have {classes}"
+            )
+        if "cauchy" in self.model.priors and self.source.patterns == "features":
+            raise self.config.wrong(
+                "model.split_draws",
+                "exact is for Gaussian priors here: a case shares several groups in part",
+            )
+
+    def draw(self, division: int) -> dict[str, np.ndarray]:
+        """Return the arrays that a simulate stage keeps: drawn cases, and responses."""
+        cases = self.cases(division)
+        return {
+            "response": np.concatenate([cases.train_response, cases.test_response]),
+            "train_cases": np.array(len(cases.train_response)),
+            "classes": np.array(cases.classes),
+            **self.source.kept(cases),
+            **{f"true_{name}": values for name, values in cases.truth.items()},
+        }
+
+    def cases(self, division: int) -> Cases:
+        """Return the cases of a division."""
+        return self.source.cases(division)
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """The orders, "all" in numbers."""
+        most = self.source.most
+        return list(dict.fromkeys(most if o == "all" else int(o) for o in self.model.orders))
+
+    @cached_property
+    def peers(self) -> list[str]:
+        """The peers whose packages are here."""
+        absent = self.source.absent(self.model.peers)
+        return [peer for peer in self.model.peers if peer not in absent]
+
+    @cached_property
+    def arms(self) -> list[Arm]:
+        """Everything that is fitted."""
+        model = self.model
+        own = [
+            Arm(order, prior, compress, engine, scale)
+            for engine, prior, compress, scale, order in product(
+                model.engine, model.priors, model.compress, model.sigma_scale, self.orders
+            )
+            if engine == "slice"
+        ]
+        if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
+            own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
+        seen = self.orders if self.source.patterns == "sequences" else [ALL]
+        return own + [
+            Arm(order, "none", False, peer, "none") for peer in self.peers for order in seen
+        ]

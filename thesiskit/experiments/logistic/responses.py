@@ -1,0 +1,102 @@
+"""Fits of an experiment whose responses are real numbers.
+
+Responses are standardised by the mean and the standard deviation of the training cases, so that
+the widths of priors suit them; the draws that are stored are too, predictions are in the
+responses' own units.  That makes the prior depend on the data: where the truth is known to come
+from the prior, the config has `standardise: false`.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from thesiskit.experiments.logistic.design import Arm
+from thesiskit.experiments.logistic.fits import SETTINGS, LogisticFits
+from thesiskit.models.logistic import model as logistic
+from thesiskit.models.logistic.draws import flat
+from thesiskit.models.logistic.prediction import predict_response
+from thesiskit.models.patterns import Groups
+from thesiskit.models.running import Arrays
+
+LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
+
+
+class ResponseFits(LogisticFits):
+    """Fits and predicts the arms of one replicate, whose responses are real."""
+
+    sampled_by: ClassVar[tuple[str, ...]] = (*SETTINGS, "noise", "noise_shape", "noise_mode")
+
+    def __init__(self, work, number: int):
+        super().__init__(work, number)
+        self.mean, self.unit = 0.0, 1.0
+        if self.design.model.standardise:
+            response = self.cases.train_response
+            self.mean, self.unit = float(response.mean()), float(response.std())
+
+    def settings(self, arm: Arm) -> logistic.Settings:
+        """Return the settings of an arm, for standardised responses."""
+        settings = super().settings(arm)
+        noise = settings.noise
+        return settings if noise is None else replace(settings, noise=noise / self.unit)
+
+    def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
+        """Return the model of the training cases."""
+        return logistic.Normal(groups, self._standard(self.cases.train_response), settings)
+
+    def identity(self, arm: Arm) -> dict[str, Any]:
+        """Return what chains must share to go on from one another."""
+        return super().identity(arm) | {"standardise": self.design.model.standardise}
+
+    def described(self) -> dict[str, np.ndarray]:
+        """Return what files of draws say of the responses."""
+        return {"response_mean": np.array(self.mean), "response_unit": np.array(self.unit)}
+
+    def by_peer(self, arm: Arm, seed: int) -> Arrays:
+        """Return medians (T,); a peer says no more."""
+        median = self.design.source.predict(arm.engine, arm.order, self.cases, seed)
+        unknown = np.full(len(median), np.nan)
+        return {"median": median, "low": unknown, "high": unknown, "log_density": unknown}
+
+    def by_draws(self, arm: Arm, found: Arrays, rng: np.random.Generator) -> Arrays:
+        """Return medians, 90 % intervals and log densities of the test responses, (T,) each."""
+        split_draws = self.design.model.split_draws
+        assert split_draws != "exact"
+        predicted = predict_response(
+            *flat(found["coefficient"], found["log_sigma"]), found["log_noise"].reshape(-1),
+            self.groups(arm).shared(self.cases.test), cauchy=arm.prior == "cauchy", rng=rng,
+            split_draws=split_draws,
+        )  # fmt: skip
+        low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)
+        density = predicted.log_density(self._standard(self.cases.test_response))
+        return {
+            "median": median,
+            "low": low,
+            "high": high,
+            "log_density": density - np.log(self.unit),
+        }
+
+    def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
+        """Return draws of log sigma_1, log noise and the linear function of a case; the truth."""
+        found, truth = self._read(arm), self.cases.truth
+        coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+        log_noise = found["log_noise"].reshape(-1)
+        predicted = predict_response(
+            coefficient, log_sigma, log_noise, self.groups(arm).shared(self.cases.test[:1]),
+            cauchy=arm.prior == "cauchy", rng=rng,
+        )  # fmt: skip
+        return (
+            {
+                "log sigma_1": log_sigma[:, 1],
+                "log noise": log_noise,
+                "linear function": predicted.linear[:, 0],
+            },
+            {
+                "log sigma_1": truth["log_sigma"][1],
+                "log noise": truth["log_noise"],
+                "linear function": truth["linear"][len(self.cases.train)],
+            },
+        )
+
+    def _standard(self, response: np.ndarray) -> np.ndarray:
+        return (response - self.mean) / self.unit

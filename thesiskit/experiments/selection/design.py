@@ -1,0 +1,325 @@
+"""What an experiment of chapter 2 consists of: its data, splits and arms.
+
+A *split* is one training set with its test cases: one per replicate for simulated data, one per
+fold and group of features for a table.  An *arm* is what is done with it: how many features to
+keep, by which method, with which quadrature or sampler.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit.config import (
+    DRAWN,
+    OWN_METHODS,
+    BreastCancerData,
+    ColonData,
+    Config,
+    FileData,
+    MixtureData,
+    MixtureModel,
+    NaiveModel,
+    SimulatedData,
+)
+from thesiskit.datasets import Drawn, Table, files, gene_expression, synthetic
+from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.experiments.cells.seeds import generator
+from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.priors import InverseGamma
+from thesiskit.models.selection import is_binary
+
+
+@dataclass(frozen=True)
+class Split:
+    """One training set with its test cases.
+
+    `features` and `response` hold all cases; `train` and `test` are row numbers.
+    """
+
+    replicate: int
+    group: int
+    fold: int
+    features: PackedFeatures
+    response: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One analysis of a split; `size` counts through the config's selections."""
+
+    size: int
+    label: str  # how many features: "10", "all", or "|COR| > 0.2"
+    method: str
+    variant: str  # the rule for theta, or the sampler; "none" for a peer
+
+    @property
+    def name(self) -> str:
+        """What it is called, the same whatever else is done."""
+        return " ".join(one for one in (self.label, self.method, self.variant) if one != "none")
+
+
+def sizes(config: Config) -> list[int | str | float]:
+    """Return the selections asked for: numbers of features, "all", or thresholds."""
+    assert config.selection is not None
+    return list(config.selection.features or config.selection.thresholds or [])
+
+
+def selecting_model(config: Config) -> NaiveModel | MixtureModel:
+    """Return the model of an experiment of chapter 2."""
+    assert isinstance(config.model, NaiveModel | MixtureModel)
+    return config.model
+
+
+def arms(config: Config) -> list[Arm]:
+    """Return what is done with every split; keeping all features needs no correction."""
+    result = []
+    by_k = bool(config.selection and config.selection.features)
+    model = selecting_model(config)
+    for i, size in enumerate(sizes(config)):
+        label = str(size) if by_k else f"|COR| > {size}"
+        for variant in model.variants:
+            if size == "all":
+                # with nothing to correct the two are one
+                if variant != "as-printed" or "thesis" not in model.variants:
+                    result.append(Arm(i, label, "complete", variant))
+                continue
+            own = [method for method in model.methods if method in OWN_METHODS]
+            result.extend(Arm(i, label, method, variant) for method in own)
+        if size != "all":
+            peers = [method for method in model.methods if method not in OWN_METHODS]
+            result.extend(Arm(i, label, method, "none") for method in peers)
+    return result
+
+
+class Design:
+    """The data of a config and their division into splits."""
+
+    def __init__(self, config: Config, folder: Path):
+        self.config = config
+        self.folder = folder  # of the config file: data paths start there
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The table of the config, then its test table; none for simulated data."""
+        data = self.config.data
+        if isinstance(data, FileData):
+            tables = [
+                files.read_table(
+                    self.folder / name,
+                    data.response,
+                    positive=data.positive,
+                    ignore=tuple(data.ignore),
+                )
+                for name in (data.path, data.test_path)
+                if name is not None
+            ]
+            return [tables[0], *(_same_columns(tables[0], test, data) for test in tables[1:])]
+        if isinstance(data, ColonData):
+            return [gene_expression.colon(data.intensities)]
+        if isinstance(data, BreastCancerData):
+            return [files.breast_cancer()]
+        return []
+
+    @cached_property
+    def data_digest(self) -> str:
+        """What identifies the tables; simulated data are their settings."""
+        return "".join(table.digest for table in self.tables)
+
+    @cached_property
+    def folds(self) -> int:
+        """How many parts of the cases are tested, one after the other.
+
+        Raises
+        ------
+        ConfigError: there are more folds than cases, or than any class has, by which each class is
+            divided: some would be empty.
+        """
+        if not self.tables or self.config.scheme in ("test-set", "holdout"):
+            return 1
+        response = np.concatenate([table.response for table in self.tables])
+        if self.config.scheme == "leave-one-out":
+            return len(response)
+        wanted, counts = self.config.evaluation.folds, np.bincount(response)
+        if wanted > len(response):
+            problem = f"cannot make {wanted:,} folds of {len(response):,} cases"
+        elif wanted > counts.max():
+            classes = " and ".join(f"{n:,}" for n in counts)
+            problem = f"cannot make {wanted:,} folds of classes of {classes} cases"
+        else:
+            return wanted
+        raise self.config.wrong(
+            "evaluation.folds",
+            f"{problem}; use at most {counts.max():,}, or evaluation.scheme: leave-one-out",
+        )
+
+    def draw(self, replicates: range) -> dict[str, np.ndarray]:
+        """Return the arrays of the simulate stage: data, and how cases and features are divided.
+
+        response (B, n) and fold (B, n): a case is tested in its fold and trains all others; fold
+        -1 only trains.  group (B, p): the group of each feature.  For simulated data also words
+        (B, p, W) and alpha (B,).
+        """
+        if isinstance(self.config.data, DRAWN):
+            return self._simulate(self.config.data, replicates)
+        response = np.concatenate([table.response for table in self.tables]).astype(np.uint8)
+        n_test = sum(len(table.response) for table in self.tables[1:])
+        rows = []
+        for replicate in replicates:
+            rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
+            fold = _divide_cases(self.config, response, n_test, rng)
+            rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
+        return {
+            "response": np.tile(response, (len(replicates), 1)),
+            "fold": np.array([fold for fold, _ in rows]),
+            "group": np.array([group for _, group in rows]),
+        }
+
+    def _simulate(
+        self, data: SimulatedData | MixtureData, replicates: range
+    ) -> dict[str, np.ndarray]:
+        drawn = [self._draw_one(data, replicate) for replicate in replicates]
+        response = np.array([np.append(one.train.response, one.test.response) for one in drawn])
+        fold = np.zeros(response.shape, dtype=np.int32)
+        fold[:, : len(drawn[0].train.response)] = -1
+        return {
+            "words": np.array(
+                [PackedFeatures.pack(one.train.features, one.test.features).words for one in drawn]
+            ),
+            "response": response,
+            "fold": fold,
+            "group": np.array([self._groups(data.features, replicate) for replicate in replicates]),
+            "alpha": np.array([one.alpha for one in drawn]),
+        }
+
+    def _draw_one(self, data: SimulatedData | MixtureData, replicate: int) -> Drawn:
+        model = selecting_model(self.config)
+        rng = generator(self.config.seed, "data", data.model_dump(), replicate)
+        prior = InverseGamma(*model.alpha_prior)
+        common: dict[str, Any] = {
+            "features": data.features,
+            "alpha": prior.sample(rng) if data.alpha == "prior" else float(data.alpha),
+            "train": data.train,
+            "test": data.test,
+        }
+        if isinstance(data, SimulatedData):
+            return synthetic.draw_naive_bayes(rng, **common, class_prior=model.class_prior)
+        response: Any = data.response
+        if response == "prior":
+            assert isinstance(model, MixtureModel)
+            response_prior = InverseGamma(*model.response_alpha_prior)
+            response = lambda: response_prior.sample(rng)  # noqa: E731
+        return synthetic.draw_mixture(
+            rng, **common, response=response, label_prior=model.class_prior
+        )
+
+    def drawn(self, replicate: int) -> Drawn:
+        """Draw a replicate's data again, for what they were drawn with."""
+        assert isinstance(self.config.data, DRAWN)
+        return self._draw_one(self.config.data, replicate)
+
+    def _groups(self, p: int, replicate: int) -> np.ndarray:
+        """Divide the features at random into groups as equal as can be."""
+        groups = self.config.evaluation.groups
+        if groups == 1:
+            return np.zeros(p, dtype=np.int32)
+        rng = generator(self.config.seed, "groups", groups, replicate)
+        return rng.permutation(np.arange(p) % groups).astype(np.int32)
+
+    def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
+        """Yield the splits of a block, in the order of replicate, fold and group."""
+        tables = [table.features for table in self.tables]
+        per_fold = getattr(self.config.data, "binarise", "") == "training-medians" and not all(
+            is_binary(table) for table in tables
+        )
+        features = None
+        for b, replicate in enumerate(replicates):
+            response, fold = drawn["response"][b], drawn["fold"][b]
+            if "words" in drawn:
+                features = PackedFeatures(drawn["words"][b], len(response))
+            group = drawn["group"][b]
+            columns = [np.flatnonzero(group == g) for g in range(self.config.evaluation.groups)]
+            for f in _folds(fold):
+                train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+                if features is None or per_fold:
+                    features = PackedFeatures.pack(*tables, cases=train if per_fold else None)
+                for g, members in enumerate(columns):
+                    mine = features if len(columns) == 1 else features.take(members)
+                    yield Split(replicate, g, int(f), mine, response, train, test)
+
+    def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what the test cases of all splits are, in their order: (N,) each."""
+        rows: list[tuple[np.ndarray, ...]] = []
+        for replicate, response, fold in zip(
+            replicates, drawn["response"], drawn["fold"], strict=True
+        ):
+            for f, g in product(_folds(fold), range(self.config.evaluation.groups)):
+                test = np.flatnonzero(fold == f)
+                about = (np.full(len(test), one) for one in (replicate, g, f))
+                rows.append((*about, test, response[test]))
+        names = ("replicate", "group", "fold", "case", "response")
+        return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+def _folds(fold: np.ndarray) -> np.ndarray:
+    """Return the folds that are tested."""
+    return np.unique(fold[fold >= 0])
+
+
+def _same_columns(table: Table, test: Table, data: FileData) -> Table:
+    """Return the test table with its columns in the order of the training table."""
+    known, found = set(table.names), set(test.names)
+    if known != found:
+        name = min(known - found, default=None) or min(found - known)
+        what = "lacks" if name in known else "has, and the training table has not,"
+        raise DataError(
+            f"{cut(data.test_path)} {what} the column {quoted(name)}; make the columns of both "
+            "tables the same, or data.ignore what differs"
+        )
+    if data.positive is not None and not set(test.negative) <= set(table.negative):
+        raise DataError(
+            f"{cut(data.test_path)} has the response {cut(test.negative[0])}, which no training "
+            f"case has ({few(table.negative)}); leave such cases out"
+        )
+    if table.features.shape[1] != test.features.shape[1]:
+        raise DataError(
+            f"the training table has {table.features.shape[1]} features, {data.test_path} "
+            f"{test.features.shape[1]}; make them the same"
+        )
+    if table.names == test.names:
+        return test
+    order = [test.names.index(name) for name in table.names]
+    return Table(test.features[:, order], test.response, table.names, test.digest, test.source)
+
+
+def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.ndarray:
+    n = len(response)
+    fold = np.full(n, -1, dtype=np.int32)
+    if config.scheme == "test-set":
+        fold[n - n_test :] = 0
+    elif config.scheme == "leave-one-out":
+        fold[:] = np.arange(n)
+    else:
+        # within each class, so that every training set has both
+        wanted = config.evaluation.folds
+        for y in (0, 1):
+            cases = rng.permutation(np.flatnonzero(response == y))
+            if config.scheme == "k-fold":
+                fold[cases] = np.arange(len(cases)) % wanted
+            else:
+                fold[cases[: max(1, round(config.evaluation.test_fraction * len(cases)))]] = 0
+    for number in np.unique(fold[fold >= 0]):
+        classes = np.unique(response[fold != number])
+        if len(classes) < 2:
+            left = f"class {classes[0]} only" if len(classes) else "no cases"
+            raise DataError(
+                f"with evaluation.scheme: {config.scheme} a training set has {left}; "
+                "more cases of each class, or a smaller test set, are needed"
+            )
+    return fold

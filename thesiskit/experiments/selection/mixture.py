@@ -1,0 +1,275 @@
+"""The fit stage of the mixture model, and its predictions.
+
+Draws go to netCDF, one file for each arm of a block; fit/NNNN.npz has what tables and figures
+need.
+"""
+
+import time
+
+import numpy as np
+
+from thesiskit.experiments.cells.seeds import generator
+from thesiskit.experiments.cells.unfinished import Unfinished
+from thesiskit.experiments.ranks import Ranks
+from thesiskit.experiments.selection.design import Arm, Split
+from thesiskit.experiments.selection.ranks import mixture_ranks
+from thesiskit.models.mixture import chains, diagnostics
+from thesiskit.models.mixture.enumeration import enumerate_posterior
+from thesiskit.models.mixture.target import Settings, Target
+from thesiskit.models.running import Arrays
+from thesiskit.models.selection import Selection
+from thesiskit.report.selection.record import EXACT
+from thesiskit.store.draws import read_draws, write_draws
+
+QUANTITIES = len(diagnostics.QUANTITIES)
+SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
+    "rhat": (QUANTITIES,), "ess": (QUANTITIES,), "at_end": (2,), "table": (2,), "means": (2,),
+    "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
+    "exchanged": (0,),
+}  # fmt: skip
+
+
+class MixtureFits:
+    """Fits an arm in every split of a block, and predicts."""
+
+    def __init__(self, work, number: int):
+        self.work, self.number = work, number
+        self.experiment = work.experiment
+        self.model = work.config.model
+        self._draws: tuple[str, Arrays] = ("", {})
+
+    def fit(self, arm: Arm, chain: int | None, unfinished: Unfinished) -> Arrays:
+        """Return what a chain leaves in every split, or what all chains of an arm come to."""
+        pairs = zip(
+            self.work.splits(self.number), self.work.selections(self.number, arm), strict=True
+        )
+        if arm.variant == EXACT:
+            found = [self._enumerate(*pair, arm) for pair in pairs]
+        elif chain is None:
+            found = self._compare(pairs, arm)
+        else:
+            return self._sample(pairs, arm, chain, unfinished)
+        nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
+        summary = _filled([{name: (nothing | one)[name] for name in SUMMARY} for one in found])
+        # draws of the first split, for traces
+        return summary | {"traces": found[0].get("quantities", np.empty((0, 0, QUANTITIES)))}
+
+    def _settings(self, arm: Arm) -> Settings:
+        own = self.model.collapsed if arm.variant in ("collapsed", EXACT) else self.model.thesis
+        return Settings(
+            class_prior=self.model.class_prior,
+            alpha_prior=self.model.alpha_prior,
+            response_alpha_prior=self.model.response_alpha_prior,
+            sampler="collapsed" if arm.variant == EXACT else arm.variant,
+            **own.model_dump(),
+        )
+
+    def target(self, split: Split, selection: Selection, arm: Arm) -> Target:
+        """Return the posterior of an arm."""
+        correct = arm.method != "uncorrected" and selection.n_dropped > 0
+        return Target(
+            split.features.unpack(selection.selected, split.train),
+            split.response[split.train],
+            self._settings(arm),
+            selection.n_dropped if correct else 0,
+            selection.gamma_squared if correct else None,
+        )
+
+    def _sample(self, pairs, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
+        """Run a chain in every split."""
+        for s, (split, selection) in enumerate(pairs):
+            if s in unfinished.fits:
+                continue
+            target = self.target(split, selection, arm)
+            place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
+            rng = generator(self.experiment.config.seed, "chain", *place, chain)
+            running = unfinished.begin(s)
+            (fit,) = chains.run_chains(
+                target, [rng], [chain], saved=running.saved, save=running.save
+            )
+            fit["point"] = fit["point"].astype(np.int16)
+            fit["seconds"] = running.seconds
+            unfinished.finish(s, fit)
+        return {
+            f"{s}/{name}": values
+            for s, fit in unfinished.fits.items()
+            for name, values in fit.items()
+        }
+
+    def _enumerate(self, split: Split, selection: Selection, arm: Arm) -> Arrays:
+        """Return the exact posterior's predictions and means."""
+        started = time.perf_counter()
+        target = self.target(split, selection, arm)
+        exact = enumerate_posterior(target)
+        means = [
+            exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
+        ]  # fmt: skip
+        return {
+            "predictive": exact.predictive,
+            "means": np.array(means),
+            "errors": np.zeros(2),
+            "seconds": np.array(time.perf_counter() - started),
+        }
+
+    def _compare(self, pairs, arm: Arm) -> list[Arrays]:
+        """Compare the chains of every split, and write their draws."""
+        numbers = range(self._settings(arm).chains)
+        left = [self.experiment.read("fit", self.number, arm.name, chain) for chain in numbers]
+        found = []
+        for s, (split, selection) in enumerate(pairs):
+            target = self.target(split, selection, arm)
+            mine = [_part(arrays, s) for arrays in left]
+            draws = chains.gather(target, mine)
+            compared = diagnostics.diagnose(target, draws)
+            q = compared.quantities
+            arrays = {
+                "labels": draws.labels,
+                "point": draws.point,
+                "log_posterior": draws.log_posterior,
+                "quantities": q,
+                "rhat": compared.rhat,
+                "ess": compared.ess,
+                "at_end": np.array(compared.at_end),
+                "exchanged": draws.exchanged.mean(axis=0),
+                "table": np.array(draws.table),
+                "starts": np.array(draws.starts),
+                "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
+                "errors": q[:, :, [0, 2]].std(axis=(0, 1))
+                / np.sqrt(np.maximum(compared.ess[[0, 2]], 1)),
+                "reliable": np.array(compared.reliable),
+                "cases": np.array(target.n),
+                "seconds": np.sum([one["seconds"] for one in mine]),
+                "alpha": target.settings.alpha,
+                "response_alpha": target.settings.response_alpha,
+            }
+            found.append(arrays | ({} if draws.theta is None else {"theta": draws.theta}))
+        self._write_draws(arm, found)
+        return found
+
+    def join(self, places: list[int], found: list[Arrays]) -> Arrays:
+        """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
+        traces = _filled([{"traces": one.pop("traces")} for one in found])
+        splits = {name: np.moveaxis(values, 0, 1) for name, values in _filled(found).items()}
+        return splits | traces | {"arm": np.array(places)}
+
+    def _write_draws(self, arm: Arm, fits: list[dict[str, np.ndarray]]) -> None:
+        def stack(name: str) -> np.ndarray:
+            """Fits side by side; those of fewer cases or features are filled up."""
+            values = [one[name] for one in fits]
+            width = max(value.shape[-1] for value in values)
+            fill = 255 if name == "labels" else np.nan
+            padded = [
+                np.pad(
+                    value,
+                    [(0, 0)] * (value.ndim - 1) + [(0, width - value.shape[-1])],
+                    constant_values=fill,
+                )
+                if value.shape[-1] < width
+                else value
+                for value in values
+            ]
+            return np.stack(padded, axis=0 if name in ("rhat", "ess") else 2)
+
+        first = fits[0]
+        names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
+        arrays = {name: stack(name) for name in names if name in first}
+        features = [one["theta"].shape[2] if "theta" in one else 0 for one in fits]
+        tree = diagnostics.draws_tree(
+            arrays,
+            (first["alpha"], first["response_alpha"]),
+            {
+                "key": self.experiment.key("fit", self.number, arm.name),
+                "sampler": arm.variant,
+                "method": arm.method,
+                "features_kept": arm.label,
+                "starts": ", ".join(first["starts"]),
+            },
+            split=("split",),
+            more={
+                "sample_stats": {
+                    "alpha_point": (("split",), arrays["point"][..., 0]),
+                    "alpha_0_point": (("split",), arrays["point"][..., 1]),
+                },
+                "diagnostics": {
+                    "cases": (("split",), np.array([one["labels"].shape[2] for one in fits])),
+                    "features": (("split",), np.array(features)),
+                },
+            },
+        )
+        write_draws(self.work.draws("fit", self.number, arm.name), tree)
+
+    def predict(
+        self,
+        fitted: Arrays,
+        s: int,
+        arm: Arm,
+        split: Split,
+        selection: Selection,
+        table: np.ndarray,
+    ) -> np.ndarray:
+        """Predict the test cases of split s."""
+        if arm.variant == EXACT:
+            return fitted["predictive"][s][table[:, 0]]
+        return self.target(split, selection, arm).predict(self._read(s, arm), table)
+
+    def ranks(
+        self,
+        fitted: Arrays,  # noqa: ARG002
+        s: int,
+        arm: Arm,
+        split: Split,
+        selection: Selection,
+    ) -> Ranks | None:
+        """Rank the truth in split s; nothing where an arm has no draws."""
+        if arm.variant == EXACT:
+            return None
+        labels, point, *_ = self._read(s, arm)
+        place = (split.replicate, arm.label, arm.method, arm.variant)
+        return mixture_ranks(
+            self.target(split, selection, arm),
+            labels,
+            point,
+            self.work.design.drawn(split.replicate),
+            split.features.unpack(selection.selected, split.train[:1]),
+            generator(self.experiment.config.seed, "ranks", *place),
+        )
+
+    def _read(self, s: int, arm: Arm) -> tuple[np.ndarray, ...]:
+        """Return all draws of an arm in split s in a row."""
+        if self._draws[0] != arm.name:
+            key = self.experiment.key("fit", self.number, arm.name)
+            path = self.work.draws("fit", self.number, arm.name)
+            self._draws = arm.name, read_draws(path, key, command="fit-mixture")
+        found = self._draws[1]
+        cases = int(found["cases"][s])
+        labels = found["labels"][:, :, s, :cases].reshape(-1, cases)
+        point = np.stack(
+            [found[name][:, :, s].reshape(-1) for name in ("alpha_point", "alpha_0_point")], axis=1
+        )
+        draws: list[np.ndarray] = [
+            np.ascontiguousarray(labels, dtype=np.uint8),
+            point.astype(np.intp),
+        ]
+        if "theta" in found:
+            width = int(found["features"][s])
+            draws.append(found["theta"][:, :, s, :width].reshape(-1, width))
+        return tuple(draws)
+
+
+def _part(arrays: Arrays, s: int) -> Arrays:
+    """Return what a chain left in split s."""
+    mark = f"{s}/"
+    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def _filled(rows: list[Arrays]) -> Arrays:
+    """Return arrays of several fits side by side, filled up with NaN where one has less."""
+    found: Arrays = {}
+    for name in rows[0]:
+        values = [np.asarray(row[name], dtype=float) for row in rows]
+        shape = tuple(max(sizes) for sizes in zip(*(one.shape for one in values), strict=True))
+        found[name] = np.full((len(rows), *shape), np.nan)
+        for i, one in enumerate(values):
+            place: tuple = (i, *(slice(size) for size in one.shape))
+            found[name][place] = one
+    return found

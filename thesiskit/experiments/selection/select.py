@@ -1,0 +1,90 @@
+"""The select stage: selections in every split, and as arrays for result files."""
+
+import time
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from thesiskit.config import Config
+from thesiskit.experiments.cells.seeds import generator
+from thesiskit.experiments.selection.design import Split, sizes
+from thesiskit.models.selection import Selection, correlations, select_features
+
+
+def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str, np.ndarray]:
+    """Return the arrays of the select stage; the first block has correlations to draw, too."""
+    record: list[Selection] = []
+    seconds: list[float] = []
+    arrays: dict[str, np.ndarray] = {}
+    for split in splits:
+        for size in sizes(config):
+            place = (split.replicate, split.group, split.fold)
+            rng = generator(config.seed, "ties", *place, str(size))
+            started = time.perf_counter()
+            record.append(_select_one(config, split, size, rng))
+            seconds.append(time.perf_counter() - started)
+        if first and not arrays and config.scheme == "test-set":
+            arrays = _both_correlations(split)
+    return arrays | pack_selections(record, np.array(seconds))
+
+
+def _select_one(config: Config, split: Split, size, rng) -> Selection:
+    by_k = bool(config.selection and config.selection.features)
+    p = len(split.features)
+    return select_features(
+        split.features,
+        split.response,
+        (p if size == "all" else int(size)) if by_k else None,
+        rng,
+        threshold=None if by_k else str(size),
+        cases=split.train,
+    )
+
+
+def _both_correlations(split: Split) -> dict[str, np.ndarray]:
+    """|COR| of every feature in training and test cases, for the scatter plot."""
+    if len(split.features) > 200_000 or len(np.unique(split.response[split.test])) < 2:
+        return {}
+    table = split.features.unpack(np.arange(len(split.features)))
+    return {
+        f"{name}_correlation": np.abs(correlations(table, split.response[rows], rows))
+        for name, rows in (("train", split.train), ("test", split.test))
+    }
+
+
+def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, np.ndarray]:
+    """Return selections as arrays; lists of unequal length lie end to end."""
+    return {
+        "offset": np.cumsum([0] + [len(one.selected) for one in record]),
+        "selected": np.concatenate([one.selected for one in record]).astype(np.int32),
+        "ones": np.concatenate([one.ones for one in record]).astype(np.int32),
+        "correlation": np.concatenate([one.correlation for one in record]),
+        "gamma_squared": np.array([str(one.gamma_squared) for one in record]),
+        "class_counts": np.array([one.class_counts for one in record]),
+        "n_features": np.array([one.n_features for one in record]),
+        "kept": np.array([len(one.selected) for one in record]),
+        "tied": np.array([one.tied for one in record]),
+        "tied_kept": np.array([one.tied_kept for one in record]),
+        "seconds": seconds,
+    }
+
+
+def unpack_selections(arrays: dict[str, np.ndarray]) -> list[Selection]:
+    """Return the selections that pack_selections packed."""
+    result = []
+    for i, gamma_squared in enumerate(arrays["gamma_squared"]):
+        part = slice(arrays["offset"][i], arrays["offset"][i + 1])
+        result.append(
+            Selection(
+                selected=arrays["selected"][part],
+                gamma_squared=Fraction(str(gamma_squared)),
+                ones=arrays["ones"][part],
+                class_counts=(int(arrays["class_counts"][i, 0]), int(arrays["class_counts"][i, 1])),
+                n_features=int(arrays["n_features"][i]),
+                tied=int(arrays["tied"][i]),
+                tied_kept=int(arrays["tied_kept"][i]),
+                correlation=arrays["correlation"][part],
+            )
+        )
+    return result

@@ -1,0 +1,151 @@
+"""Draws of logistic models: what the chains left, to be kept and to go on from."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thesiskit.models.agreement import compare_chains
+from thesiskit.models.draws import Named, as_tree
+from thesiskit.models.logistic.settings import Settings
+from thesiskit.models.running import Arrays
+
+RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood
+INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
+DIMENSIONS = {"coefficient": ("set", "group"), "log_sigma": ("order",), "log_noise": ("noise",)}
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What the chains left.
+
+    coefficient (C, D, S, G) and log_sigma (C, D, O + 1) of the draws kept; trace (C, I, O + 1),
+    log sigma of every iteration, and info (C, I, 4), by INFO; `state`, where the chains stand.
+    Where responses have noise, log_noise (C, D) and noise_trace (C, I) are its standard deviation.
+    """
+
+    coefficient: np.ndarray
+    trace: np.ndarray
+    noise_trace: np.ndarray | None
+    info: np.ndarray
+    settings: Settings
+    state: Arrays = field(repr=False)
+
+    @property
+    def log_sigma(self) -> np.ndarray:
+        """Log sigma of the draws kept, (C, D, O + 1)."""
+        return self.thinned(self.trace)
+
+    @property
+    def log_noise(self) -> np.ndarray:
+        """Log of the noise's standard deviation in the draws kept, (C, D)."""
+        assert self.noise_trace is not None, "classes have no noise"
+        return self.thinned(self.noise_trace)
+
+    def thinned(self, trace: np.ndarray) -> np.ndarray:
+        """Return of a trace (C, I, ...) the iterations that are kept."""
+        settings = self.settings
+        return trace[:, settings.burn_in + settings.thin - 1 :: settings.thin]
+
+    @property
+    def log_likelihood(self) -> np.ndarray:
+        """Log likelihood of the draws kept, (C, D)."""
+        return self.thinned(self.info[:, :, 0])
+
+    @property
+    def saved(self) -> Arrays:
+        """What `sample` takes as `saved`, to go on."""
+        traces = {"coefficient": self.coefficient, "log_sigma": self.trace, "info": self.info}
+        if self.noise_trace is not None:
+            traces["log_noise"] = self.noise_trace
+        return self.state | {
+            f"draws-{c}-{name}": values[c]
+            for name, values in traces.items()
+            for c in range(len(values))
+        }
+
+    @property
+    def evaluations(self) -> np.ndarray:
+        """Slice evaluations of an iteration, for coefficients and for widths: means, (2,)."""
+        return self.info[:, :, 2:].mean(axis=(0, 1))
+
+    def compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return R-hat and effective sample size of log likelihood, log prior and log sigmas.
+
+        (O + 2,) each, over all iterations after burn-in; the log noise is last where there is any.
+        """
+        parts = [self.info[:, :, :2], self.trace[:, :, 1:]]
+        if self.noise_trace is not None:
+            parts.append(self.noise_trace[:, :, None])
+        return compare_chains(np.concatenate(parts, axis=2)[:, self.settings.burn_in :])
+
+    def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]):
+        """Return ArviZ data: draws, traces of all iterations, and the state of the chains."""
+        posterior: Named = {
+            "coefficient": (("set", "group"), self.coefficient.astype(np.float32)),
+            "log_sigma": (("order",), self.log_sigma),
+        }
+        trace: Named = {f"{name}_trace": ((), self.info[:, :, i]) for i, name in enumerate(INFO)}
+        trace["log_sigma_trace"] = (("order",), self.trace)
+        if self.noise_trace is not None:
+            posterior["log_noise"] = ((), self.log_noise)
+            trace["log_noise_trace"] = ((), self.noise_trace)
+        state: Named = {"done": ((), self.state["done"])}
+        for name in _names(self.state, "state-0-"):
+            values = [self.state[f"state-{c}-{name}"] for c in range(len(self.coefficient))]
+            state[f"state_{name}"] = (("chain", *DIMENSIONS.get(name, ())), np.array(values))
+        return as_tree(
+            {
+                "posterior": posterior,
+                "sample_stats": {
+                    name: ((), self.thinned(self.info[:, :, i])) for i, name in enumerate(INFO)
+                },
+                "trace": trace,
+            },
+            state | diagnostics,
+            {**attributes, "burn_in": self.settings.burn_in, "thin": self.settings.thin},
+        )
+
+    @property
+    def flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (C D, S, G) and log sigma (C D, O + 1) of all draws in a row."""
+        return flat(self.coefficient, self.log_sigma)
+
+
+def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (C, D, ...) values of chains as (C D, ...), one draw after another."""
+    return (
+        coefficient.reshape(-1, *coefficient.shape[2:]),
+        log_sigma.reshape(-1, log_sigma.shape[-1]),
+    )
+
+
+def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
+    """Whether chains support predictions: R-hat and effective draws of the log likelihood.
+
+    Sigmas of orders that matter little may wander without harm to what is predicted.
+    """
+    return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
+
+
+def saved_from(arrays: Arrays) -> Arrays:
+    """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
+    saved = {"done": arrays["done"]}
+    for c in range(len(arrays["coefficient"])):
+        saved |= {
+            f"state-{c}-{name}": arrays[f"state_{name}"][c] for name in _names(arrays, "state_")
+        }
+        saved |= {
+            f"draws-{c}-coefficient": arrays["coefficient"][c].astype(float),
+            f"draws-{c}-info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
+        }
+        saved |= {
+            f"draws-{c}-{name}": arrays[f"{name}_trace"][c]
+            for name in ("log_sigma", "log_noise")
+            if f"{name}_trace" in arrays
+        }
+    return saved
+
+
+def _names(arrays: Arrays, mark: str) -> list[str]:
+    return [name.removeprefix(mark) for name in arrays if name.startswith(mark)]

@@ -1,0 +1,1 @@
+"""Methods that one would take instead, from other packages."""

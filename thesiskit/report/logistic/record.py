@@ -1,0 +1,290 @@
+"""A finished experiment with logistic models, read back for tables and figures."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from thesiskit.report import metrics
+from thesiskit.report.finished import Finished
+from thesiskit.store.draws import read_draws
+
+PEER_WORDS = {
+    "vlmc": "vlmc (variable-length Markov chain)",
+    "ppm": "arithmetic-compressor's PPM, rate tuned",
+    "context-tree": "BayesML's context tree",
+    "n-gram": "interpolated n-gram, order chosen",
+    "logistic-regression": "logistic regression, one-hot",
+    "pairwise-logistic-regression": "logistic regression, pairs",
+    "ridge": "ridge regression, one-hot",
+    "pairwise-ridge": "ridge regression, pairs",
+    "random-forest": "random forest",
+    "gradient-boosting": "gradient boosting",
+    "naive-bayes": "naive Bayes",
+}
+
+
+WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean"}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One model; its row of the arrays."""
+
+    row: int
+    order: int
+    prior: str
+    compress: bool
+    engine: str
+    scale: str
+    name: str
+
+    @property
+    def peer(self) -> bool:
+        """Whether it is somebody else's."""
+        return self.prior == "none"
+
+    @property
+    def words(self) -> str:
+        """How a table calls it."""
+        if self.peer:
+            return PEER_WORDS[self.engine]
+        if self.engine == "gp":
+            return "Gaussian process"
+        text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
+        return text + (", sigma's own scale" if self.scale == "natural" else "")
+
+    @property
+    def title(self) -> str:
+        """How a table of all models calls it."""
+        return self.words if self.peer else f"{self.words}, order {self.order}"
+
+
+class LogisticRecord(Finished):
+    """Arrays of all blocks; draws are read when asked for."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return self.config["model"]["response"] == "gaussian"
+
+    @property
+    def predicted(self) -> tuple[str, ...]:
+        """What is predicted of each case, by the names of the arrays."""
+        return ("median", "low", "high", "log_density") if self.continuous else ("probability",)
+
+    @cached_property
+    def predictions(self) -> dict[str, np.ndarray]:
+        """What is predicted: probability (arms, N, K) or others (arms, N); and responses."""
+        axes = {"response": 0, "train_response": 0} | dict.fromkeys(self.predicted, 1)
+        return self._join("predict", axes)
+
+    @property
+    def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the responses that each test case is predicted from."""
+        blocks = [self.results.load("predict", number) for number in range(self.n_blocks)]
+        cases = [len(one["response"]) for one in blocks]
+        train = [one["train_response"] for one in blocks]
+        return (
+            np.repeat([one.mean() for one in train], cases),
+            np.repeat([one.std() for one in train], cases),
+        )
+
+    @property
+    def n_cases(self) -> int:
+        """Test cases that are not the same: repeated folds test a table's cases again."""
+        again = 1 if self.config["drawn"] or not self.folded else self.config["replicates"]
+        return len(self.predictions["response"]) // again
+
+    def standard_error(self, values: np.ndarray) -> float:
+        """Return the standard error of the mean of test cases' values, as if independent."""
+        return float(values.std(ddof=1) / np.sqrt(self.n_cases))
+
+    @cached_property
+    def seconds(self) -> dict[str, np.ndarray]:
+        """Seconds by arm and stage, means over divisions."""
+        blocks = range(self.n_blocks)
+        fit = [self.results.load("fit", number) for number in blocks]
+        predict = [self.results.load("predict", number)["seconds"] for number in blocks]
+        train = np.full(len(predict[0]), np.nan)
+        train[fit[0]["arm"]] = np.mean([one["seconds"] for one in fit], axis=0)
+        return {"train": train, "predict": np.mean(predict, axis=0)}
+
+    def total_seconds(self, arm: Arm) -> float:
+        """Seconds to fit and to predict, mean over divisions."""
+        train = self.seconds["train"][arm.row]
+        return float(np.nan_to_num(train) + self.seconds["predict"][arm.row])
+
+    @cached_property
+    def compression(self) -> dict[str, np.ndarray]:
+        """Groups and patterns by order, of the first division."""
+        return self.results.load("compress", 0)
+
+    @cached_property
+    def fits(self) -> dict[str, np.ndarray]:
+        """What the fit stage says of the chains, the worst of all divisions."""
+        blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
+        found = {name: np.array([block[name] for block in blocks]) for name in WORST}
+        return {name: getattr(found[name], take)(axis=0) for name, take in WORST.items()}
+
+    @cached_property
+    def arms(self) -> list[Arm]:
+        """All models, in the order of the arrays."""
+        found = self.predictions
+        names = ("order", "prior", "compress", "engine", "scale", "name")
+        return [
+            Arm(row, *(values[row].item() for values in (found[name] for name in names)))
+            for row in range(len(found["order"]))
+        ]
+
+    @property
+    def own(self) -> list[Arm]:
+        """Our models."""
+        return [arm for arm in self.arms if not arm.peer]
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """Orders, ascending."""
+        return sorted({arm.order for arm in self.own})
+
+    def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
+        """Return arms by their words, each sorted by order."""
+        found: dict[str, list[Arm]] = {}
+        for arm in sorted(arms, key=lambda arm: arm.order):
+            found.setdefault(arm.words, []).append(arm)
+        return found
+
+    def find(self, order: int, prior: str, *, compress: bool = True, scale: str | None = None):
+        """Return one of our models, None where it was not fitted."""
+        scale = scale or self.config["model"]["sigma_scale"][0]
+        for arm in self.own:
+            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == (
+                order, prior, compress, scale, "slice",
+            ):  # fmt: skip
+                return arm
+        return None
+
+    def parameters(self, arm: Arm) -> int:
+        """Coefficients for each class; a process has none."""
+        if arm.engine != "slice":
+            return 0
+        place = list(self.compression["order"]).index(arm.order)
+        return int(self.compression["groups" if arm.compress else "patterns"][place])
+
+    @property
+    def folded(self) -> bool:
+        """Whether cases were divided into folds."""
+        return self.config["scheme"] == "k-fold"
+
+    @property
+    def divided(self) -> str:
+        """How a caption says where test cases and seconds are from."""
+        if not self.folded:
+            return ", seconds to fit and to predict"
+        return (
+            f"; {self.config['evaluation']['folds']}-fold cross-validation, equal rows in one "
+            "fold; seconds to fit and to predict in a fold"
+        )
+
+    @property
+    def shown_sigmas(self) -> list[int]:
+        """Orders whose sigmas are shown: the thesis's, or the largest."""
+        orders = range(1, max(self.orders) + 1)
+        return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
+
+    @property
+    def response(self) -> np.ndarray:
+        """Classes, or real responses, of the test cases, (N,)."""
+        return self.predictions["response"]
+
+    @property
+    def classes(self) -> list[str]:
+        """Symbols of the classes; none where responses are real."""
+        return [str(one) for one in self.predictions["classes"]]
+
+    def probability(self, arm: Arm) -> np.ndarray:
+        """Predictive probabilities, (N, K)."""
+        return self.predictions["probability"][arm.row]
+
+    def error(self, arm: Arm) -> float:
+        """Error rate."""
+        return metrics.class_error(self.probability(arm), self.response)
+
+    def losses(self, arm: Arm) -> np.ndarray:
+        """Minus log probability of each test case, (N,)."""
+        return metrics.log_losses(self.probability(arm), self.response)
+
+    def amlp(self, arm: Arm) -> float:
+        """Average minus log probability."""
+        return float(self.losses(arm).mean())
+
+    def draws(self, arm: Arm) -> dict[str, np.ndarray]:
+        """Return the draws of an arm, of the first division.
+
+        Coefficients are in the response's units where it is real.
+        """
+        path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
+        fit = self.results.load("fit", 0)
+        key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
+        found = read_draws(path, key, command="fit-logistic")
+        if "response_unit" in found:
+            found["coefficient"] = found["response_unit"] * found["coefficient"]
+        return found
+
+    @property
+    def drawn_order(self) -> int:
+        """The order whose coefficients are shown."""
+        return self.config["report"].get("order") or max(self.orders)
+
+    @property
+    def reliable(self) -> np.ndarray:
+        """Whether the chains of each of our models support predictions, in 19 of 20 divisions."""
+        return self.fits["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
+
+    def supported(self, *arms: Arm) -> bool:
+        """Whether the chains of all these models of ours support predictions."""
+        place = {arm: j for j, arm in enumerate(self.own)}
+        return all(self.reliable[place[arm]] for arm in arms)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about chains that do not support their predictions, and absent peers."""
+        fits = self.fits
+        many = f" of {self.n_blocks:,} divisions" if self.n_blocks > 1 else ""
+        bad = [
+            f"{arm.name} ("
+            + (f"{round((1 - fits['reliable'][j]) * self.n_blocks):,}{many}, " if many else "")
+            + f"R-hat {fits['rhat'][j, 0]:.2f}, effective draws {fits['ess'][j, 0]:.0f})"
+            for j, arm in enumerate(self.own)
+            if not self.reliable[j]
+        ]
+        wanted = self.config["model"]["peers"]
+        absent = [peer for peer in wanted if peer not in {arm.engine for arm in self.arms}]
+        sentences = []
+        if bad:
+            sentences.append(
+                "The chains do not support the predictions of " + "; ".join(bad)
+                + ", by the log likelihood. More iterations are needed: "
+                f"--set model.iterations={4 * self.config['model']['iterations']} goes on from "
+                "these."
+            )  # fmt: skip
+        if absent:
+            sentences.append(
+                f"Left out, as packages are missing: {', '.join(absent)}; "
+                'pip install "thesiskit[peers]" adds them.'
+            )
+        return sentences
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv."""
+        return [
+            {
+                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that sees all features
+                "model": arm.words,
+                "parameters": self.parameters(arm) or np.nan,
+                "train": self.seconds["train"][arm.row],
+                "predict": self.seconds["predict"][arm.row],
+            }
+            for arm in self.arms
+        ]

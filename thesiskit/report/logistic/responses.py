@@ -1,0 +1,93 @@
+"""Predictions of real responses, beside the responses."""
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
+from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.metrics import root_mean_square
+
+MOST_SHOWN = 300  # cases in a panel
+
+
+def response_table(record: LogisticRecord) -> list[Table]:
+    """Every model, ours and others', by its squared error."""
+    found = record.predictions
+    rows = [
+        {"model": arm.title}
+        | _scores(record, record.response, *(found[name][arm.row] for name in record.predicted))
+        | {"seconds": record.total_seconds(arm)}
+        for arm in record.arms
+    ]
+    mean, sd = record.base_rate
+    base = stats.norm(mean, sd)
+    y = record.response
+    scores = _scores(record, y, mean, base.ppf(0.05), base.ppf(0.95), base.logpdf(y))
+    rows.append({"model": "base rate"} | scores | {"seconds": np.nan})
+    frame = pd.DataFrame(rows).sort_values("root mean squared error", ignore_index=True)
+    return [
+        Table(
+            "responses",
+            "Beside other models",
+            frame,
+            f"Over {record.n_cases:,} test cases{record.divided}. Errors are those of the "
+            "predictive median, in the response's units. Minus log density is that of the actual "
+            "response, in those units too; within 90 %: the share of responses inside the "
+            "predictive interval. The base rate is a normal distribution with the mean and the "
+            "standard deviation of the training responses.",
+        )
+    ]
+
+
+def _scores(
+    record: LogisticRecord, y: np.ndarray, median, low, high, log_density
+) -> dict[str, float]:
+    square = (y - median) ** 2
+    root = root_mean_square(median, y)
+    error = record.standard_error(square) / (2 * root) if root and len(y) > 1 else np.nan
+    within = np.nan if np.isnan(low).all() else np.mean((low <= y) & (y <= high))
+    return {
+        "root mean squared error": root,
+        "its standard error": error,
+        "mean absolute error": np.abs(y - median).mean(),
+        "minus log density": -log_density.mean(),
+        "within 90 %": within,
+    }
+
+
+def response_figure(record: LogisticRecord) -> list[Figure]:
+    """Responses against their predictive medians, with 90 % intervals."""
+    order = record.drawn_order
+    arms = [arm for prior in ("cauchy", "gaussian") if (arm := record.find(order, prior))]
+    cases = len(record.response)
+    shown = np.unique(np.linspace(0, cases - 1, min(cases, MOST_SHOWN)).astype(int))
+    y = record.response[shown]
+    columns = {
+        arm: [record.predictions[name][arm.row][shown] for name in record.predicted[:3]]
+        for arm in arms
+    }
+    every = np.concatenate([y, *(median for median, _, _ in columns.values())])
+    room = 0.05 * np.ptp(every)
+    ends = every.min() - room, every.max() + room
+    figure, axes = canvas(1, len(arms), height=3.9, width=3.8 * len(arms), sharex=True, sharey=True)
+    for axis, (arm, (median, low, high)) in zip(axes.flat, columns.items(), strict=True):
+        axis.hlines(y, low, high, color=GREY, linewidth=0.5, zorder=1, rasterized=True)
+        axis.axline((y[0], y[0]), slope=1, color=INK, linewidth=0.8, zorder=2)
+        axis.plot(median, y, ".", color=INK, markersize=3.5, zorder=3, rasterized=True)
+        axis.set_title(arm.words, fontsize=10)
+        axis.set_xlabel("predictive median")
+        axis.set_xlim(ends)
+        axis.set_ylim(ends)
+    axes[0, 0].set_ylabel("response")
+    save_space(axes)
+    of = f"{len(shown)} of {cases:,} test cases" if len(shown) < cases else f"{cases} test cases"
+    return [
+        Figure(
+            "responses",
+            f"Responses and their predictions, order {order}",
+            figure,
+            f"One dot for each of {of}; its line is the 90 % predictive interval, which should "
+            "cross the diagonal for nine cases in ten.",
+        )
+    ]

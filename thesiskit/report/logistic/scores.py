@@ -1,0 +1,282 @@
+"""Parameters, times and predictions of experiments with logistic models."""
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
+from thesiskit.report.logistic.record import Arm, LogisticRecord
+
+SHOWN_GROUPS = 20  # in the table of coefficients
+SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
+
+
+def _style(arm: Arm) -> dict:
+    """Circles for compressed, crosses for original; dashes for Gaussian, dots for Cauchy."""
+    return {
+        "color": GREY if arm.scale == "natural" else INK,
+        "linestyle": "-" if arm.engine == "gp" else ":" if arm.prior == "cauchy" else "--",
+        "marker": "s" if arm.engine == "gp" else "o" if arm.compress else "x",
+        "markerfacecolor": "white",
+        "markersize": 5,
+    }
+
+
+def parameter_table(record: LogisticRecord) -> list[Table]:
+    """Groups and patterns by order."""
+    found = record.compression
+    frame = pd.DataFrame(
+        {
+            "order": found["order"],
+            "groups": found["groups"],
+            "patterns": found["patterns"],
+            "ratio": found["groups"] / found["patterns"],
+            "distinct cases": found["rows"],
+            "seconds to compress": found["seconds"],
+        }
+    )
+    theirs = record.thesis.get("compressed_over_original_at_order_20")
+    beside = ""
+    if theirs is not None:
+        frame["ratio, thesis"] = [theirs if order == 20 else np.nan for order in found["order"]]
+        beside = " The thesis prints the ratio at order 20."
+    return [
+        Table(
+            "parameters",
+            "Parameters",
+            frame,
+            "Patterns that some training case expresses, and groups of them with one expression"
+            + ("." if record.continuous else "; each class has a coefficient for every one.")
+            + _no_more(record)
+            + beside,
+        )
+    ]
+
+
+def _no_more(record: LogisticRecord) -> str:
+    """Say from which order on there are no new groups, where there is such an order."""
+    stopped = int(record.compression["stopped"])
+    return f" No groups are added beyond order {stopped}." if stopped < max(record.orders) else ""
+
+
+def parameter_figure(record: LogisticRecord) -> list[Figure]:
+    """Parameters, their ratio, and times, by order (fig-hmm500-comp, fig-text-comp)."""
+    figure, axes = canvas(2, 2, height=5.6)
+    found = record.compression
+    order = np.argsort(found["order"])
+    x = found["order"][order]
+    axes[0, 0].plot(x, found["patterns"][order], "-x", color=INK, label="original")
+    axes[0, 0].plot(x, found["groups"][order], "-o", color=INK, mfc="white", label="compressed")
+    axes[0, 0].set_ylabel("parameters" + ("" if record.continuous else " for each class"))
+    axes[0, 0].legend(frameon=False)
+    axes[0, 1].plot(x, (found["groups"] / found["patterns"])[order], "-o", color=INK, mfc="white")
+    axes[0, 1].set_ylabel("compressed / original")
+    axes[0, 1].set_ylim(0, 1.05)
+    for words, arms in record.lines(record.own).items():
+        for axis, stage in ((axes[1, 0], "train"), (axes[1, 1], "predict")):
+            seconds = [record.seconds[stage][arm.row] for arm in arms]
+            axis.plot([arm.order for arm in arms], seconds, label=words, **_style(arms[0]))
+    axes[1, 0].set_ylabel("seconds to train")
+    axes[1, 1].set_ylabel("seconds to predict")
+    axes[1, 0].legend(frameon=False, fontsize=8)
+    for axis in axes.flat:
+        axis.set_xlabel("order")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.set_ylim(bottom=0)
+    save_space(axes)
+    return [
+        Figure(
+            "parameters",
+            "Parameters and times by order",
+            figure,
+            "Circles: compressed, crosses: original parameters; dots: Cauchy, dashes: Gaussian "
+            f"priors.{_no_more(record)}",
+        )
+    ]
+
+
+def performance_figure(record: LogisticRecord) -> list[Figure]:
+    """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
+    priors = [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
+    figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
+    for row, prior in enumerate(priors):
+        arms = [arm for arm in record.own if arm.prior == prior]
+        for words, line in record.lines(arms).items():
+            orders = [arm.order for arm in line]
+            style = _style(line[0]) | {"linestyle": "-", "label": words, "elinewidth": 0.5}
+            wrong = np.array([record.error(arm) for arm in line])
+            losses = np.array([record.losses(arm) for arm in line])
+            root = np.sqrt(record.n_cases)
+            axes[row, 0].errorbar(orders, wrong, np.sqrt(wrong * (1 - wrong)) / root, **style)
+            axes[row, 1].errorbar(orders, losses.mean(axis=1), losses.std(axis=1) / root, **style)
+        axes[row, 0].set_ylabel("error rate")
+        axes[row, 1].set_ylabel("average minus log probability")
+        axes[row, 1].legend(frameon=False, fontsize=8)
+        for axis in axes[row]:
+            axis.set_xlabel("order")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+    save_space(axes)
+    both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
+    return [
+        Figure(
+            "performance",
+            "Performance by order",
+            figure,
+            f"Over {len(record.response):,} test cases, with bars of one standard error. Lower is "
+            "better." + (" With and without compression the model is the same." if both else ""),
+        )
+    ]
+
+
+def score_table(record: LogisticRecord) -> list[Table]:
+    """Error, AMLP and what the chains are worth, of each of our models."""
+    fits = record.fits
+    rows = []
+    for j, arm in enumerate(record.own):
+        losses = record.losses(arm)
+        rows.append(
+            {
+                "order": arm.order,
+                "model": arm.words,
+                "parameters a class": record.parameters(arm) or np.nan,
+                "error": record.error(arm),
+                "AMLP": losses.mean(),
+                "its standard error": record.standard_error(losses),
+                "log likelihood: R-hat": fits["rhat"][j, 0],
+                "log likelihood: effective draws": np.rint(fits["ess"][j, 0]),
+                "seconds: train": record.seconds["train"][arm.row],
+                "seconds: predict": record.seconds["predict"][arm.row],
+            }
+        )
+    return [
+        Table(
+            "scores",
+            "Performance",
+            pd.DataFrame(rows),
+            f"Over {len(record.response):,} test cases; AMLP is the average minus log probability "
+            "of the actual class. R-hat compares chains (one chain: its halves).",
+            long=len(rows) > 25,
+        )
+    ]
+
+
+def peer_table(record: LogisticRecord) -> list[Table]:
+    """Our models beside what else there is, at a few orders."""
+    orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
+    arms = [arm for arm in record.arms if arm.peer or arm.compress or arm.engine == "gp"]
+    rows = []
+    for words, line in record.lines(arms).items():
+        by_order = {arm.order: arm for arm in line}
+        row: dict = {"model": words}
+        for measure in ("AMLP", "error", "seconds"):
+            for o in orders:
+                arm = by_order.get(o)
+                row[f"{measure}: {o}"] = np.nan if arm is None else _measure(record, arm, measure)
+        rows.append(row)
+    base = _base_rate(record)
+    rows.append(
+        {"model": "base rate"}
+        | {f"AMLP: {o}": base[0] for o in orders}
+        | {f"error: {o}": base[1] for o in orders}
+        | {f"seconds: {o}": np.nan for o in orders}
+    )
+    frame = pd.DataFrame(rows).sort_values(f"AMLP: {orders[-1]}", ignore_index=True)
+    return [
+        Table(
+            "peers",
+            "Beside other models",
+            frame,
+            f"The same {len(record.response):,} test cases, by order (history given to the "
+            "model). Seconds to fit and to predict. Sorted by AMLP at the largest order.",
+        )
+    ]
+
+
+def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
+    if measure == "AMLP":
+        return record.amlp(arm)
+    if measure == "error":
+        return record.error(arm)
+    return record.total_seconds(arm)
+
+
+def _base_rate(record: LogisticRecord) -> tuple[float, float]:
+    """AMLP and error of the frequencies of the classes among the training cases."""
+    blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
+    losses, wrong = [], []
+    for block in blocks:
+        p = np.bincount(block["train_response"], minlength=len(record.classes)) + 0.5
+        p /= p.sum()
+        losses.append(-np.log(p[block["response"]]))
+        wrong.append(block["response"] != p.argmax())
+    return float(np.concatenate(losses).mean()), float(np.concatenate(wrong).mean())
+
+
+def model_table(record: LogisticRecord) -> list[Table]:
+    """Every model, ours and others', by AMLP."""
+    rows, compress = [], max(record.config["model"]["compress"])
+    for arm in record.arms:
+        if arm.peer or arm.engine == "gp" or arm.compress == compress:
+            losses = record.losses(arm)
+            rows.append(
+                {
+                    "model": arm.title,
+                    "AMLP": losses.mean(),
+                    "its standard error": record.standard_error(losses),
+                    "error": record.error(arm),
+                    "seconds": record.total_seconds(arm),
+                }
+            )
+    base = _base_rate(record)
+    rows.append(
+        {"model": "base rate", "AMLP": base[0], "its standard error": np.nan, "error": base[1],
+         "seconds": np.nan}
+    )  # fmt: skip
+    return [
+        Table(
+            "models",
+            "Beside other models",
+            pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
+            f"Over {len(record.response):,} test cases{record.divided}. AMLP is the average minus "
+            "log probability of the actual class.",
+        )
+    ]
+
+
+def coefficient_table(record: LogisticRecord) -> list[Table]:
+    """The groups with the largest coefficients, for people to read."""
+    order = record.drawn_order
+    priors = record.config["model"]["priors"]
+    arm = next(arm for prior in priors if (arm := record.find(order, prior)))
+    draws = record.draws(arm)
+    coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
+    low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)
+    classes = record.classes[-len(median) :]
+    size = np.where(draws["cases"] == draws["cases"].max(), -1, np.abs(median))  # no intercept
+    place = np.argsort(-size, axis=None, kind="stable")[:SHOWN_GROUPS]
+    rows = []
+    for k, g in zip(*np.unravel_index(place, median.shape), strict=True):
+        row: dict = {"pattern": str(draws["pattern"][g])}
+        if classes:
+            row["class"] = classes[k]
+        if "patterns" in draws:
+            row["patterns in its group"] = int(draws["patterns"][g])
+        rows.append(
+            row
+            | {
+                "training cases": int(draws["cases"][g]),
+                "median": median[k, g],
+                "5 %": low[k, g],
+                "95 %": high[k, g],
+            }
+        )
+    return [
+        Table(
+            "coefficients",
+            "The largest coefficients",
+            pd.DataFrame(rows),
+            f"{arm.words}, order {order}: groups whose coefficients have the largest medians "
+            f"in size{', in the first fold' if record.folded else ''}, the intercept left out. A "
+            "group is written as a shortest of its patterns; its coefficient is the sum of theirs"
+            + (", in the response's units." if record.continuous else "."),
+        )
+    ]

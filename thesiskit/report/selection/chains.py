@@ -1,0 +1,163 @@
+"""Whether chains agree, where they went, and how they compare with the exact posterior."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words, save_space
+from thesiskit.report.selection.record import EXACT, Arm, Record
+
+QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
+
+
+def diagnostics_table(record: Record) -> list[Table]:
+    """R-hat, effective draws, exchanges and table use of every sampled arm."""
+    fits = record.fits
+    rows = []
+    for j, arm in record.sampled_arms:
+        rhat, ess = fits["rhat"][:, j], fits["ess"][:, j]
+        exchanged = fits["exchanged"][:, j]
+        hits, misses = np.nansum(fits["table"][:, j], axis=0)
+        low, high = fits["at_end"][:, j].mean(axis=0)
+        rows.append(
+            {"features": arm.label, "method": arm.words, "sampler": arm.variant}
+            | {
+                f"R-hat: {name}": np.quantile(rhat[:, q], 0.99)
+                for q, name in enumerate(QUANTITIES)
+            }
+            | {
+                f"effective draws: {name}": np.rint(np.quantile(ess[:, q], 0.01))
+                for q, name in enumerate(QUANTITIES)
+            }
+            | {
+                "exchanges": np.nan if np.isnan(exchanged).all() else np.nanmin(
+                    np.nanmean(exchanged, axis=0)
+                ),
+                "alpha at grid's: low end": low,
+                "alpha at grid's: high end": high,
+                "factor table: found": hits,
+                "factor table: computed": misses,
+                "reliable": _share(fits["reliable"][:, j]),
+            }
+        )  # fmt: skip
+    many = len(fits["reliable"]) > 1
+    return [
+        Table(
+            "diagnostics",
+            "Do the chains agree?",
+            pd.DataFrame(rows),
+            "R-hat compares the chains, which start from dispersed labels (one chain: its halves), "
+            "on quantities that exchanging the components leaves alone: log alpha, the log "
+            "posterior, the agreement of labels with responses, and a predictive probability. "
+            "Effective draws are what the correlated draws are worth. Exchanges: the least "
+            "fraction accepted between neighbouring powers of the likelihood. Reliable: R-hat at "
+            "most 1.05 and 100 effective draws or more, of each. The factor table says how often "
+            "an adjustment factor was found, and how often computed, for all alpha; fits share it, "
+            "so the numbers depend on what ran before in the same threads. A quantity that no "
+            "chain ever changes counts as known."
+            + (" Of many fits, the 99th and 1st percentiles." if many else ""),
+        )
+    ]
+
+
+def _share(reliable: np.ndarray) -> str:
+    if len(reliable) == 1:
+        return "yes" if reliable[0] else "NO"
+    return f"{int(reliable.sum()):,} of {len(reliable):,}"
+
+
+def trace_figure(record: Record) -> list[Figure]:
+    """Agreement of labels with responses, and log alpha, along the chains of the first fit."""
+    columns = {arm: j for j, arm in record.sampled_arms}
+    variants = [name for name in record.variants if name != EXACT]
+    return [
+        Figure(
+            "traces" if variant == variants[0] else f"traces-{variant}",
+            f"Along the chains, {variant} sampler",
+            _draw_traces(record, variant, columns),
+            "Above, the agreement of labels with responses (the number of cases in the better "
+            "matching of components and classes); below, log alpha; by iteration after burn-in, "
+            "one line for each chain. Labels stuck at the responses show as a line at the top, "
+            "which is the number of training cases.",
+        )
+        for variant in variants
+    ]
+
+
+def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
+    rows: list[list[Arm | None]] = []
+    for method in record.methods(("corrected", "uncorrected")):
+        shown = {arm for row in rows for arm in row}
+        found = [record.find(label, method, variant) for label in record.labels]
+        rows.append([None if arm in shown else arm for arm in found])
+    used = [any(row[c] is not None for row in rows) for c in range(len(record.labels))]
+    rows = [[arm for arm, wanted in zip(row, used, strict=True) if wanted] for row in rows]
+    across = sum(used)
+    figure, axes = canvas(
+        2 * len(rows), across, height=2.9 * len(rows) + 0.4, width=2.2 * across + 1.2
+    )
+    traces = record.fits["traces"]
+    cases = int(np.nanmax(record.fits["cases"][0]))
+    for r, row in enumerate(rows):
+        for c, arm in enumerate(row):
+            pair = axes[2 * r : 2 * r + 2, c]
+            if arm is None:
+                for axis in pair:
+                    axis.set_visible(False)
+                continue
+            for axis, q in zip(pair, (2, 0), strict=True):
+                for chain, values in enumerate(traces[columns[arm]][..., q]):
+                    colour = INK if chain == 0 else GREY
+                    known = values[np.isfinite(values)]
+                    axis.plot(known, color=colour, linewidth=0.7, zorder=2 - 0.1 * chain)
+            pair[0].set_title(f"{kept_words(arm.label)}, {arm.words}", fontsize=9)
+            pair[0].set_ylim(cases * 0.49, cases * 1.02)
+            pair[1].set_xlabel("iteration", fontsize=8)
+            if c == 0:
+                pair[0].set_ylabel("agreement", fontsize=9)
+                pair[1].set_ylabel("log alpha", fontsize=9)
+    save_space(axes)
+    return figure
+
+
+def exact_table(record: Record) -> list[Table]:
+    """Samplers against the exact posterior."""
+    fits = record.fits
+    rows = []
+    fitted = record.fitted_arms
+    exact = {arm.method: j for j, arm in enumerate(fitted) if arm.variant == EXACT}
+    first = record.predictions["replicate"] == record.predictions["replicate"][0]
+    first &= record.predictions["group"] == record.predictions["group"][0]
+    first &= record.predictions["fold"] == record.predictions["fold"][0]
+    predicted = {arm.row: np.unique(record.probability(arm)[first]) for arm in record.arms}
+    for j, arm in record.sampled_arms:
+        true = exact[arm.method]
+        truth = fitted[true]
+        row: dict[str, Any] = {"method": arm.words, "sampler": arm.variant}
+        for q, name in enumerate(("mean log alpha", "mean agreement")):
+            mean, error = fits["means"][0, j, q], fits["errors"][0, j, q]
+            row |= {
+                f"{name}: exact": fits["means"][0, true, q],
+                f"{name}: sampled": mean,
+                f"{name}: error in standard errors": (mean - fits["means"][0, true, q]) / error
+                if error > 1e-9 * abs(mean)
+                else np.nan,
+            }
+        distance = np.abs(record.probability(arm) - record.probability(truth))[first].max()
+        row |= {
+            "P(class 1): exact": " and ".join(f"{p:.4f}" for p in predicted[truth.row]),
+            "P(class 1): largest difference": distance,
+        }
+        rows.append(row)
+    return [
+        Table(
+            "exact",
+            "Samplers against the exact posterior",
+            pd.DataFrame(rows),
+            "With one feature, labels matter through four counts, and the posterior is a sum over "
+            "them, with the grids of the collapsed sampler and exact quadrature: a thesis sampler "
+            "with other grids has another posterior. Standard errors allow for correlated draws. "
+            "Of several training sets, the first.",
+        )
+    ]

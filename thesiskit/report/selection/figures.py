@@ -1,0 +1,341 @@
+"""Figures of chapter 2: each function makes one from a finished experiment."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    Figure,
+    canvas,
+    hide_from,
+    kept_words,
+    save_space,
+    size_words,
+)
+from thesiskit.report.selection.record import Arm, Record, method_words
+
+STYLES: dict[str, dict[str, Any]] = {
+    "corrected": {"linestyle": "--", "marker": "o"},
+    "uncorrected": {"linestyle": ":", "marker": "s"},
+    "bernoulli-nb": {"linestyle": "-.", "marker": "^"},
+    "bernoulli-nb-calibrated": {"linestyle": (0, (5, 1)), "marker": "v"},
+    "naive-corrected": {"linestyle": (0, (5, 1)), "marker": "D"},
+    "naive-uncorrected": {"linestyle": "-.", "marker": "P"},
+}
+
+
+def panels(
+    record: Record, methods: list[str], axes, variant: str | None = None
+) -> Iterator[tuple[int, int, Arm, Any]]:
+    """Yield row, column, arm and axis of each method by selection; hide axes that have none."""
+    for i, method in enumerate(methods):
+        for j, label in enumerate(record.labels):
+            arm = record.find(label, method, variant)
+            axes[i, j].set_visible(arm is not None)
+            if arm is not None:
+                yield i, j, arm, axes[i, j]
+
+
+def _selections_axis(record: Record, axis) -> np.ndarray:
+    """Lay the selections out on the x axis; return their places.
+
+    On a logarithmic scale where they are numbers of features, side by side where they are not.
+    """
+    labels = record.labels
+    places = np.array([record.kept(label) for label in labels])
+    if all(label.isdigit() or label == "all" for label in labels):
+        axis.set_xscale("log")
+        axis.set_xticks(places, [f"{x:,.0f}" for x in places])
+        axis.minorticks_off()
+        axis.set_xlabel("features kept")
+        return places
+    axis.set_xticks(range(len(labels)), labels)
+    axis.set_xlabel("selection")
+    return np.arange(len(labels))
+
+
+def correlation_scatter(record: Record) -> list[Figure]:
+    """Absolute correlations in training and test cases (fig-trn-tst-cor)."""
+    if "train_correlation" not in record.selection:
+        return []  # too many features to draw, or one class in the test set
+    train = record.selection["train_correlation"]
+    test = record.selection["test_correlation"]
+    figure, axes = canvas(height=4.6, width=6.2)
+    axis = axes[0, 0]
+    axis.plot(train, test, ".", color=INK, markersize=2, alpha=0.35, rasterized=True)
+    order = np.sort(train)[::-1]
+    for label in record.labels:
+        if label.isdigit():
+            x = order[int(label) - 1]
+            axis.axvline(x, color=INK, linewidth=0.9, linestyle="--")
+            axis.annotate(
+                size_words(label),
+                (x, 1.005),
+                xycoords=("data", "axes fraction"),
+                ha="center",
+                fontsize=8,
+            )
+    axis.set_xlabel("absolute correlation with the response, training cases")
+    axis.set_ylabel("absolute correlation, test cases")
+    axis.set_xlim(left=0)
+    axis.set_ylim(bottom=0)
+    save_space(axes)
+    return [
+        Figure(
+            "correlation-scatter",
+            "Correlations in the training and the test cases",
+            figure,
+            f"One dot for each of {len(train):,} features; dashed lines mark the weakest feature "
+            "of each selection. Features far below the diagonal owe their training correlation to "
+            "chance: the test correlation is closer to the true one.",
+        )
+    ]
+
+
+def error_rates(record: Record) -> list[Figure]:
+    """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
+    return [
+        Figure(
+            f"error-rates{suffix}",
+            f"Actual and expected error rates{title}",
+            _draw_error_rates(record, variant),
+            "The expected error rate is what the predictions promise: where it is below the actual "
+            "one, they promise too much." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in variants_shown(record)
+    ]
+
+
+def variants_shown(record: Record) -> list[tuple[str, str, str]]:
+    """Rules or samplers that get a figure: the first rule, every sampler."""
+    if not record.mixture:
+        return [(record.variants[0], "", "")]
+    several = len(record.variants) > 1
+    return [
+        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler" if several else "")
+        for i, variant in enumerate(record.variants)
+    ]
+
+
+def _draw_error_rates(record: Record, variant: str) -> Canvas:
+    figure, axes = canvas(1, 2, sharey=True)
+    for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
+        arms = [record.find(label, method, variant) for label in record.labels]
+        places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
+        p = [record.probability(arm) for arm in arms if arm]
+        actual = [metrics.error_rate(one, record.response) for one in p]
+        expected = [metrics.expected_error(one) for one in p]
+        axis.plot(places, actual, "-o", color=INK, label="actual")
+        axis.plot(places, expected, ":s", color=INK, markerfacecolor="white", label="expected")
+        axis.set_title(method)
+        axis.margins(y=0.08)
+    axes[0, 0].set_ylim(bottom=0)
+    axes[0, 0].set_ylabel("error rate")
+    axes[0, 1].legend(frameon=False)
+    save_space(axes)
+    return figure
+
+
+def _where_all_are_kept(record: Record, variant: str) -> str:
+    if not any(arm.method == "complete" and arm.variant == variant for arm in record.arms):
+        return ""
+    return " Where all features are kept there is nothing to correct, and the methods are one."
+
+
+def performance(record: Record) -> list[Figure]:
+    """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
+    return [
+        Figure(
+            f"performance{suffix}",
+            f"Performance by number of features{title}",
+            _draw_performance(record, variant),
+            "Lower is better." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in variants_shown(record)
+    ]
+
+
+def _draw_performance(record: Record, variant: str) -> Canvas:
+    figure, axes = canvas(1, 2)
+    measures = (
+        ("average minus log probability", metrics.amlp),
+        ("average squared error", metrics.squared_error),
+    )
+    methods = record.methods(STYLES)
+    for (words, measure), axis in zip(measures, axes.flat, strict=True):
+        places = _selections_axis(record, axis)
+        for method in methods:
+            points = []
+            for x, label in zip(places, record.labels, strict=True):
+                arm = record.find(label, method, variant)
+                if arm is not None:
+                    points.append((x, measure(record.probability(arm), record.response)))
+            axis.plot(
+                *zip(*points, strict=True),
+                color=INK,
+                markerfacecolor="white",
+                label=method_words(method),
+                **STYLES[method],
+            )
+        axis.set_ylabel(words)
+        axis.margins(y=0.08)
+        axis.set_ylim(bottom=0)
+    axes[0, 0].legend(frameon=False)
+    save_space(axes)
+    return figure
+
+
+def log_alpha(record: Record) -> list[Figure]:
+    """Posterior of log alpha, one panel per selection (fig-post-alpha)."""
+    complete = [arm for arm in record.main_arms if arm.method == "complete"]
+    partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
+    truth = record.config["data"].get("alpha")
+    known = isinstance(truth, float | int) and np.isfinite(truth)
+    columns = 2 if len(partial) > 1 else 1
+    rows = -(-len(partial) // columns)
+    figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
+    hide_from(axes, len(partial))
+    shown = [np.log(truth)] if known else []
+    points = {}
+    for label, axis in zip(partial, axes.flat, strict=False):
+        own = [record.find(label, method) for method in ("corrected", "uncorrected")]
+        styles = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+        for arm in [*complete[:1], *filter(None, own)]:
+            words = "all features" if arm.method == "complete" else arm.method
+            x, density = _log_alpha_density(record, arm)
+            axis.plot(x, density, styles[arm.method], color=INK, label=words)
+            shown += list(x[density > 1e-3 * density.max()])
+        points[axis] = x
+        if known:
+            axis.axvline(np.log(truth), color=GREY, linewidth=1.5, zorder=0)
+        axis.set_title(kept_words(label), fontsize=10)
+        axis.set_ylim(bottom=0)
+    low, high = min(shown) - 1, max(shown) + 1
+    axes[0, 0].set_xlim(low, high)
+    for axis, x in points.items():
+        x = x[(x > low) & (x < high)]
+        axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
+    for axis in axes[-1]:
+        axis.set_xlabel("log alpha")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("posterior density")
+    axes[0, 0].legend(frameon=False)
+    save_space(axes)
+    return [
+        Figure(
+            "log-alpha",
+            "Posterior of log alpha",
+            figure,
+            ("The grey line is the value the data were drawn with. " if known else "")
+            + "Dots mark where the posterior is computed. Small alpha means features that predict "
+            "well; ignoring the selection favours it.",
+        )
+    ]
+
+
+def _log_alpha_density(record: Record, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    fits = record.fits
+    column = list(fits["arm"]).index(arm.row)
+    alpha = fits["alpha"][0, column % fits["alpha"].shape[1]]
+    return np.log(alpha), np.exp(fits["log_density"][column])
+
+
+def null_figure(record: Record) -> list[Figure]:
+    """Histograms of predictions where nothing can be predicted."""
+    methods = record.methods(
+        ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected")
+    )
+    labels = record.labels
+    figure, axes = canvas(
+        len(methods), len(labels), height=1.55 * len(methods) + 0.7, sharex=True, sharey="row"
+    )
+    names = {
+        "bernoulli-nb": "SelectKBest +\nBernoulliNB",
+        "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
+    }
+    bins = np.linspace(0, 1, 26)
+    for i, j, arm, axis in panels(record, methods, axes):
+        p = record.probability(arm)
+        weights = np.full(len(p), 1 / len(p))
+        axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
+        promise = (
+            f"expects {metrics.expected_error(p):.0%} errors, "
+            f"makes {metrics.error_rate(p, record.response):.0%}"
+        )
+        axis.set_title(promise, fontsize=8, loc="left")
+        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+        if i == 0:
+            of = f"{kept_words(arm.label)} of {record.selection['n_features'][0]:,}"
+            axis.set_title(f"{of}\n", fontsize=10)
+        if j == 0:
+            method = methods[i]
+            axis.set_ylabel(names.get(method, f"naive Bayes,\n{method}"), fontsize=9)
+    figure.supxlabel("predictive probability of class 1", fontsize=10)
+    figure.supylabel("fraction of test cases", fontsize=10)
+    save_space(axes)
+    return [
+        Figure(
+            "null",
+            "Predictions by method",
+            figure,
+            "Histograms over the test cases, each row on its own scale: how sure the predictions "
+            "are, with the error rate that they promise and the one they have.",
+        )
+    ]
+
+
+def correlation_lattice(record: Record) -> list[Figure]:
+    """Cor(I0, I1) and the sets kept and dropped (fig-sets)."""
+    arrays = record.results.load("select", 0)
+    value, kind = arrays["correlation"], arrays["kind"]
+    n0, n1 = value.shape[0] - 1, value.shape[1] - 1
+    gamma = record.config["lattice"]["gamma"]
+    figure, axes = canvas(height=0.42 * (n0 + 1) + 1.3, width=0.5 * (n1 + 1) + 1.0)
+    axis = axes[0, 0]
+    shade = np.array(["#9a9a9a", "#cfcfcf", "#f4f4f4"])
+    for i0 in range(n0 + 1):
+        for i1 in range(n1 + 1):
+            axis.add_patch(_square(i1, i0, shade[kind[i0, i1]]))
+            axis.text(
+                i1,
+                i0,
+                f"{value[i0, i1]:.2f}".replace("-0.00", "0.00"),
+                ha="center",
+                va="center",
+                fontsize=7.5,
+            )
+    axis.set_xlim(-0.5, n1 + 0.5)
+    axis.set_ylim(-0.5, n0 + 0.5)
+    axis.set_xticks(range(n1 + 1))
+    axis.set_yticks(range(n0 + 1))
+    axis.set_xlabel("$I_1$: ones in class 1")
+    axis.set_ylabel("$I_0$: ones in class 0")
+    handles = [_square(0, 0, one) for one in shade]
+    figure.legend(
+        handles,
+        [r"Cor $= 0$", rf"$0 <$ |Cor| $\leq$ {gamma:g}", rf"|Cor| $>$ {gamma:g}: kept"],
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+    )
+    return [
+        Figure(
+            "correlation-lattice",
+            "Sample correlation as a function of two counts",
+            figure,
+            f"{n0 + n1} cases, {n1} of them in class 1. A feature is dropped when its counts fall "
+            f"on a dark or middle square (gamma = {gamma:g}); the correlation falls with I0 and "
+            "grows with I1, so what is kept are two corners.",
+        )
+    ]
+
+
+def _square(x: float, y: float, colour: str):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white")

@@ -1,0 +1,122 @@
+"""Calibration with exact bands: the reliability table and diagram."""
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, kept_words, save_space
+from thesiskit.report.selection.figures import STYLES, panels, variants_shown
+from thesiskit.report.selection.record import Arm, Record, method_words
+
+LEVEL = 0.99  # of the bands, all categories of a method together
+
+
+def reliability(record: Record, arm: Arm) -> pd.DataFrame:
+    """Calibration with the exact band of each category, all holding together at LEVEL."""
+    p, y = record.probability(arm), record.response
+    frame = metrics.calibration(p, y)
+    category = metrics.categories(p)
+    filled = np.flatnonzero(frame["cases"])
+    level = 1 - (1 - LEVEL) / len(filled)
+    frame["band low"] = frame["band high"] = np.nan
+    for c in filled:
+        low, high = metrics.exact_band(p[category == c], level)
+        frame.loc[c, ["band low", "band high"]] = low, high
+    frame["inside"] = [
+        "" if not row.cases else "yes" if low <= row.actual <= high else "no"
+        for row, low, high in zip(
+            frame.itertuples(), frame["band low"], frame["band high"], strict=True
+        )
+    ]
+    return frame
+
+
+def _about_bands(record: Record) -> str:
+    """Say what the bands promise: independence holds where each data set has one test case."""
+    cases = len(record.response) / len(np.unique(record.predictions["replicate"]))
+    words = (
+        f"If predictions are calibrated, all categories of a method lie inside their bands with "
+        f"probability at least {LEVEL:.0%}: the bands are exact (Poisson-binomial), the level "
+        "divided over the categories."
+    )
+    if cases > 1:
+        words += " That is for independent cases; test cases here share training sets."
+    return words
+
+
+def reliability_table(record: Record) -> list[Table]:
+    """Calibration of every arm with exact bands."""
+    parts = []
+    several = record.mixture and len(record.variants) > 1
+    for arm in record.arms if several else record.main_arms:
+        frame = reliability(record, arm)
+        if several:
+            frame.insert(0, "sampler", arm.variant)
+        frame.insert(0, "method", arm.words)
+        frame.insert(0, "features", arm.label)
+        parts.append(frame.rename(columns={"category": "C"}))
+    frame = pd.concat(parts, ignore_index=True)
+    rows = []
+    keys = ["features", "method", *(["sampler"] if several else [])]
+    for names, part in frame.groupby(keys, sort=False):
+        used = part[part.cases > 0]
+        rows.append(
+            dict(zip(keys, names, strict=True))
+            | {
+                "categories inside their band": int((used.inside == "yes").sum()),
+                "of": len(used),
+            }
+        )
+    words = _about_bands(record)
+    return [
+        Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
+        Table("reliability", "Calibration with exact bands", frame, words, long=True),
+    ]
+
+
+def reliability_figure(record: Record) -> list[Figure]:
+    """Reliability diagrams with exact bands, methods by selections, for every sampler."""
+    return [
+        Figure(
+            f"reliability{suffix}",
+            f"Reliability{title}",
+            _draw_reliability(record, variant),
+            f"Points: the categories of the first decimal, over {len(record.response):,} test "
+            "cases; bars: their bands; hollow points are outside. " + _about_bands(record),
+        )
+        for variant, suffix, title in variants_shown(record)
+    ]
+
+
+def _draw_reliability(record: Record, variant: str):
+    methods, labels = record.methods(STYLES), record.labels
+    figure, axes = canvas(
+        len(methods),
+        len(labels),
+        height=2.5 * len(methods) + 0.4,
+        width=2.5 * len(labels) + 0.6,
+        sharex=True,
+        sharey=True,
+    )
+    for i, j, arm, axis in panels(record, methods, axes, variant):
+        _diagram(axis, reliability(record, arm))
+        if i == 0:
+            axis.set_title(kept_words(arm.label), fontsize=10)
+        if j == 0:
+            axis.set_ylabel(f"{method_words(methods[i])}\nfraction in class 1")
+        if i == len(methods) - 1:
+            axis.set_xlabel("mean prediction")
+    save_space(axes)
+    return figure
+
+
+def _diagram(axis, frame: pd.DataFrame) -> None:
+    frame = frame[frame.cases > 0]
+    axis.vlines(
+        frame.predicted, frame["band low"], frame["band high"], color=PALE, linewidth=7, zorder=0
+    )
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
+    for inside, face in (("yes", INK), ("no", "white")):
+        part = frame[frame.inside == inside]
+        axis.plot(part.predicted, part.actual, "o", color=INK, markerfacecolor=face, markersize=5)
+    axis.set_aspect("equal")

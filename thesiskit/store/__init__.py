@@ -1,0 +1,1 @@
+"""Result files: arrays, draws, and records of what they were made from."""
