@@ -196,7 +196,7 @@ def test_shipped_experiments_need_no_word_and_no_time():
         if path.stem in ("colon", "colon-mixture", "splice", "votes"):  # cannot be had everywhere
             continue
         experiment = opened(path, ROOT / "nowhere")
-        assert experiment.work.data_digest is not None  # the data are read all the same
+        assert experiment.graph.work.data_digest is not None  # the data are read all the same
         started = time.perf_counter()
         assert estimate.needs(experiment).problem is None
         assert time.perf_counter() - started < 0.1

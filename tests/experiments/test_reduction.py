@@ -72,9 +72,9 @@ def count(X, order):
 def test_numbers_are_those_of_all_patterns(small, tmp_path):
     experiment = Experiment(load_config(small), Results(tmp_path, "small"), tmp_path)
     assert experiment.stages == ("compress",)
-    assert len(experiment.blocks) == 3
+    assert len(experiment.graph.blocks) == 3
     for number in range(3):
-        found = experiment.work.make("compress", number)
+        found = experiment.graph.work.make("compress", number)
         assert found["sweep"].tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2]
         assert found["features"].tolist() == [4, 4, 4, 2, 5, 4, 4, 4, 4]
         assert found["values"].tolist() == [2, 3, 5, 3, 3, 3, 3, 3, 3]  # ascending
@@ -197,11 +197,11 @@ def test_one_data_set_has_no_range(small, tmp_path):
 def test_the_figure_has_the_numbers(small, tmp_path):
     experiment = Experiment(load_config(small), Results(tmp_path / "r", "small"), tmp_path)
     experiment.run("compress", watch=lambda items, *_: items)
-    (figure,) = reduction_figure(experiment.work.record())
+    (figure,) = reduction_figure(experiment.record())
     axes = np.reshape(figure.canvas.axes, (3, 2))
     assert [axis.get_title() for axis in axes[:, 0]] == ["p = 4, O = 3", "K = 3, O = 2",
                                                          "p = 4, K = 3"]  # fmt: skip
-    for row, sweep in zip(axes, experiment.work.record().sweeps, strict=True):
+    for row, sweep in zip(axes, experiment.record().sweeps, strict=True):
         assert [axis.get_yscale() for axis in row] == ["log", "linear"]
         drawn = [line.get_ydata() for axis in row for line in axis.lines]
         expected = [x.mean(axis=0) for x in (sweep.patterns, sweep.groups, sweep.ratio)]

@@ -252,7 +252,7 @@ def finished(tmp_path_factory, colon_file):
         experiment = Experiment(config, Results(root, config.experiment), CONFIGS[name].parent)
         for stage in experiment.stages:
             experiment.run(stage, watch=lambda items, *_: items)
-        records.append(experiment.work.record())
+        records.append(experiment.record())
     _, line = verify(records, root)
     write_index(root)
     return SimpleNamespace(root=root, line=line)

@@ -142,11 +142,11 @@ def test_a_damaged_cell_is_to_do_again(tmp_path):
     (tmp_path / "small.yaml").write_text(MIXTURE)
     run("run", tmp_path / "small.yaml", "--results", tmp_path, "--jobs", "0")
     experiment = opened(tmp_path / "small.yaml", tmp_path)
-    cell = experiment.cell("fit", 0, "2 corrected collapsed")
-    flip(experiment.files.path(cell))
+    cell = experiment.graph.cell("fit", 0, "2 corrected collapsed")
+    flip(experiment.graph.files.path(cell))
     with pytest.raises(ResultsError, match="missing or damaged"):
-        experiment.read("fit", 0, cell.arm)
-    assert not experiment.done(cell)
+        experiment.graph.read("fit", 0, cell.arm)
+    assert not experiment.graph.done(cell)
 
 
 def test_a_folder_is_marked_before_anything_is_in_it(tmp_path):

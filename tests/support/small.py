@@ -57,9 +57,9 @@ def opened(path, results, jobs=0, settings=()):
 def all_cells(experiment):
     return [
         cell
-        for number in range(len(experiment.blocks))
+        for number in range(len(experiment.graph.blocks))
         for stage in experiment.stages
-        for cell in experiment.cells(stage, number)
+        for cell in experiment.graph.cells(stage, number)
     ]
 
 

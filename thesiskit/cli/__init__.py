@@ -1,5 +1,6 @@
 """The command line.  It parses, calls and prints; heavy imports wait inside the commands."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,9 +10,9 @@ from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.common import (
     EXECUTOR,
     VERBOSE,
+    Asked,
     Commands,
-    experiment_options,
-    open_experiment,
+    opens_experiment,
     run_stage,
     show_error,
     show_trace,
@@ -47,9 +48,8 @@ def _stage_command(name: str, stage: str, text: str) -> None:
     """Make the command of a stage."""
 
     @main.command(name, help=text)
-    @experiment_options()
-    def command(config, results, settings, seed, smoke, force, yes, jobs) -> None:
-        experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
+    @opens_experiment()
+    def command(experiment, force) -> None:
         experiment.check_command(stage, name)
         run_stage(experiment, stage, force)
 
@@ -89,7 +89,7 @@ _stage_command(
 
 
 @main.command()
-@experiment_options()
+@opens_experiment()
 @click.option(
     "--list",
     "listed",
@@ -100,9 +100,7 @@ _stage_command(
 )
 @click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
 @click.option("--order", type=click.IntRange(0, 10**9), help="Of the groups written; the largest.")
-def compress(
-    config, results, settings, seed, smoke, force, yes, jobs, listed, pattern, order
-) -> None:
+def compress(experiment, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
     A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
@@ -111,33 +109,32 @@ def compress(
 
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
-    experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
     experiment.check_command("compress", "compress")
     if "simulate" in experiment.stages:
         run_stage(experiment, "simulate", False)
     run_stage(experiment, "compress", force)
-    for line in experiment.work.listing(order, listed, pattern):
-        click.echo(line)
+    if listed or pattern is not None:
+        for line in experiment.list_groups(order, listed, pattern):
+            click.echo(line)
 
 
 @main.command("fit-logistic")
-@experiment_options()
+@opens_experiment()
 @click.option(
     "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
 )
-def fit_logistic(config, results, settings, seed, smoke, force, yes, jobs, extend) -> None:
+def fit_logistic(experiment, force, extend) -> None:
     """Sample the coefficients of a logistic model, compressed or not.
 
     Chains stored for fewer iterations of the same settings go on from there.
 
     Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
     """
-    experiment = open_experiment(config, results, settings, seed, smoke, jobs, yes=yes)
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
         raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
     if extend:
-        experiment.work.check_extension()
+        experiment.check_extension()
     run_stage(experiment, "fit", force)
 
 
@@ -152,19 +149,19 @@ _stage_command(
 
 
 @main.command()
-@experiment_options()
-def report(config, results, settings, seed, smoke, force, yes, jobs) -> None:
+@opens_experiment()
+def report(experiment, force) -> None:
     """Write tables, figures and one page from what the other stages left.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
-    write_report(open_experiment(config, results, settings, seed, smoke, jobs, yes=yes), force)
+    write_report(experiment, force)
 
 
 @main.command()
-@experiment_options(many=True)
+@opens_experiment(many=True)
 @EXECUTOR
-def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> None:
+def run(configs, asked, force, executor) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
 
     With --executor slurm it submits jobs and waits for them; `thesiskit batch` need not wait.
@@ -174,15 +171,14 @@ def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> 
     from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
 
-    experiments = [
-        open_experiment(config, results, settings, seed, smoke, jobs) for config in configs
-    ]
+    # all configs are read before any work begins
+    experiments = [replace(asked, yes=None).open(config) for config in configs]
     failed = None
     for experiment in experiments:
         if len(experiments) > 1:
             click.echo(f"== {experiment.config.title}")
         try:
-            estimate.check(experiment, yes=yes)
+            estimate.check(experiment, yes=asked.yes)
             if executor == "slurm":
                 run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
@@ -197,7 +193,7 @@ def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> 
             show_error(failed)
         finally:
             experiment.close()
-    index = write_index(results)
+    index = write_index(asked.results)
     if failed is not None:
         click.echo(f"All reports but those that failed: {index}")
         raise click.exceptions.Exit(failed.exit_code)
@@ -205,13 +201,13 @@ def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> 
 
 
 @main.command()
-@experiment_options(many=True, force=False, jobs=False)
+@opens_experiment(many=True, force=False, jobs=False)
 @click.option(
     "--partial",
     is_flag=True,
     help="Take the replicates that are finished, up to the first that is not.",
 )
-def verify(configs, results, settings, seed, smoke, yes, partial) -> None:
+def verify(configs, asked, partial) -> None:
     """Hold the numbers that the thesis prints against the replicates of finished experiments.
 
     Writes a page, verify/verify.html, and the same as CSV and Markdown.
@@ -221,33 +217,24 @@ def verify(configs, results, settings, seed, smoke, yes, partial) -> None:
     from thesiskit.report.page import write_index
     from thesiskit.report.verification.page import verify as hold_against
 
-    given = settings, seed, smoke, yes
-    records = [_finished(config, results, *given, partial) for config in configs]
-    page, summary = hold_against(records, results)
+    records = [_finished(config, asked, partial) for config in configs]
+    page, summary = hold_against(records, asked.results)
     click.echo(f"{summary}\n{page}")
-    write_index(results)
+    write_index(asked.results)
 
 
-def _finished(
-    config: Path, results: Path, settings: tuple[str, ...], seed, smoke, yes: bool, partial: bool
-):
+def _finished(config: Path, asked: Asked, partial: bool):
     """Return the record of a finished experiment, or say what to run."""
-    experiment = open_experiment(config, results, settings, seed, smoke, yes=yes)
-    for number, replicates in enumerate(experiment.blocks):
-        try:
-            for stage in experiment.stages:
-                experiment.require(stage, number)
-        except UserError as error:
-            if partial and number:
-                done = (*settings, f"replicates={replicates.start}")
-                return open_experiment(config, results, done, seed, smoke).work.record()
-            given = "".join(f" --set {setting}" for setting in settings) + " --smoke" * smoke
-            given += f" --results {results}" if results != Path("results") else ""
-            hint = f", or add --partial for the first {replicates.start}" if number else ""
-            raise UserError(
-                f"{str(error).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}"
-            ) from None
-    return experiment.work.record()
+    experiment = asked.open(config)
+    done, lack = experiment.complete()
+    if lack is None:
+        return experiment.record()
+    if partial and done:
+        return asked.open(config, f"replicates={done}").record()
+    given = "".join(f" {part}" for part in asked.options)
+    given += f" --results {asked.results}" if asked.results != Path("results") else ""
+    hint = f", or add --partial for the first {done}" if done else ""
+    raise UserError(f"{str(lack).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}")
 
 
 @main.command()

@@ -8,9 +8,9 @@ import click
 
 from thesiskit.cli.common import (
     EXECUTOR,
-    experiment_options,
-    open_experiment,
+    Asked,
     run_stage,
+    shared_options,
     tell_notes,
     write_report,
 )
@@ -51,7 +51,8 @@ def _open_batch(config, results, settings, seed, smoke, yes, jobs, executor="slu
         if value is not None and executor == "local":
             raise click.UsageError(f"--{name} is for jobs: add --executor slurm")
     given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
-    experiment = open_experiment(config, results, (*settings, *given), seed, smoke, jobs, yes=yes)
+    asked = Asked(results, (*settings, *given), seed, smoke, yes, jobs)
+    experiment = asked.open(config)
     return Batch(experiment, experiment.config.cluster)
 
 
@@ -81,7 +82,7 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 
 
 @batch.command()
-@experiment_options()
+@shared_options()
 @_cluster_options
 @EXECUTOR
 @PROBE
@@ -101,7 +102,7 @@ def submit(
 
 
 @batch.command()
-@experiment_options(force=False, jobs=False)
+@shared_options(force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
 def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
@@ -122,7 +123,7 @@ def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
 
 
 @batch.command()
-@experiment_options(jobs=False)
+@shared_options(jobs=False)
 def collect(config, results, settings, seed, smoke, force, yes) -> None:
     """Join the blocks whose cells are done; when all are, write the report.
 
@@ -137,7 +138,7 @@ def collect(config, results, settings, seed, smoke, force, yes) -> None:
 
 
 @batch.command()
-@experiment_options(force=False)
+@shared_options(force=False)
 @_cluster_options
 @EXECUTOR
 @PROBE
@@ -155,7 +156,7 @@ def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **
 
 
 @batch.command()
-@experiment_options(force=False)
+@shared_options(force=False)
 @click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
@@ -183,14 +184,14 @@ def _make_share(opened, share) -> None:
             f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
         )
     # what its files say: a process that was told to stop has neither failed nor finished
-    done = sum(map(opened.experiment.done, share.cells))
+    done = sum(map(opened.experiment.graph.done, share.cells))
     click.echo(f"{done:,} of {len(share.cells):,} cells done")
     if failures or done < len(share.cells):
         raise click.exceptions.Exit(1)
 
 
 @batch.command()
-@experiment_options(force=False, jobs=False, yes=False)
+@shared_options(force=False, jobs=False, yes=False)
 def cancel(config, results, settings, seed, smoke) -> None:
     """Cancel the jobs that wait or run; what is done stays.
 
@@ -201,7 +202,7 @@ def cancel(config, results, settings, seed, smoke) -> None:
 
 
 @batch.command()
-@experiment_options(force=False, jobs=False)
+@shared_options(force=False, jobs=False)
 @_cluster_options
 def script(config, results, settings, seed, smoke, yes, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python may not submit.

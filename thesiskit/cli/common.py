@@ -4,6 +4,8 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +117,8 @@ EXECUTOR = click.option(
 )
 
 
-def experiment_options(
-    *, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True
-):
-    """The argument and options that all stages share; --force where something is made."""
+def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True):
+    """Add the argument and options that say which experiment is meant, and how it is run."""
     kind = click.Path(path_type=Path)
     options = [
         click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
@@ -170,38 +170,66 @@ def experiment_options(
     return decorate
 
 
-def open_experiment(
-    config: Path,
-    results: Path,
-    settings: tuple[str, ...],
-    seed: int | None,
-    smoke: bool,
-    jobs: int | None = 0,
-    *,
-    yes: bool | None = None,
-):
-    """Return the experiment of a config.
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for on the command line, besides the config: how experiments are opened."""
 
-    jobs : None for as many as there are cores.
-    yes : whether it may need very much; None where that is not asked yet.
+    results: Path
+    settings: tuple[str, ...]
+    seed: int | None
+    smoke: bool
+    yes: bool | None = None  # None: a command that makes nothing does not ask
+    jobs: int | None = 0  # None: as many as there are cores
+
+    def open(self, config: Path, *more: str):
+        """Return the experiment of a config; more : further settings, such as "replicates=3"."""
+        from thesiskit.config import load_config
+        from thesiskit.experiments import estimate
+        from thesiskit.experiments.experiment import Experiment
+        from thesiskit.models.running import cores
+        from thesiskit.store.results import Results
+
+        loaded = load_config(
+            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
+        )
+        experiment = Experiment(
+            loaded,
+            Results(self.results, loaded.experiment),
+            Path(config).parent,
+            cores() if self.jobs is None else self.jobs,
+        )
+        click.get_current_context().call_on_close(experiment.close)
+        if self.yes is not None:
+            estimate.check(experiment, yes=self.yes)
+        return experiment
+
+    @property
+    def options(self) -> list[str]:
+        """The options that open the same experiment again, for another command line."""
+        given = [part for one in self.settings for part in ("--set", one)]
+        given += ["--seed", str(self.seed)] if self.seed is not None else []
+        given += ["--smoke"] if self.smoke else []
+        return given
+
+
+def opens_experiment(**options: bool):
+    """Hand a command the experiment that its config and options ask for, opened.
+
+    options : as `shared_options` takes them.  Of several configs the command is given the paths
+    and an `Asked`, to open one after another.
     """
-    from thesiskit.config import load_config
-    from thesiskit.experiments import estimate
-    from thesiskit.experiments.experiment import Experiment
-    from thesiskit.models.running import cores
-    from thesiskit.store.results import Results
 
-    loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
-    experiment = Experiment(
-        loaded,
-        Results(results, loaded.experiment),
-        Path(config).parent,
-        cores() if jobs is None else jobs,
-    )
-    click.get_current_context().call_on_close(experiment.close)
-    if yes is not None:
-        estimate.check(experiment, yes=yes)
-    return experiment
+    def decorate(command):
+        @wraps(command)
+        def opened(*, results, settings, seed, smoke, yes=None, jobs=0, **more):
+            asked = Asked(results, settings, seed, smoke, yes, jobs)
+            if options.get("many"):
+                return command(asked=asked, **more)
+            return command(asked.open(more.pop("config")), **more)
+
+        return shared_options(**options)(opened)
+
+    return decorate
 
 
 def run_stage(experiment, stage: str, force: bool) -> None:

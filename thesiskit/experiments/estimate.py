@@ -87,7 +87,7 @@ def check(experiment, *, yes: bool) -> None:
 
 def needs(experiment) -> Needs:
     """Return what an experiment needs, whatever of it is done."""
-    work, config = experiment.work, experiment.config
+    work, config = experiment.graph.work, experiment.config
     blocks = 1 if config.data is None and config.reduction is None else _blocks(config)
     if config.reduction is not None:
         found = _of_sweeps(config)

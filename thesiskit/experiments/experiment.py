@@ -1,7 +1,8 @@
 """The stages of an experiment: each reads what those before it wrote, and writes its own.
 
-A stage works block by block and skips blocks whose file stands with the right key: a digest of
-the settings that matter to the stage, the data, the code, and the settings of the stages before.
+A stage works block by block.  It skips blocks whose file is complete and has the right key: a
+digest of the settings that matter to the stage, the data, the code, and the settings of the stages
+before.
 """
 
 import time
@@ -14,38 +15,42 @@ from threadpoolctl import threadpool_limits
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError
 from thesiskit.experiments.cells.cell import Cell, now
-from thesiskit.experiments.cells.graph import Making
+from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
-from thesiskit.report.finished import check_thesis
+from thesiskit.report import kinds
+from thesiskit.report.finished import Finished
 from thesiskit.report.outputs import changed
-from thesiskit.report.page import write_report
-from thesiskit.report.parts import check_parts
+from thesiskit.report.page import check_report, write_report
 from thesiskit.store.provenance import code_digest, surroundings
 from thesiskit.store.results import Results
 
 Watch = Callable[[Iterable, int, str], Iterable]
 
 
-class Experiment(Making):
-    """A config with its results: runs stages and knows what is done.
+class Experiment:
+    """A config with its results: it runs stages, and writes the report.
 
     jobs : child processes that make cells; with 0 they are made in this process.
+    graph : the cells, and whether they are done.
+    notes : what the user should hear of.
     """
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
-        super().__init__(config, results, folder)
-        self.jobs = jobs
+        self.config, self.results, self.jobs = config, results, jobs
+        self.graph = Graph(config, results, folder)
+        self.stages = self.graph.stages
+        self.notes: list[str] = []
+        self._work = self.graph.work
         self._workers: Workers | None = None
-        self.notes: list[str] = []  # what the user should hear of
 
     def check_command(self, stage: str, name: str) -> None:
         """Raise UserError where `name` is not the command for a stage of this model."""
         self._check_stage(stage)
-        if name != self.command(stage):
+        if name != self._work.command(stage):
             raise UserError(
                 f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
-                f"use `thesiskit {self.command(stage)} CONFIG`"
+                f"use `thesiskit {self._work.command(stage)} CONFIG`"
             )
 
     def _check_stage(self, stage: str) -> None:
@@ -60,15 +65,15 @@ class Experiment(Making):
         """Raise what can be known to be wrong before any work is done."""
         self.check_report()
         self.results.prepare()
-        self.work.check()
+        self._work.check()
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""
-        for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
-            try:
-                check(self.work.described)
-            except ConfigError as error:
-                raise self.config.wrong(key, str(error)) from None
+        try:
+            check_report(self._work.described)
+        except ConfigError as error:
+            key, _, problem = str(error).partition(": ")
+            raise self.config.wrong(key, problem) from None
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.
@@ -77,20 +82,20 @@ class Experiment(Making):
         """
         self._check_stage(stage)
         self.check()
-        numbers = range(len(self.blocks))
+        numbers = range(len(self.graph.blocks))
         for number in () if force else numbers:
             self.notes += [f"{path} was damaged; it is made again"
-                           for path in self.mend(stage, number)]  # fmt: skip
-        todo = [number for number in numbers if force or self.to_do(stage, number)]
+                           for path in self.graph.mend(stage, number)]  # fmt: skip
+        todo = [number for number in numbers if force or self.graph.to_do(stage, number)]
         if not todo:
             return 0
         started = time.perf_counter()
         with self.results.alone():
             for number in todo:
                 for before in self.stages[: self.stages.index(stage)]:
-                    self.require(before, number)
+                    self.graph.require(before, number)
             for number in todo if force else ():
-                self.forget(stage, number)
+                self.graph.forget(stage, number)
             self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
@@ -103,18 +108,18 @@ class Experiment(Making):
         """Make the cells of blocks, and join each block as soon as its cells are done."""
         cells, left, failures = [], {}, []
         for number in numbers:
-            mine = [cell for cell in self.cells(stage, number) if not self.done(cell)]
+            mine = [cell for cell in self.graph.cells(stage, number) if not self.graph.done(cell)]
             cells += mine
             left[number] = len(mine)
             if not mine:
-                self.join(stage, number)
+                self.graph.join(stage, number)
         for cell, failure in watch(self.make_all(cells), len(cells), stage):
             if failure is not None:
                 failures.append(failure)
                 continue
             left[cell.block] -= 1
             if left[cell.block] == 0:
-                self.join(stage, cell.block)
+                self.graph.join(stage, cell.block)
         if failures:
             raise ResultsError(_told(failures, len(cells)))
 
@@ -128,13 +133,13 @@ class Experiment(Making):
             return
         with threadpool_limits(1):  # more threads add numbers in another order
             for cell in cells:
-                self.make(cell)
+                self.graph.make(cell)
                 yield cell, None
 
     def workers(self) -> Workers:
         """Return the child processes, started at the first call."""
         if self._workers is None:
-            self._workers = Workers(self, self.jobs)
+            self._workers = Workers(self.graph, self.jobs)
         return self._workers
 
     def close(self) -> None:
@@ -145,16 +150,39 @@ class Experiment(Making):
 
     def summary(self, stage: str) -> str:
         """Say in a line what a stage has done, and where that is."""
-        return f"{self.work.summary(stage)} -> {self.results.folder / stage}"
+        return f"{kinds.summary(self.record(), stage)} -> {self.results.folder / stage}"
+
+    def record(self) -> Finished:
+        """Return the results, as reports read them."""
+        return kinds.finished(self.results, len(self.graph.blocks), self._work.described)
+
+    def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
+        """Return lines about the largest groups of patterns, and about the group of a pattern."""
+        return self._work.list_groups(self.graph.block(0), order, most, pattern)
+
+    def check_extension(self) -> None:
+        """Raise UserError where stored chains cannot go on."""
+        for number in range(len(self.graph.blocks)):
+            self._work.check_extension(self.graph.block(number))
+
+    def complete(self) -> tuple[int, UserError | None]:
+        """Return how many replicates are finished before one that is not, and what that lacks."""
+        for number, replicates in enumerate(self.graph.blocks):
+            try:
+                for stage in self.stages:
+                    self.graph.require(stage, number)
+            except UserError as error:
+                return replicates.start, error
+        return self.config.replicates, None
 
     def report(self, *, watch: Watch, force: bool = False) -> tuple[Path, bool]:
         """Write the report from the finished stages; return its page and whether it was made."""
         self.check_report()
-        described = self.work.described
+        described = self._work.described
         self.results.prepare()
-        numbers = range(len(self.blocks))
-        keys = [self.require(stage, number) for stage in self.stages for number in numbers]
-        key = digest([keys, described, code_digest("report/")])
+        numbers = range(len(self.graph.blocks))
+        keys = [self.graph.require(stage, number) for stage in self.stages for number in numbers]
+        key = digest([keys, described, code_digest(("thesiskit.report.page",))])
         page = self.results.folder / "report.html"
         others = None if force else changed(self.results, key)
         if others == []:
@@ -162,17 +190,17 @@ class Experiment(Making):
         self.notes += [f"{page.parent / name} was damaged or changed; it is written again"
                        for name in others or ()]  # fmt: skip
         self.record_run()
-        write_report(self.work.record(), key, watch=watch)
+        write_report(self.record(), key, watch=watch)
         return page, True
 
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""
         self.results.update_provenance(
             experiment=self.config.experiment,
-            config=self.work.described,
-            data={"sha256": self.work.data_digest},
+            config=self._work.described,
+            data={"sha256": self._work.data_digest},
             seed=self.config.seed,
-            **surroundings(),
+            **surroundings(self.graph.code),
             **entries,
         )
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
-from thesiskit.experiments.work import Work
+from thesiskit.experiments.work import Block, Work
+from thesiskit.models.running import Arrays
 from thesiskit.models.selection import correlation_lattice
 
 
@@ -13,16 +12,14 @@ class LatticeWork(Work):
 
     stages = ("select",)
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:  # noqa: ARG002
+    def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage."""
+        assert self.config.lattice is not None
         return self.config.lattice.model_dump()
 
-    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:  # noqa: ARG002
-        """Return the arrays of a block."""
-        n0, n1 = self.config.lattice.class_counts
-        correlation, kind = correlation_lattice(n0, n1, str(self.config.lattice.gamma))
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
+        lattice = self.config.lattice
+        assert lattice is not None
+        correlation, kind = correlation_lattice(*lattice.class_counts, str(lattice.gamma))
         return {"correlation": correlation, "kind": kind}
-
-    def summary(self, stage: str) -> str:  # noqa: ARG002
-        """Say in a line what the files of a stage show."""
-        return "the lattice of counts"

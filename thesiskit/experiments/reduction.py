@@ -1,16 +1,17 @@
 """Numbers of patterns and of groups of uniform features: no responses, no model, one stage."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from thesiskit.config import Config
 from thesiskit.datasets.features import draw_uniform
-from thesiskit.errors import UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.work import Work
+from thesiskit.experiments.work import Block, Work
 from thesiskit.models.patterns import FeatureGroups, compress_features
-from thesiskit.report.reduction import ReductionRecord
+from thesiskit.models.running import Arrays
 
 TIMES = 3  # of which the best counts
 
@@ -20,19 +21,24 @@ class ReductionWork(Work):
 
     stages = ("compress",)
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:  # noqa: ARG002
+    def __init__(self, config: Config, folder: Path):
+        super().__init__(config, folder)
+        assert config.reduction is not None
+        self.reduction = config.reduction
+
+    def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage."""
-        return [self.config.seed, self.config.reduction.model_dump()]
+        return [self.config.seed, self.reduction.model_dump()]
 
     @property
     def _settings(self) -> list[tuple[int, ...]]:
         """Number of the sweep, features, values and order of each setting."""
-        sweeps = self.config.reduction.sweeps
+        sweeps = self.reduction.sweeps
         return [(i, *one) for i, sweep in enumerate(sweeps) for one in sweep.settings]
 
-    def make(self, stage: str, number: int) -> dict[str, np.ndarray]:  # noqa: ARG002
-        """Return the arrays of a block: of settings (S,), and of replicates by settings (R, S)."""
-        settings, replicates = self._settings, self.experiment.blocks[number]
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return arrays of settings (S,), and of replicates by settings (R, S)."""
+        settings, replicates = self._settings, block.replicates
         cells = [(replicate, *one[1:]) for replicate in replicates for one in settings]
         found = [self._compress(*cell) for cell in cells]
         shape = (len(replicates), len(settings))
@@ -41,7 +47,7 @@ class ReductionWork(Work):
         return dict(zip(names, np.array(settings).T, strict=True)) | arrays
 
     def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, Any]:
-        cases = self.config.reduction.cases
+        cases = self.reduction.cases
         # by what is drawn alone: all orders have the same data
         rng = generator(self.config.seed, "uniform features", features, values, cases, replicate)
         X = draw_uniform(rng, features=features, values=values, cases=cases).X
@@ -56,24 +62,6 @@ class ReductionWork(Work):
             "closed_seconds": closed_seconds,
             "same": _content(thesis) == _content(closed),
         }
-
-    def summary(self, stage: str) -> str:  # noqa: ARG002
-        """Say in a line what the files of a stage show."""
-        return f"patterns and groups of {len(self._settings)} settings, by two algorithms"
-
-    def listing(self, order: int | None, most: int, pattern: str | None) -> list[str]:  # noqa: ARG002
-        """Refuse to write groups: only their numbers are kept."""
-        if most or pattern is not None:
-            raise UserError(
-                f"{self.config.experiment} counts groups of drawn features, which have nothing to "
-                "say; leave out --list and --pattern"
-            )
-        return []
-
-    def record(self) -> ReductionRecord:
-        """Return the finished experiment, for the report."""
-        experiment = self.experiment
-        return ReductionRecord(experiment.results, len(experiment.blocks), self.described)
 
 
 def _timed(X: np.ndarray, order: int, algorithm: str) -> tuple[FeatureGroups, float]:

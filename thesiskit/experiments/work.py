@@ -1,88 +1,156 @@
-"""What a kind of experiment has to say; the runner in stages.py knows no more of it."""
+"""The contract of a kind of experiment: what it is given, and what it must answer.
+
+There are four kinds: `selection/` (chapter 2), `logistic/` (chapter 3), and two without data,
+`lattice` and `reduction`.  A kind knows its config and the folder of the config file.  When it
+makes something it is given a `Block`, by which it reads what the stages before wrote.  It holds
+nothing that leads back to the experiment that runs it.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from thesiskit.experiments.cells.unfinished import Unfinished
+from thesiskit.config import Config
+from thesiskit.errors import UserError
 from thesiskit.models.running import Arrays
-from thesiskit.report.finished import Finished
+
+
+class Block(Protocol):
+    """Some replicates that share one result file a stage, and what was written for them so far."""
+
+    @property
+    def number(self) -> int:
+        """The number of the block, from 0."""
+
+    @property
+    def replicates(self) -> range:
+        """The replicates of the block."""
+
+    @property
+    def code(self) -> str:
+        """A digest of the code of this kind of experiment."""
+
+    def key(self, stage: str, arm: str = "") -> str:
+        """Return the key of a stage, or of an arm of it: a digest of all that leads to it."""
+
+    def load(self, stage: str, names: Sequence[str] | None = None) -> Arrays:
+        """Return the arrays of a stage before this one, or some of them."""
+
+    def load_any(self, stage: str) -> Arrays:
+        """Return the arrays of a stage, whatever they were made from; ResultsError if damaged."""
+
+    def read(self, stage: str, arm: str, chain: int | None = None) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains."""
+
+    def draws(self, stage: str, arm: str) -> Path:
+        """Return the file of an arm's draws."""
+
+
+class Unfinished(Protocol):
+    """What is kept of a cell that is interrupted."""
+
+    fits: dict[int, Arrays]
+
+    def begin(self, place: int, saved: Arrays | None = None, seconds: float = 0.0) -> Any:
+        """Return where a fit keeps its state."""
+
+    def finish(self, place: int, fit: Arrays) -> None:
+        """Keep a fit that is finished."""
 
 
 class Work(ABC):
-    """The stages of one kind of experiment, and how each block of them is made.
+    """One kind of experiment: its stages, and how each is made.
 
-    stages: in order; each may read what those before it wrote, by `experiment.load` and
-    `experiment.read`.
+    stages : in order; each may read what those before it wrote.
     """
 
     stages: tuple[str, ...]
 
-    def __init__(self, experiment):
-        self.experiment = experiment
-        self.config = experiment.config
+    def __init__(self, config: Config, folder: Path):
+        self.config, self.folder = config, folder
 
     def command(self, stage: str) -> str:
-        """The command of a stage."""
+        """Return the command of a stage."""
         return stage
+
+    # ---- data and settings ----
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules from whose imports all code is found that a result depends on."""
+        return (type(self).__module__,)
 
     @property
     def data_digest(self) -> str:
-        """What identifies data that are not drawn."""
+        """A digest of data that are read; empty where they are drawn."""
         return ""
 
     @property
     def described(self) -> dict[str, Any]:
-        """The config for people and files, with what it leaves to the data."""
+        """The config as reports and records keep it, with what it leaves to the data."""
         return self.config.model_dump(mode="json", exclude={"cluster"}) | {"scheme": None}
-
-    def check(self) -> None:  # noqa: B027
-        """Raise what can be known of the data to be wrong before any work is done."""
-
-    def load(self) -> type | None:
-        """Import what makes fits, and return it; once, before processes are forked."""
-        return None
-
-    def fits(self, number: int) -> Any:
-        """Return what makes the fits of a block."""
-        kind = self.load()
-        assert kind is not None, "nothing is fitted"
-        return kind(self, number)
-
-    # ---- what a stage consists of ----
-
-    def arms(self, stage: str) -> dict[str, int]:  # noqa: ARG002
-        """Return the arms of a stage, and how many chains each has; none: it is made as a whole."""
-        return {}
 
     @abstractmethod
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""
 
-    # ---- making it ----
+    def check(self) -> None:  # noqa: B027
+        """Raise ConfigError or DataError for what only the data show to be wrong."""
 
-    @abstractmethod
-    def make(self, stage: str, number: int) -> Arrays:
-        """Return the arrays of a block."""
+    # ---- what a stage consists of ----
 
-    def make_arm(
-        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
-    ) -> Arrays:
-        """Return the arrays of an arm, or of a chain of it; of one with chains, compare these."""
-        raise NotImplementedError
+    def arms(self, stage: str) -> dict[str, int]:
+        """Return the arms of a stage and how many chains each has; no arms: it is one cell."""
+        return {}
 
-    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
-        """Return the arrays of a block from those of its arms."""
-        raise NotImplementedError
-
-    def draws(self, stage: str, number: int, arm: str) -> Path | None:  # noqa: ARG002
-        """Return the file of draws that an arm writes beside its arrays, None if it has none."""
+    def draws_name(self, stage: str, arm: str) -> str | None:
+        """Return the name of the file of draws that an arm writes, None if it writes none."""
         return None
 
-    @abstractmethod
-    def summary(self, stage: str) -> str:
-        """Say in a line what the files of a stage show."""
+    # ---- making it ----
 
-    def record(self) -> Finished:
-        """Return the finished experiment, for the report."""
-        return Finished(self.experiment.results, len(self.experiment.blocks), self.described)
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return the arrays of a stage without arms."""
+        raise NotImplementedError(stage)
+
+    def make_arm(
+        self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
+    ) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains.
+
+        An arm that has chains is made from them, after all of them, with `chain` None.
+        """
+        raise NotImplementedError(stage)
+
+    def join(self, stage: str, found: list[Arrays], block: Block) -> Arrays:
+        """Return the arrays of a stage from those of its arms."""
+        raise NotImplementedError(stage)
+
+    # ---- what some kinds can do besides ----
+
+    def list_groups(
+        self, block: Block, order: int | None, most: int, pattern: str | None
+    ) -> list[str]:
+        """Return lines about the largest groups of patterns, and about the group of a pattern."""
+        raise UserError(f"{self.config.experiment} has no groups of patterns to list")
+
+    def check_extension(self, block: Block) -> None:
+        """Raise UserError where stored chains cannot go on."""
+        raise UserError(f"{self.config.experiment} has no chains that can go on")
+
+
+def open_work(config: Config, folder: Path) -> Work:
+    """Return the work of a config; only the modules of its own kind are imported."""
+    kind: type[Work]
+    if config.reduction is not None:
+        from thesiskit.experiments.reduction import ReductionWork as kind
+    elif config.data is None:
+        from thesiskit.experiments.lattice import LatticeWork as kind
+    elif config.model.kind == "logistic":
+        from thesiskit.experiments.logistic.work import LogisticWork as kind
+    elif config.model.kind == "mixture":
+        from thesiskit.experiments.selection.mixture import MixtureWork as kind
+    else:
+        from thesiskit.experiments.selection.naive import NaiveWork as kind
+    return kind(config, folder)

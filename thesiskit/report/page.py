@@ -10,12 +10,12 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import ResultsError
+from thesiskit.errors import ConfigError, ResultsError
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.finished import Finished
+from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.outputs import Outputs, csv_text
-from thesiskit.report.parts import PARTS
+from thesiskit.report.parts import PARTS, check_parts
 from thesiskit.store.results import Results, is_our_index, write_text
 
 TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
@@ -39,6 +39,15 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     outputs.write("report.html", render(record, made))
     outputs.finish(key)
+
+
+def check_report(config: dict[str, Any]) -> None:
+    """Raise ConfigError, with the key first, for what this config has nothing for."""
+    for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
+        try:
+            check(config)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
 
 
 def _files(part: Table | Figure) -> list[str]:

@@ -60,6 +60,12 @@ class ReductionRecord(Finished):
         ]
 
 
+def summary(record: ReductionRecord, stage: str) -> str:  # noqa: ARG001
+    """Say in a line what the files of the stage show."""
+    settings = len(record.results.load("compress", 0, ("sweep",))["sweep"])
+    return f"patterns and groups of {settings} settings, by two algorithms"
+
+
 class Sweep:
     """What was found where one setting was varied.
 

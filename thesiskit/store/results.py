@@ -138,6 +138,10 @@ class Results:
         """The file of a block."""
         return self.folder / stage / f"{block:04d}.npz"
 
+    def draws(self, stage: str, block: int, name: str) -> Path:
+        """The file of draws of a block that has this name."""
+        return self.folder / stage / f"{block:04d}-{name}.nc"
+
     def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
         """Write a block's arrays; what no two runs have the same goes beside them."""
         path = self.path(stage, block)

@@ -89,7 +89,7 @@ def test_jobs_and_order_change_no_byte(config, tmp_path, kind):
     cells = all_cells(experiment)
     random.Random(3).shuffle(cells)
     for cell in cells:
-        experiment.ensure(cell)
+        experiment.graph.ensure(cell)
     invoke("batch", "collect", config, "--results", tmp_path / "any")
     assert content(tmp_path / "any") == expected
 
@@ -247,8 +247,8 @@ def test_a_truncated_cell_is_made_again(config, tmp_path):
     invoke("run", config, "--results", tmp_path)
     expected = content(tmp_path)
     experiment = opened(config, tmp_path)
-    cell = experiment.cell("predict", 1, "2 corrected collapsed")
-    path = experiment.files.path(cell)
+    cell = experiment.graph.cell("predict", 1, "2 corrected collapsed")
+    path = experiment.graph.files.path(cell)
     path.write_bytes(path.read_bytes()[:-30])
     (tmp_path / "small/predict/0001.npz").unlink()
     assert [row.state for row in board(experiment) if row.cell == cell] == ["damaged"]
@@ -260,7 +260,7 @@ def test_a_truncated_cell_is_made_again(config, tmp_path):
 def test_a_cell_with_wrong_content_is_made_again(config, tmp_path):
     invoke("run", config, "--results", tmp_path)
     experiment = opened(config, tmp_path)
-    path = experiment.files.path(experiment.cell("predict", 1, "2 corrected collapsed"))
+    path = experiment.graph.files.path(experiment.graph.cell("predict", 1, "2 corrected collapsed"))
     damaged = bytearray(path.read_bytes())
     with np.load(path) as found:
         damaged[damaged.index(found["probability"][:4].tobytes())] ^= 255
@@ -312,8 +312,8 @@ def test_status_of_every_state(config, tmp_path):
     experiment.results.prepare()
     assert {row.state for row in board(experiment)} == {"to do"}
     cells = [cell for cell in all_cells(experiment) if cell.stage == "predict"]
-    experiment.ensure(cells[0])
-    files = experiment.files
+    experiment.graph.ensure(cells[0])
+    files = experiment.graph.files
     files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
     files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
     files.begin(cells[2])  # by this process
@@ -420,12 +420,12 @@ def test_a_mistake_of_the_user_stops_all(config, tmp_path):
 
 def test_cells_by_hand(config, tmp_path):
     experiment = opened(config, tmp_path)
-    cell = experiment.cell("predict", 1, "2 uncorrected collapsed")
+    cell = experiment.graph.cell("predict", 1, "2 uncorrected collapsed")
     assert "1 of 1 cells done" in invoke(
         "batch", "cell", config, "--results", tmp_path, cell.id[:9]
     )
-    assert experiment.done(cell)
-    assert not experiment.done(experiment.cell("predict", 0, "2 uncorrected collapsed"))
+    assert experiment.graph.done(cell)
+    assert not experiment.graph.done(experiment.graph.cell("predict", 0, "2 uncorrected collapsed"))
     text = invoke("batch", "cell", config, "--results", tmp_path, "0000zz", code=2)
     assert "no cell of small has an id that begins with '0000zz'" in text
     text = invoke("batch", "cell", config, "--results", tmp_path, "", code=2)

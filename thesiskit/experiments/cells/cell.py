@@ -71,7 +71,7 @@ class CellFiles:
         """Return a file of a cell."""
         return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
 
-    def stands(self, cell: Cell) -> bool:
+    def complete(self, cell: Cell) -> bool:
         """Whether the result is there, with its record, and whole: its end says so."""
         return ends_well(self.path(cell)) and self.path(cell, "json").exists()
 
@@ -117,7 +117,7 @@ class CellFiles:
         """Nobody is at work on a cell any more."""
         remove(self.path(cell, "running"))
 
-    def forgive(self, cell: Cell) -> None:
+    def clear_failure(self, cell: Cell) -> None:
         """Forget failures: the cell is done, or is begun anew."""
         remove(self.path(cell, "failed"))
 

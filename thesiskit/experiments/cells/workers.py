@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.experiments.cells.cell import Cell
+from thesiskit.experiments.cells.graph import Graph
 from thesiskit.models import running
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
@@ -80,15 +81,14 @@ class Worker:
 class Workers:
     """Makes cells in child processes.
 
-    experiment : whose cells they are; each child opens it for itself.
+    graph : whose cells they are; each child opens it for itself.
     """
 
-    def __init__(self, experiment, jobs: int):
-        self.experiment = experiment
+    def __init__(self, graph: Graph, jobs: int):
+        self.graph = graph
         self.jobs = jobs
-        self.opening = (experiment.config, experiment.results, experiment.folder)
+        self.opening = (graph.config, graph.results, graph.folder)
         self.threads = max(1, running.cores() // jobs)
-        experiment.work.load()
         self.workers: list[Worker] = []
 
     def make(
@@ -107,7 +107,7 @@ class Workers:
         all_of_it : children make what else a cell needs, too.
         stop : when it is set, cells that run are saved, and no others begun.
         """
-        ready, waiting, then = _graph(cells, self.experiment.needs)
+        ready, waiting, then = _graph(cells, self.graph.needs)
         busy: list[Worker] = []
         try:
             while ready or busy:
@@ -159,13 +159,13 @@ class Workers:
         told = state == "stopped" or worker.process.exitcode == -signal.SIGTERM
         if told and stop is not None:
             stop.wait(STOP_SECONDS)
-            self.experiment.files.end(cell)
+            self.graph.files.end(cell)
             return None, None, None
         reasons = {"stopped": "its process was told to stop", "dead": worker.death}
         failure = Failure(cell, reasons.get(state) or str(error), log)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
-            self.experiment.files.end(cell)
-            self.experiment.files.fail(cell, failure.reason, failure.log)
+            self.graph.files.end(cell)
+            self.graph.files.fail(cell, failure.reason, failure.log)
         return cell, failure, error if isinstance(error, ThesiskitError) else None
 
     def _ask_to_stop(self) -> None:
@@ -220,13 +220,11 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
 
     from threadpoolctl import threadpool_limits
 
-    from thesiskit.experiments.cells.graph import Making
-
     threadpool_limits(1)  # more threads add numbers in another order
     try:
-        experiment, problem = Making(*opening), None
+        graph, problem = Graph(*opening), None
     except Exception as error:
-        experiment, problem = None, _failed(error)
+        graph, problem = None, _failed(error)
     orders: deque = deque()
     told = threading.Condition()
     threading.Thread(target=_listen, args=(pipe, orders, told), daemon=True).start()
@@ -240,7 +238,7 @@ def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
         if order is None:
             return
         cell, all_of_it = order
-        answer = problem or _make(experiment, cell, all_of_it=all_of_it)
+        answer = problem or _make(graph, cell, all_of_it=all_of_it)
         last = running.stopping.is_set() or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
@@ -263,12 +261,12 @@ def _listen(pipe, orders: deque, told: threading.Condition) -> None:
             told.notify()
 
 
-def _make(experiment, cell: Cell, *, all_of_it: bool) -> tuple[str, Any, str]:
+def _make(graph, cell: Cell, *, all_of_it: bool) -> tuple[str, Any, str]:
     try:
         if all_of_it:
-            experiment.ensure(cell)
+            graph.ensure(cell)
         else:
-            experiment.make(cell)
+            graph.make(cell)
     except running.Stopped:
         return "stopped", None, ""
     except Exception as error:

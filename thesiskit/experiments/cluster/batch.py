@@ -141,7 +141,9 @@ class Batch:
         """Return the cells of ids, or of their first digits."""
         experiment = self.experiment
         cells = [
-            cell for number in range(len(experiment.blocks)) for cell in experiment.cells_of(number)
+            cell
+            for number in range(len(experiment.graph.blocks))
+            for cell in experiment.graph.cells_of(number)
         ]
         if not ids:
             raise UserError("which cells? give ids (`thesiskit batch status CONFIG --all`) or "
@@ -189,9 +191,9 @@ class Batch:
     def forget(self) -> None:
         """Remove all that there is of the cells."""
         with self.experiment.results.alone():
-            for number in range(len(self.experiment.blocks)):
+            for number in range(len(self.experiment.graph.blocks)):
                 for stage in self.experiment.stages:
-                    self.experiment.forget(stage, number)
+                    self.experiment.graph.forget(stage, number)
 
     def collect(self) -> int:
         """Join all blocks whose cells are done; return how many cells are not.
@@ -201,8 +203,8 @@ class Batch:
         experiment = self.experiment
         experiment.check()
         with experiment.results.alone():
-            numbers = range(len(experiment.blocks))
-            if all([*map(experiment.join_what_can_be, numbers)]):
+            numbers = range(len(experiment.graph.blocks))
+            if all([*map(experiment.graph.join_what_can_be, numbers)]):
                 experiment.record_run()
                 return 0
         left = sum(row.state != "done" for row in board(experiment))

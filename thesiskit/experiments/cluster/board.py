@@ -30,17 +30,17 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
     jobs : states of cluster jobs that are known, GONE of those that have ended; what another
     machine does without one cannot be seen from here, and counts as running.
     """
-    files = experiment.files
+    files = experiment.graph.files
     present = files.present()
     rows: list[Row] = []
-    for number in range(len(experiment.blocks)):
+    for number in range(len(experiment.graph.blocks)):
         for stage in experiment.stages:
-            cells = experiment.cells(stage, number)
-            joined = experiment.whole(stage, number)  # then it needs its cells no more
+            cells = experiment.graph.cells(stage, number)
+            joined = experiment.graph.whole(stage, number)  # then it needs its cells no more
             done = {cell.id: joined or _done(experiment, cell, present) for cell in cells}
             for cell in cells:
                 compared = cell.chain is not None and done.get(
-                    experiment.cell(stage, number, cell.arm).id
+                    experiment.graph.cell(stage, number, cell.arm).id
                 )
                 if done[cell.id] or compared:
                     rows.append(Row(cell, "done", files.about(cell)))
@@ -48,7 +48,7 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
                     rows.append(_begun(experiment, cell, jobs or {}))
                 elif cell.id in present.get("failed", ()):
                     rows.append(Row(cell, "failed", files.failed(cell) or {}))
-                elif cell.id in present.get("npz", ()) and not files.stands(cell):
+                elif cell.id in present.get("npz", ()) and not files.complete(cell):
                     rows.append(Row(cell, "damaged", {}))
                 else:
                     rows.append(Row(cell, "to do", {}))
@@ -56,12 +56,12 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
 
 
 def _done(experiment: Experiment, cell: Cell, present: Mapping[str, set[str]]) -> bool:
-    return (not cell.arm or cell.id in present.get("npz", ())) and experiment.done(cell)
+    return (not cell.arm or cell.id in present.get("npz", ())) and experiment.graph.done(cell)
 
 
 def _begun(experiment: Experiment, cell: Cell, jobs: Mapping[str, str]) -> Row:
     """Return the row of a cell that somebody began and did not end."""
-    who = experiment.files.running(cell) or {}
+    who = experiment.graph.files.running(cell) or {}
     job, host = who.get("job", ""), who.get("host", HOST)
     if job:
         alive = jobs.get(job) != GONE
@@ -71,7 +71,7 @@ def _begun(experiment: Experiment, cell: Cell, jobs: Mapping[str, str]) -> Row:
         alive = True
     if alive:
         return Row(cell, "running", who)
-    failed = None if job else experiment.files.failed(cell)
+    failed = None if job else experiment.graph.files.failed(cell)
     if failed:
         return Row(cell, "failed", failed)
     return Row(cell, "interrupted", who)

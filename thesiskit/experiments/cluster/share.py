@@ -31,27 +31,27 @@ def units(experiment: Experiment, *, done: bool = False) -> list[Cell]:
     """
     found = []
     last = experiment.stages[-1]
-    for number in range(len(experiment.blocks)):
-        for arm in experiment.work.arms(last) or {"": 0}:
-            end = experiment.cell(last, number, arm)
-            leading = [*experiment.needs(end), end]
-            if not done and all(map(experiment.done, leading)):
+    for number in range(len(experiment.graph.blocks)):
+        for arm in experiment.graph.work.arms(last) or {"": 0}:
+            end = experiment.graph.cell(last, number, arm)
+            leading = [*experiment.graph.needs(end), end]
+            if not done and all(map(experiment.graph.done, leading)):
                 continue
-            chains = [chain for one in leading for chain in experiment.chains(one)]
-            left = chains if done else [one for one in chains if not experiment.done(one)]
+            chains = [chain for one in leading for chain in experiment.graph.chains(one)]
+            left = chains if done else [one for one in chains if not experiment.graph.done(one)]
             found += left or [end if done else _first(experiment, leading)]
     return found
 
 
 def _first(experiment: Experiment, cells: Sequence[Cell]) -> Cell:
     """Return the last cell, of an arm, or the first that is not done where that one is."""
-    return next((one for one in cells if one.arm and not experiment.done(one)), cells[-1])
+    return next((one for one in cells if one.arm and not experiment.graph.done(one)), cells[-1])
 
 
 def divided(experiment: Experiment, cells: Sequence[Cell], size: int, jobs: int) -> list["Share"]:
     """Return cells in shares of a size, each to be made by some child processes."""
     results = Results(experiment.results.root.absolute(), experiment.config.experiment)
-    opening = (experiment.config, results, experiment.folder.absolute())
+    opening = (experiment.config, results, experiment.graph.folder.absolute())
     return [
         Share(*opening, tuple(cells[start : start + size]), jobs)
         for start in range(0, len(cells), size)
@@ -87,11 +87,11 @@ def _mean_seconds(experiment: Experiment, enough: int = 3) -> float | None:
     """Return seconds by cell to begin with, all that follows included: of some whole blocks."""
     found = []
     begun = Counter(cell.block for cell in units(experiment, done=True))
-    for number in range(len(experiment.blocks)):
-        cells = experiment.cells_of(number)
-        if not all(map(experiment.done, cells)):
+    for number in range(len(experiment.graph.blocks)):
+        cells = experiment.graph.cells_of(number)
+        if not all(map(experiment.graph.done, cells)):
             continue
-        seconds = sum(experiment.files.about(cell).get("seconds", 0.0) for cell in cells)
+        seconds = sum(experiment.graph.files.about(cell).get("seconds", 0.0) for cell in cells)
         found.append(max(seconds, 1e-3) / begun[number])
         if len(found) == enough:
             break
@@ -122,14 +122,14 @@ class Share:
         self.results.prepare()
         experiment = Experiment(self.config, self.results, self.folder, self.jobs)
         for cell in self.cells[:1]:
-            if not experiment.knows(cell):
+            if not experiment.graph.knows(cell):
                 raise UserError(
                     "code or data have changed since these cells were submitted; submit again"
                 )
         failures: dict[str, Failure] = {}
         tried: set[str] = set()  # a process that is told to stop leaves neither result nor failure
         try:
-            todo = [cell for cell in self.cells if not experiment.done(cell)]
+            todo = [cell for cell in self.cells if not experiment.graph.done(cell)]
             while todo:
                 tried |= {cell.id for cell in todo}
                 for _, failure in experiment.workers().make(
@@ -141,7 +141,7 @@ class Share:
                     return None
                 todo = [one for one in _after(experiment, self.cells) if one.id not in tried]
             for number in sorted({cell.block for cell in self.cells}):
-                experiment.join_what_can_be(number)
+                experiment.graph.join_what_can_be(number)
         finally:
             experiment.close()
         return list(failures.values())
@@ -155,10 +155,12 @@ def _after(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
     found = []
     for number, arm in dict.fromkeys((cell.block, cell.arm) for cell in cells):
         for stage in experiment.stages:
-            if arm not in experiment.work.arms(stage):
+            if arm not in experiment.graph.work.arms(stage):
                 continue
-            cell = experiment.cell(stage, number, arm)
-            if not experiment.done(cell) and all(map(experiment.done, experiment.needs(cell))):
+            cell = experiment.graph.cell(stage, number, arm)
+            if not experiment.graph.done(cell) and all(
+                map(experiment.graph.done, experiment.graph.needs(cell))
+            ):
                 found.append(cell)
                 break
     return found

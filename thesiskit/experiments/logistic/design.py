@@ -9,11 +9,10 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 from thesiskit.config import SEQUENCES, Config
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.experiments.logistic.cases import Cases, Source
+from thesiskit.experiments.logistic.patterns import FeaturePatterns, Patterns, SequencePatterns
 
 ALL = -1  # in place of an order
 
@@ -91,16 +90,12 @@ class LogisticDesign:
                 "exact is for Gaussian priors here: a case shares several groups in part",
             )
 
-    def draw(self, division: int) -> dict[str, np.ndarray]:
-        """Return the arrays that a simulate stage keeps: drawn cases, and responses."""
-        cases = self.cases(division)
-        return {
-            "response": np.concatenate([cases.train_response, cases.test_response]),
-            "train_cases": np.array(len(cases.train_response)),
-            "classes": np.array(cases.classes),
-            **self.source.kept(cases),
-            **{f"true_{name}": values for name, values in cases.truth.items()},
-        }
+    @cached_property
+    def patterns(self) -> Patterns:
+        """What the patterns of the cases are."""
+        if self.source.patterns == "sequences":
+            return SequencePatterns(self.source.states)
+        return FeaturePatterns(*self.source.names, self.model.min_cases)
 
     def cases(self, division: int) -> Cases:
         """Return the cases of a division."""

@@ -211,7 +211,7 @@ class FeatureSource(Source):
 
     # ---- peers ----
 
-    def absent(self, peers: list[str]) -> list[str]:  # noqa: ARG002
+    def absent(self, peers: list[str]) -> list[str]:
         """Return peers whose packages are not here."""
         return []
 
@@ -219,7 +219,7 @@ class FeatureSource(Source):
         """Import what peers need."""
         feature_peers.load(peers)
 
-    def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:  # noqa: ARG002
+    def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:
         """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""
         data = cases.train, cases.train_response, cases.test, self.n_values
         if self.model.continuous:

@@ -8,18 +8,19 @@ import hashlib
 import json
 import re
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from thesiskit.config import Config
+from thesiskit.config.logistic import LogisticModel
 from thesiskit.errors import ResultsError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.cells.unfinished import Unfinished
-from thesiskit.experiments.logistic.cases import Cases
-from thesiskit.experiments.logistic.design import Arm, LogisticDesign
+from thesiskit.experiments.logistic.design import Arm
+from thesiskit.experiments.logistic.stored import Stored
 from thesiskit.experiments.ranks import Ranks, compare, spaced
+from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models.logistic import model as logistic
 from thesiskit.models.logistic.draws import flat
 from thesiskit.models.logistic.prediction import original_coefficients, predict
@@ -27,7 +28,6 @@ from thesiskit.models.patterns import Groups
 from thesiskit.models.process import gaussian_process
 from thesiskit.models.running import Arrays
 from thesiskit.store.draws import read_draws, write_draws
-from thesiskit.store.provenance import code_digest
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 SETTINGS = (
@@ -44,34 +44,34 @@ class LogisticFits:
 
     sampled_by: ClassVar[tuple[str, ...]] = SETTINGS
 
-    def __init__(self, work, number: int):
-        self.design: LogisticDesign = work.design
-        self.experiment, self.number = work.experiment, number
-        (self.replicate,) = self.experiment.blocks[number]
-        self.cases: Cases = self.design.cases(self.replicate)
+    def __init__(self, config: Config, orders: list[int], block: Block):
+        assert isinstance(config.model, LogisticModel)
+        self.config, self.model_config, self.orders, self.block = (
+            config,
+            config.model,
+            orders,
+            block,
+        )
+        (self.replicate,) = block.replicates
+        self.stored = Stored(block, config.model.min_cases)
+        self.cases, self.patterns = self.stored.cases, self.stored.patterns
         self.n_classes = len(self.cases.classes)
         self._found: dict[Arm, Arrays] = {}  # the draws read last
-
-    @cached_property
-    def _digest(self) -> str:
-        """What identifies the training cases."""
-        content = hashlib.sha256(self.design.source.digest.encode())
-        if self.design.source.drawn:
-            content.update(np.ascontiguousarray(self.cases.train).tobytes())
-        content.update(np.ascontiguousarray(self.cases.train_response).tobytes())
-        return content.hexdigest()[:16]
+        self._groups: dict[Arm, Groups] = {}
 
     def path(self, arm: Arm) -> Path:
         """Return the file of an arm's draws."""
-        return self.experiment.work.draws("fit", self.number, arm.name)
+        return self.block.draws("fit", arm.name)
 
     def groups(self, arm: Arm) -> Groups:
-        """Return the groups of an arm."""
-        return self.design.source.groups(self.cases.train, arm.order, compress=arm.compress)
+        """Return the groups of an arm; the last ones are kept."""
+        if arm not in self._groups:
+            self._groups = {arm: self.stored.groups(arm.order, compress=arm.compress)}
+        return self._groups[arm]
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
-        own = {name: getattr(self.design.model, name) for name in self.sampled_by}
+        own = {name: getattr(self.model_config, name) for name in self.sampled_by}
         return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, **own)
 
     def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
@@ -84,9 +84,7 @@ class LogisticFits:
 
     def generator(self, purpose: str, arm: Arm, chain: int = 0) -> np.random.Generator:
         """Return the generator of a chain, or of an arm's predictions."""
-        return generator(
-            self.experiment.config.seed, purpose, self.replicate, arm.name, chain
-        )  # fmt: skip
+        return generator(self.config.seed, purpose, self.replicate, arm.name, chain)
 
     # ---- fit ----
 
@@ -106,7 +104,7 @@ class LogisticFits:
         saved: Arrays = {}
         seconds = 0.0
         for chain in range(settings.chains):
-            left = self.experiment.read("fit", self.number, arm.name, chain)
+            left = self.block.read("fit", arm.name, chain)
             seconds += float(left.pop("seconds"))
             saved |= {
                 re.sub(r"^(state|draws)-0-", rf"\1-{chain}-", name): values
@@ -130,7 +128,7 @@ class LogisticFits:
         if arm.engine == "gp":
             return gaussian_process.sample(
                 self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
-                generators, patterns=self.design.source.patterns, saved=saved, save=save,
+                generators, patterns=self.patterns.kind, saved=saved, save=save,
             )  # fmt: skip
         model = self.model(self.groups(arm), settings)
         return logistic.sample(model, generators, saved=saved, save=save)
@@ -144,14 +142,13 @@ class LogisticFits:
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
         if groups is not None:
-            source = self.design.source
-            more |= {"cases": (("group",), groups.expressed), **source.named(groups)}
+            more |= {"cases": (("group",), groups.expressed), **self.patterns.named(groups)}
             size = np.abs(np.median(draws.coefficient, axis=(0, 1))).max(axis=0)
             names = np.full(groups.n_groups, "", dtype=object)
             for g in np.argsort(-size, kind="stable")[:NAMED]:
-                names[g] = source.name(groups, int(g))
+                names[g] = self.patterns.name(groups, int(g))
             more["pattern"] = (("group",), names.astype(str))
-            if self.design.model.original and arm.compress:
+            if self.model_config.original and arm.compress:
                 beta = original_coefficients(
                     draws.flat[0], draws.flat[1], groups, cauchy=arm.prior == "cauchy",
                     rng=self.generator("original", arm),
@@ -162,27 +159,29 @@ class LogisticFits:
         attributes = {
             "arm": arm.name,
             "classes": ", ".join(self.cases.classes),
-            "key": self.experiment.key("fit", self.number, arm.name),
+            "key": self.block.key("fit", arm.name),
         }
         write_draws(self.path(arm), draws.as_arviz(more, attributes))
 
     def identity(self, arm: Arm) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
+        cases = hashlib.sha256(self.cases.train.tobytes() + self.cases.train_response.tobytes())
         model = {
-            name: getattr(self.design.model, name)
+            name: getattr(self.model_config, name)
             for name in self.sampled_by
             if name != "iterations"
         }
-        data = self.experiment.config.data.model_dump(mode="json")
+        assert self.config.data is not None
+        data = self.config.data.model_dump(mode="json")
         return (
             model
             | {f"data.{name}": value for name, value in data.items()}
             | {
                 "arm": arm.name,
-                "min_cases": self.design.model.min_cases,
-                "code": code_digest(),
-                "seed": self.experiment.config.seed,
-                "digest of cases": self._digest,
+                "min_cases": self.model_config.min_cases,
+                "code": self.block.code,
+                "seed": self.config.seed,
+                "digest of cases": cases.hexdigest()[:16],
                 "replicate": self.replicate,
             }
         )
@@ -192,7 +191,7 @@ class LogisticFits:
         try:
             found = read_draws(self.path(arm))
             known = json.loads(str(found["identity"])) == self.identity(arm)
-            if known and int(found["done"]) <= self.design.model.iterations:
+            if known and int(found["done"]) <= self.model_config.iterations:
                 engine = gaussian_process if arm.engine == "gp" else logistic
                 saved = engine.saved_from(found)
                 mine = rf"^(state|draws)-{chain}-"
@@ -213,9 +212,9 @@ class LogisticFits:
     def _spent(self, arm: Arm) -> float:
         """Return the seconds that a stored chain took, 0 if they are not known."""
         with suppress(ResultsError, KeyError, ValueError):
-            fit = self.experiment.results.load("fit", self.number)
+            fit = self.block.load_any("fit")
             place = list(fit["name"]).index(arm.name)
-            return float(fit["seconds"][place]) / self.design.model.chains
+            return float(fit["seconds"][place]) / self.model_config.chains
         return 0.0
 
     def check_extension(self, arm: Arm) -> None:
@@ -232,10 +231,10 @@ class LogisticFits:
                     f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
                     "these chains are made again)"
                 )
-        if int(stored["done"]) > self.design.model.iterations:
+        if int(stored["done"]) > self.model_config.iterations:
             raise UserError(
                 f"{path}: its chains have done {int(stored['done']):,} iterations; "
-                f"model.iterations asks for {self.design.model.iterations:,}"
+                f"model.iterations asks for {self.model_config.iterations:,}"
             )
 
     # ---- predict ----
@@ -248,11 +247,11 @@ class LogisticFits:
 
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return the predictive probabilities of the classes, (T, K)."""
-        return {"probability": self.design.source.predict(arm.engine, arm.order, self.cases, seed)}
+        return {"probability": self.patterns.predict(arm.engine, arm.order, self.cases, seed)}
 
     def by_draws(self, arm: Arm, found: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the predictive probabilities of the classes, (T, K)."""
-        split_draws = self.design.model.split_draws
+        split_draws = self.model_config.split_draws
         if arm.engine == "gp":
             p = gaussian_process.predict(
                 self._process(arm, found), self.cases.test, rng,
@@ -261,7 +260,7 @@ class LogisticFits:
         else:
             p = predict(
                 *flat(found["coefficient"], found["log_sigma"]),
-                self.groups(arm).shared(self.cases.test), self.n_classes,
+                self.stored.shared(arm.order, compress=arm.compress), self.n_classes,
                 cauchy=arm.prior == "cauchy", rng=rng, split_draws=split_draws,
             )  # fmt: skip
         return {"probability": p}
@@ -269,7 +268,7 @@ class LogisticFits:
     def _process(self, arm: Arm, found: Arrays) -> gaussian_process.Draws:
         process = gaussian_process.Process(
             self.cases.train, self.cases.train_response, self.n_classes, arm.order,
-            self.settings(arm), self.design.source.patterns,
+            self.settings(arm), self.patterns.kind,
         )  # fmt: skip
         return gaussian_process.Draws(
             found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
@@ -277,14 +276,14 @@ class LogisticFits:
 
     def _read(self, arm: Arm) -> Arrays:
         if arm not in self._found:
-            key = self.experiment.key("fit", self.number, arm.name)
+            key = self.block.key("fit", arm.name)
             self._found = {arm: read_draws(self.path(arm), key, command="fit-logistic")}
         return self._found[arm]
 
     def ranks(self, arm: Arm) -> Ranks | None:
         """Compare the truth with draws, of the model that the data were drawn from."""
-        model = self.design.model
-        if (arm.order, arm.prior) != (self.design.orders[0], model.priors[0]):
+        model = self.model_config
+        if (arm.order, arm.prior) != (self.orders[0], model.priors[0]):
             return None
         rng = self.generator("ranks", arm)
         draws, truth = self.quantities(arm, rng)

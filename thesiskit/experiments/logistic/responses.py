@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thesiskit.config import Config
 from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.fits import SETTINGS, LogisticFits
+from thesiskit.experiments.work import Block
 from thesiskit.models.logistic import model as logistic
 from thesiskit.models.logistic.draws import flat
 from thesiskit.models.logistic.prediction import predict_response
@@ -27,10 +29,10 @@ class ResponseFits(LogisticFits):
 
     sampled_by: ClassVar[tuple[str, ...]] = (*SETTINGS, "noise", "noise_shape", "noise_mode")
 
-    def __init__(self, work, number: int):
-        super().__init__(work, number)
+    def __init__(self, config: Config, orders: list[int], block: Block):
+        super().__init__(config, orders, block)
         self.mean, self.unit = 0.0, 1.0
-        if self.design.model.standardise:
+        if self.model_config.standardise:
             response = self.cases.train_response
             self.mean, self.unit = float(response.mean()), float(response.std())
 
@@ -46,7 +48,7 @@ class ResponseFits(LogisticFits):
 
     def identity(self, arm: Arm) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
-        return super().identity(arm) | {"standardise": self.design.model.standardise}
+        return super().identity(arm) | {"standardise": self.model_config.standardise}
 
     def described(self) -> dict[str, np.ndarray]:
         """Return what files of draws say of the responses."""
@@ -54,17 +56,18 @@ class ResponseFits(LogisticFits):
 
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return medians (T,); a peer says no more."""
-        median = self.design.source.predict(arm.engine, arm.order, self.cases, seed)
+        median = self.patterns.predict(arm.engine, arm.order, self.cases, seed)
         unknown = np.full(len(median), np.nan)
         return {"median": median, "low": unknown, "high": unknown, "log_density": unknown}
 
     def by_draws(self, arm: Arm, found: Arrays, rng: np.random.Generator) -> Arrays:
         """Return medians, 90 % intervals and log densities of the test responses, (T,) each."""
-        split_draws = self.design.model.split_draws
+        split_draws = self.model_config.split_draws
         assert split_draws != "exact"
         predicted = predict_response(
             *flat(found["coefficient"], found["log_sigma"]), found["log_noise"].reshape(-1),
-            self.groups(arm).shared(self.cases.test), cauchy=arm.prior == "cauchy", rng=rng,
+            self.stored.shared(arm.order, compress=arm.compress),
+            cauchy=arm.prior == "cauchy", rng=rng,
             split_draws=split_draws,
         )  # fmt: skip
         low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)

@@ -1,4 +1,4 @@
-"""Experiments with logistic models: simulate, compress, fit, predict."""
+"""The experiments of chapter 3: simulate, compress, fit, predict."""
 
 import time
 from functools import cached_property
@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.config import Config
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
-from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.experiments.logistic.design import Arm, LogisticDesign
-from thesiskit.experiments.work import Work
+from thesiskit.experiments.logistic.fits import LogisticFits
+from thesiskit.experiments.logistic.responses import ResponseFits
+from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
+from thesiskit.experiments.work import Block, Unfinished, Work
 from thesiskit.models.running import Arrays
-from thesiskit.report import metrics
-from thesiskit.report.logistic.record import LogisticRecord
 
 
 class LogisticWork(Work):
@@ -22,26 +23,23 @@ class LogisticWork(Work):
 
     stages = ("simulate", "compress", "fit", "predict")
 
-    def __init__(self, experiment):
-        super().__init__(experiment)
-        self.design = LogisticDesign(self.config, experiment.folder)
+    def __init__(self, config: Config, folder: Path):
+        super().__init__(config, folder)
+        self.design = LogisticDesign(config, folder)
 
     def command(self, stage: str) -> str:
-        """The command of a stage."""
+        """Return the command of a stage."""
         return "fit-logistic" if stage == "fit" else stage
 
     @property
     def data_digest(self) -> str:
-        """What identifies cases that are not drawn."""
+        """A digest of cases that are read."""
         return self.design.source.digest
 
     @property
     def described(self) -> dict[str, Any]:
         """The config, with how cases are divided, and whether they are drawn."""
-        return super().described | {
-            "scheme": self.config.scheme,
-            "drawn": self.config.drawn,
-        }
+        return super().described | {"scheme": self.config.scheme, "drawn": self.config.drawn}
 
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
@@ -53,9 +51,9 @@ class LogisticWork(Work):
         wanted = self.config.report.traced
         if not wanted:
             return
-        cases, source = self.design.cases(0), self.design.source
+        cases, patterns = self.design.cases(0), self.design.patterns
         order = self.config.report.order or max(self.design.orders)
-        groups = source.groups(cases.train, order)
+        groups = patterns.groups(cases.train, order)
         for name in wanted:
             pattern, colon, response = name.rpartition(":")
             try:
@@ -65,9 +63,9 @@ class LogisticWork(Work):
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
                 elif response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
-                group = source.name(groups, source.find(groups, pattern))
+                group = patterns.name(groups, patterns.find(groups, pattern))
                 # a report knows groups of features by name
-                if source.patterns == "features" and _items(group) != _items(pattern):
+                if patterns.kind == "features" and _items(group) != _items(pattern):
                     raise UserError(f"its group goes by the name {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
@@ -92,12 +90,13 @@ class LogisticWork(Work):
         """Return the part of the config that matters to a stage, or to an arm of it."""
         model = self.design.model
         if stage == "simulate":
+            assert self.config.data is not None
             source = self.design.source
             data = [self.config.data.model_dump(), source.digest, source.drawn_with]
             return [self.config.seed, *data]
         if stage == "compress":
             return model.model_dump(
-                include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
+                include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
             )
         if arm and arm not in self.own_arms:
             return None
@@ -107,39 +106,59 @@ class LogisticWork(Work):
             return model.model_dump(exclude={"peers", "split_draws", *arms})
         return [model.split_draws, None if arm else self.design.peers, self.config.evaluation.ranks]
 
-    def make(self, stage: str, number: int) -> Arrays:
-        """Return the arrays of a block."""
-        (division,) = self.experiment.blocks[number]
-        return self.design.draw(division) if stage == "simulate" else self._compress(division)
+    # ---- making it ----
+
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return the arrays of `simulate` or `compress`."""
+        if stage == "compress":
+            return self._compress(self._stored(block))
+        (division,) = block.replicates
+        return case_arrays(self.design.cases(division), self.design.patterns)
 
     def make_arm(
-        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
+        self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
-        fits, one = self.fits(number), self.all_arms[arm][1]
+        fits, one = self._fits(block), self.all_arms[arm][1]
         if stage == "predict":
             return self._predict(fits, one)
         return fits.compare(one) if chain is None else fits.sample(one, chain, unfinished)
 
-    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
-        """Return the arrays of a block from those of its arms."""
-        return self._join_fits(number, found) if stage == "fit" else self._join(number, found)
+    def join(self, stage: str, found: list[Arrays], block: Block) -> Arrays:
+        """Return the arrays of `fit` or `predict` from those of their arms."""
+        join = self._join_fits if stage == "fit" else self._join_predictions
+        return join(found, block)
+
+    def _stored(self, block: Block) -> Stored:
+        return Stored(block, self.design.model.min_cases)
+
+    def _fits(self, block: Block) -> LogisticFits:
+        kind = ResponseFits if self.design.continuous else LogisticFits
+        return kind(self.config, self.design.orders, block)
 
     # ---- compress ----
 
-    def _compress(self, division: int) -> Arrays:
-        train = self.design.cases(division).train
+    def _compress(self, stored: Stored) -> Arrays:
+        """Return the numbers of groups by order, and the groups of every arm that has some."""
+        model, cases = self.design.model, stored.cases
+        wanted = model.compress if "slice" in model.engine else []
+        kept: Arrays = {}
         rows, growth = [], np.zeros(1, dtype=np.int64)
         for order in self.design.orders:
             started = time.perf_counter()
-            groups = self.design.source.groups(train, order)
+            groups = stored.patterns.groups(cases.train, order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
                          time.perf_counter() - started])  # fmt: skip
             if order == max(self.design.orders):
                 growth = groups.growth()
+            if True in wanted:
+                kept |= group_arrays(groups, cases.test, order, compress=True)
+            if False in wanted:
+                groups = stored.patterns.groups(cases.train, order, compress=False)
+                kept |= group_arrays(groups, cases.test, order, compress=False)
         grown = np.flatnonzero(np.diff(growth, prepend=0))
         counts = np.array(rows)
-        return {
+        return kept | {
             "order": np.array(self.design.orders),
             "groups": counts[:, 0].astype(np.int64),
             "patterns": counts[:, 1].astype(np.int64),
@@ -149,36 +168,29 @@ class LogisticWork(Work):
             "stopped": np.array(grown[-1] if len(grown) else 0),
         }
 
-    def listing(self, order: int | None, most: int, pattern: str | None) -> list[str]:
+    def list_groups(
+        self, block: Block, order: int | None, most: int, pattern: str | None
+    ) -> list[str]:
         """Return lines about the groups that most cases express, and about that of a pattern."""
         if not most and pattern is None:
             return []
-        source = self.design.source
+        stored = self._stored(block)
         order = max(self.design.orders) if order is None else order
-        groups = source.groups(self.design.cases(0).train, order)
+        groups = stored.patterns.groups(stored.cases.train, order)
         sizes = groups.expressed
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
-            chosen.append(source.find(groups, pattern))
+            chosen.append(stored.patterns.find(groups, pattern))
         plural = {True: "case", False: "cases"}
         return [
-            f"{source.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
+            f"{stored.patterns.describe(groups, int(g))}, {sizes[g]:,} training "
+            f"{plural[sizes[g] == 1]}"
             for g in chosen
         ]
 
     # ---- fit ----
 
-    def load(self) -> type:
-        """Import what fits."""
-        if self.design.continuous:
-            from thesiskit.experiments.logistic.responses import ResponseFits
-
-            return ResponseFits
-        from thesiskit.experiments.logistic.fits import LogisticFits
-
-        return LogisticFits
-
-    def _join_fits(self, number: int, found: list[Arrays]) -> Arrays:
+    def _join_fits(self, found: list[Arrays], block: Block) -> Arrays:
         width = max(len(one["rhat"]) for one in found)
         arrays = {name: np.array([one[name] for one in found])
                   for name in ("seconds", "reliable", "evaluations", "log_likelihood")}  # fmt: skip
@@ -187,29 +199,26 @@ class LogisticWork(Work):
                 [np.pad(one[name], (0, width - len(one[name])), constant_values=np.nan)
                  for one in found]
             )  # fmt: skip
-        keys = [self.experiment.key("fit", number, arm) for arm in self.own_arms]
+        keys = [block.key("fit", arm) for arm in self.own_arms]
         places = [place for place, _ in self.own_arms.values()]
         named = {"arm": places, "name": list(self.own_arms), "draws": keys}
         return arrays | {name: np.array(values) for name, values in named.items()}
 
-    def check_extension(self) -> None:
+    def check_extension(self, block: Block) -> None:
         """Raise UserError where stored chains cannot go on."""
-        for number in range(len(self.experiment.blocks)):
-            fits = self.fits(number)
-            for _, arm in self.own_arms.values():
-                fits.check_extension(arm)
+        fits = self._fits(block)
+        for _, arm in self.own_arms.values():
+            fits.check_extension(arm)
 
-    def draws(self, stage: str, number: int, arm: str) -> Path | None:
-        """Return the file of draws that an arm writes beside its arrays."""
-        if stage != "fit" or not arm:
-            return None
-        return self.experiment.results.folder / "fit" / f"{number:04d}-{arm}.nc"
+    def draws_name(self, stage: str, arm: str) -> str | None:
+        """Return the name of the file of draws of an arm."""
+        return arm if stage == "fit" and arm else None
 
     # ---- predict ----
 
     def _predict(self, fits, arm: Arm) -> Arrays:
         if arm.peer:
-            self.design.source.load([arm.engine])
+            fits.patterns.load([arm.engine])
         started = time.perf_counter()
         found = fits.predict(arm)
         found["seconds"] = np.array(time.perf_counter() - started)
@@ -217,9 +226,8 @@ class LogisticWork(Work):
             found |= ranks.of_arm([fits.ranks(arm)])
         return found
 
-    def _join(self, number: int, found: list[Arrays]) -> Arrays:
-        (division,) = self.experiment.blocks[number]
-        cases, arms = self.design.cases(division), self.design.arms
+    def _join_predictions(self, found: list[Arrays], block: Block) -> Arrays:
+        cases, arms = self._stored(block).cases, self.design.arms
         names = [name for name in found[0] if not name.startswith("rank")]
         return ranks.of_arms(found) | {
             **{name: np.array([one[name] for one in found]) for name in names},
@@ -231,77 +239,6 @@ class LogisticWork(Work):
             },
             "classes": np.array(cases.classes),
         }
-
-    # ---- telling ----
-
-    def record(self) -> LogisticRecord:
-        """Return the finished experiment, for the report."""
-        return LogisticRecord(self.experiment.results, len(self.experiment.blocks), self.described)
-
-    def summary(self, stage: str) -> str:
-        """Say in a line what the files of a stage show."""
-        arrays = self.experiment.results.load(stage, 0)
-        first = "of the first division: " if len(self.experiment.blocks) > 1 else ""
-        tell = {"simulate": self._told, "compress": _compressed, "fit": self._sampled,
-                "predict": self._predicted}[stage]  # fmt: skip
-        return first + tell(arrays)
-
-    def _told(self, arrays) -> str:
-        train, cases = int(arrays["train_cases"]), len(arrays["response"])
-        y = arrays["response"]
-        responses = (
-            f"response from {y.min():.4g} to {y.max():.4g}"
-            if self.design.continuous
-            else f"{len(arrays['classes'])} classes"
-        )
-        return (
-            f"{train:,} training and {cases - train:,} test cases, {self.design.source.told()}, "
-            f"{responses}"
-        )
-
-    def _sampled(self, arrays) -> str:
-        names = list(self.own_arms)
-        rhat, ess = arrays["rhat"][:, 0], arrays["ess"][:, 0]
-        bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
-        text = (
-            f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
-            f"effective draws from {np.nanmin(ess):.0f}"
-        )
-        if bad:
-            text += (
-                f"; WARNING: the chains do not support the predictions of {_few(bad)}; "
-                f"try --set model.iterations={4 * self.design.model.iterations}"
-            )
-        return text
-
-    def _predicted(self, arrays) -> str:
-        words, found, score = (
-            ("root mean squared error", arrays["median"], metrics.root_mean_square)
-            if self.design.continuous
-            else ("AMLP", arrays["probability"], metrics.class_amlp)
-        )
-        scores = [
-            (score(one, arrays["response"]), str(name))
-            for one, name in zip(found, arrays["name"], strict=True)
-        ]
-        best = sorted(scores)[:3]
-        return f"lowest {words} " + ", ".join(f"{name} {value:.4g}" for value, name in best)
-
-
-def _compressed(arrays) -> str:
-    last = int(np.argmax(arrays["order"]))
-    stopped = int(arrays["stopped"])
-    groups, patterns = int(arrays["groups"][last]), int(arrays["patterns"][last])
-    order = int(arrays["order"][last])
-    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
-    return (
-        f"order {order}: {groups:,} groups of {patterns:,} patterns "
-        f"(ratio {groups / patterns:.3f}){growth}"
-    )
-
-
-def _few(parts: list[str], most: int = 4) -> str:
-    return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")
 
 
 def _items(pattern: str) -> list[str]:

@@ -1,26 +1,31 @@
-"""The fit stage of the mixture model, and its predictions.
+"""The mixture model in the experiments of chapter 2: its fit stage, and its predictions.
 
 Draws go to netCDF, one file for each arm of a block; fit/NNNN.npz has what tables and figures
 need.
 """
 
 import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from thesiskit.config import Config, MixtureModel
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.design import Arm, Split
 from thesiskit.experiments.selection.ranks import mixture_ranks
+from thesiskit.experiments.selection.work import Pair, SelectionWork
+from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models.mixture import chains, diagnostics
 from thesiskit.models.mixture.enumeration import enumerate_posterior
 from thesiskit.models.mixture.target import Settings, Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
-from thesiskit.report.selection.record import EXACT
 from thesiskit.store.draws import read_draws, write_draws
 
+EXACT = "enumeration"  # the sampler that draws nothing
 QUANTITIES = len(diagnostics.QUANTITIES)
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
     "rhat": (QUANTITIES,), "ess": (QUANTITIES,), "at_end": (2,), "table": (2,), "means": (2,),
@@ -29,24 +34,46 @@ SUMMARY = {  # what tables and figures need of a fit, and its shape where there 
 }  # fmt: skip
 
 
-class MixtureFits:
-    """Fits an arm in every split of a block, and predicts."""
+class MixtureWork(SelectionWork):
+    """Samples an arm in every split of a block, and predicts."""
 
-    def __init__(self, work, number: int):
-        self.work, self.number = work, number
-        self.experiment = work.experiment
-        self.model = work.config.model
-        self._draws: tuple[str, Arrays] = ("", {})
+    model: MixtureModel
 
-    def fit(self, arm: Arm, chain: int | None, unfinished: Unfinished) -> Arrays:
+    def __init__(self, config: Config, folder: Path):
+        super().__init__(config, folder)
+        self._draws: tuple[Path | None, Arrays] = (None, {})  # read last
+
+    def command(self, stage: str) -> str:
+        """Return the command of a stage."""
+        return "fit-mixture" if stage == "fit" else stage
+
+    def chains_of(self, arm: Arm) -> int:
+        """Return how many chains an arm has."""
+        return 0 if arm.variant == EXACT else self.runs(arm).chains
+
+    def runs(self, arm: Arm) -> Any:
+        """Return the part of the config that says how an arm is sampled."""
+        model = self.model
+        return model.collapsed if arm.variant in ("collapsed", EXACT) else model.thesis
+
+    def prior_points(self) -> dict[str, int]:
+        """Return how many points the grids of the alphas have."""
+        points = max(self.runs(arm).alpha_points for _, arm in self.own_arms.values())
+        return {"alpha_prior": points, "response_alpha_prior": points}
+
+    def settings_of_arm(self, arm: Arm) -> Any:
+        """Return the part of the model's config that matters to a fitted arm."""
+        thesis = arm.variant in ("thesis", "as-printed")
+        others = {"methods", "quadrature", "samplers", "collapsed" if thesis else "thesis"}
+        return self.model.model_dump(exclude=others)
+
+    def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to."""
-        pairs = zip(
-            self.work.splits(self.number), self.work.selections(self.number, arm), strict=True
-        )
+        pairs = self.pairs(arm, block)
         if arm.variant == EXACT:
             found = [self._enumerate(*pair, arm) for pair in pairs]
         elif chain is None:
-            found = self._compare(pairs, arm)
+            found = self._compare(pairs, arm, block)
         else:
             return self._sample(pairs, arm, chain, unfinished)
         nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
@@ -55,13 +82,13 @@ class MixtureFits:
         return summary | {"traces": found[0].get("quantities", np.empty((0, 0, QUANTITIES)))}
 
     def _settings(self, arm: Arm) -> Settings:
-        own = self.model.collapsed if arm.variant in ("collapsed", EXACT) else self.model.thesis
+        model = self.model
         return Settings(
-            class_prior=self.model.class_prior,
-            alpha_prior=self.model.alpha_prior,
-            response_alpha_prior=self.model.response_alpha_prior,
+            class_prior=model.class_prior,
+            alpha_prior=model.alpha_prior,
+            response_alpha_prior=model.response_alpha_prior,
             sampler="collapsed" if arm.variant == EXACT else arm.variant,
-            **own.model_dump(),
+            **self.runs(arm).model_dump(),
         )
 
     def target(self, split: Split, selection: Selection, arm: Arm) -> Target:
@@ -75,14 +102,16 @@ class MixtureFits:
             selection.gamma_squared if correct else None,
         )
 
-    def _sample(self, pairs, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
+    def _sample(
+        self, pairs: Iterable[Pair], arm: Arm, chain: int, unfinished: Unfinished
+    ) -> Arrays:
         """Run a chain in every split."""
         for s, (split, selection) in enumerate(pairs):
             if s in unfinished.fits:
                 continue
             target = self.target(split, selection, arm)
             place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
-            rng = generator(self.experiment.config.seed, "chain", *place, chain)
+            rng = generator(self.config.seed, "chain", *place, chain)
             running = unfinished.begin(s)
             (fit,) = chains.run_chains(
                 target, [rng], [chain], saved=running.saved, save=running.save
@@ -111,10 +140,10 @@ class MixtureFits:
             "seconds": np.array(time.perf_counter() - started),
         }
 
-    def _compare(self, pairs, arm: Arm) -> list[Arrays]:
+    def _compare(self, pairs: Iterable[Pair], arm: Arm, block: Block) -> list[Arrays]:
         """Compare the chains of every split, and write their draws."""
         numbers = range(self._settings(arm).chains)
-        left = [self.experiment.read("fit", self.number, arm.name, chain) for chain in numbers]
+        left = [block.read("fit", arm.name, chain) for chain in numbers]
         found = []
         for s, (split, selection) in enumerate(pairs):
             target = self.target(split, selection, arm)
@@ -143,16 +172,15 @@ class MixtureFits:
                 "response_alpha": target.settings.response_alpha,
             }
             found.append(arrays | ({} if draws.theta is None else {"theta": draws.theta}))
-        self._write_draws(arm, found)
+        self._write_draws(arm, found, block)
         return found
 
-    def join(self, places: list[int], found: list[Arrays]) -> Arrays:
+    def join_fits(self, found: list[Arrays]) -> Arrays:
         """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
         traces = _filled([{"traces": one.pop("traces")} for one in found])
-        splits = {name: np.moveaxis(values, 0, 1) for name, values in _filled(found).items()}
-        return splits | traces | {"arm": np.array(places)}
+        return {name: np.moveaxis(values, 0, 1) for name, values in _filled(found).items()} | traces
 
-    def _write_draws(self, arm: Arm, fits: list[dict[str, np.ndarray]]) -> None:
+    def _write_draws(self, arm: Arm, fits: list[Arrays], block: Block) -> None:
         def stack(name: str) -> np.ndarray:
             """Fits side by side; those of fewer cases or features are filled up."""
             values = [one[name] for one in fits]
@@ -178,7 +206,7 @@ class MixtureFits:
             arrays,
             (first["alpha"], first["response_alpha"]),
             {
-                "key": self.experiment.key("fit", self.number, arm.name),
+                "key": block.key("fit", arm.name),
                 "sampler": arm.variant,
                 "method": arm.method,
                 "features_kept": arm.label,
@@ -196,50 +224,38 @@ class MixtureFits:
                 },
             },
         )
-        write_draws(self.work.draws("fit", self.number, arm.name), tree)
+        write_draws(block.draws("fit", arm.name), tree)
 
     def predict(
-        self,
-        fitted: Arrays,
-        s: int,
-        arm: Arm,
-        split: Split,
-        selection: Selection,
-        table: np.ndarray,
+        self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
     ) -> np.ndarray:
-        """Predict the test cases of split s."""
+        """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
             return fitted["predictive"][s][table[:, 0]]
-        return self.target(split, selection, arm).predict(self._read(s, arm), table)
+        return self.target(*pair, arm).predict(self._read(s, arm, block), table)
 
-    def ranks(
-        self,
-        fitted: Arrays,  # noqa: ARG002
-        s: int,
-        arm: Arm,
-        split: Split,
-        selection: Selection,
-    ) -> Ranks | None:
-        """Rank the truth in split s; nothing where an arm has no draws."""
+    def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
+        """Rank the truth in split s; None where an arm has no draws."""
         if arm.variant == EXACT:
             return None
-        labels, point, *_ = self._read(s, arm)
+        split, selection = pair
+        labels, point, *_ = self._read(s, arm, block)
         place = (split.replicate, arm.label, arm.method, arm.variant)
         return mixture_ranks(
             self.target(split, selection, arm),
             labels,
             point,
-            self.work.design.drawn(split.replicate),
+            self.design.drawn(split.replicate),
             split.features.unpack(selection.selected, split.train[:1]),
-            generator(self.experiment.config.seed, "ranks", *place),
+            generator(self.config.seed, "ranks", *place),
         )
 
-    def _read(self, s: int, arm: Arm) -> tuple[np.ndarray, ...]:
+    def _read(self, s: int, arm: Arm, block: Block) -> tuple[np.ndarray, ...]:
         """Return all draws of an arm in split s in a row."""
-        if self._draws[0] != arm.name:
-            key = self.experiment.key("fit", self.number, arm.name)
-            path = self.work.draws("fit", self.number, arm.name)
-            self._draws = arm.name, read_draws(path, key, command="fit-mixture")
+        path = block.draws("fit", arm.name)
+        if self._draws[0] != path:
+            key = block.key("fit", arm.name)
+            self._draws = path, read_draws(path, key, command="fit-mixture")
         found = self._draws[1]
         cases = int(found["cases"][s])
         labels = found["labels"][:, :, s, :cases].reshape(-1, cases)

@@ -1,4 +1,4 @@
-"""The fit stage of the naive Bayes model, and its predictions."""
+"""The naive Bayes model in the experiments of chapter 2: its fit stage, and its predictions."""
 
 import time
 from typing import Any
@@ -7,10 +7,11 @@ import numpy as np
 
 from thesiskit.config import NaiveModel
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.experiments.ranks import Ranks
-from thesiskit.experiments.selection.design import Arm, Split
+from thesiskit.experiments.selection.design import Arm
 from thesiskit.experiments.selection.ranks import naive_ranks
+from thesiskit.experiments.selection.work import Pair, SelectionWork
+from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
@@ -18,33 +19,42 @@ from thesiskit.models.selection import Selection
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
 
 
-def settings(model: Any, quadrature: str) -> naive_bayes.Settings:
-    """Return the settings of a fit; a mixture config has the priors only."""
-    own: dict[str, Any] = {}
-    if isinstance(model, NaiveModel):
-        own = {
-            "alpha_points": model.alpha_points,
-            "alpha_quadrature": model.alpha_quadrature,
-            "quadrature": quadrature,
-        }
-    return naive_bayes.Settings(class_prior=model.class_prior, alpha_prior=model.alpha_prior, **own)
-
-
-class NaiveFits:
+class NaiveWork(SelectionWork):
     """Fits an arm in every split of a block, and predicts."""
 
-    def __init__(self, work, number: int):
-        self.work, self.number = work, number
+    model: NaiveModel
 
-    def fit(self, arm: Arm, chain: int | None, unfinished: Unfinished) -> Arrays:  # noqa: ARG002
+    def command(self, stage: str) -> str:
+        """Return the command of a stage."""
+        return "fit-naive" if stage == "fit" else stage
+
+    def prior_points(self) -> dict[str, int]:
+        """Return how many points the grid of alpha has."""
+        model = self.model
+        return {"alpha_prior": model.alpha_points * (model.alpha_quadrature == "midpoint")}
+
+    def settings_of_arm(self, arm: Arm) -> Any:
+        """Return the part of the model's config that matters to a fitted arm."""
+        return self.model.model_dump(exclude={"methods", "quadrature", "samplers"})
+
+    def _settings(self, arm: Arm) -> naive_bayes.Settings:
+        model = self.model
+        return naive_bayes.Settings(
+            class_prior=model.class_prior,
+            alpha_prior=model.alpha_prior,
+            alpha_points=model.alpha_points,
+            alpha_quadrature=model.alpha_quadrature,
+            quadrature=arm.variant,
+        )
+
+    def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each."""
-        model = self.work.config.model
         found: list[naive_bayes.Posterior] = []
         seconds = []
-        for selection in self.work.selections(self.number, arm):
+        for _, selection in self.pairs(arm, block):
             started = time.perf_counter()
             posterior = naive_bayes.fit(
-                selection, settings(model, arm.variant), correct=arm.method != "uncorrected"
+                selection, self._settings(arm), correct=arm.method != "uncorrected"
             )
             seconds.append(time.perf_counter() - started)
             if not found:
@@ -56,10 +66,10 @@ class NaiveFits:
                 arrays[name] = arrays[name][:1]
         return arrays | {"log_density": density, "seconds": np.array(seconds)}
 
-    def join(self, places: list[int], found: list[Arrays]) -> Arrays:
+    def join_fits(self, found: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each."""
         seconds = np.array([one["seconds"] for one in found]).T
-        arrays = {"arm": np.array(places), "seconds": seconds}
+        arrays = {"seconds": seconds}
         arrays["log_density"] = np.array([one["log_density"] for one in found])
         for name in STORED:
             columns = [np.broadcast_to(one[name], (len(seconds), *one[name].shape[1:]))
@@ -71,26 +81,21 @@ class NaiveFits:
         return arrays
 
     def predict(
-        self,
-        fitted: Arrays,
-        s: int,
-        arm: Arm,
-        split: Split,  # noqa: ARG002
-        selection: Selection,
-        table: np.ndarray,
+        self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
     ) -> np.ndarray:
-        """Predict the test cases of split s."""
-        return naive_bayes.predict(self._posterior(fitted, s, arm, selection), table)
+        """Return P(class 1) of the test cases of split s, (T,)."""
+        return naive_bayes.predict(self._posterior(fitted, s, arm, pair[1]), table)
 
-    def ranks(self, fitted: Arrays, s: int, arm: Arm, split: Split, selection: Selection) -> Ranks:
+    def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:
         """Rank the truth in split s."""
+        split, selection = pair
         place = (split.replicate, arm.label, arm.method, arm.variant)
         return naive_ranks(
             self._posterior(fitted, s, arm, selection),
-            self.work.design.drawn(split.replicate),
+            self.design.drawn(split.replicate),
             selection.selected,
             split.features.unpack(selection.selected, split.train[:1]),
-            generator(self.work.config.seed, "ranks", *place),
+            generator(self.config.seed, "ranks", *place),
         )
 
     def _posterior(
@@ -98,8 +103,5 @@ class NaiveFits:
     ) -> naive_bayes.Posterior:
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
         return naive_bayes.restore(
-            selection,
-            settings(self.work.config.model, arm.variant),
-            correct=arm.method != "uncorrected",
-            **stored,
+            selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
         )

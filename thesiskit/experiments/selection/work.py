@@ -2,6 +2,7 @@
 
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -9,59 +10,83 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
+from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, Config, check_sizes
+from thesiskit.config.selection import ModelBlock
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.cells.unfinished import Unfinished
-from thesiskit.experiments.selection import summary
+from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.design import Arm, Design, Split, arms, sizes
-from thesiskit.experiments.selection.naive import NaiveFits
-from thesiskit.experiments.selection.naive import settings as naive_settings
 from thesiskit.experiments.selection.select import select, unpack_selections
-from thesiskit.experiments.work import Work
+from thesiskit.experiments.work import Block, Unfinished, Work
 from thesiskit.models import naive_bayes
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
-from thesiskit.report.selection.record import EXACT, Record
 
-FIT_COMMANDS = {"naive-bayes": "fit-naive", "mixture": "fit-mixture"}
+Pair = tuple[Split, Selection]
 
 
 class SelectionWork(Work):
-    """Features are selected in every split, then each arm is fitted and predicts."""
+    """Features are selected in every split, then each arm is fitted and predicts.
+
+    What depends on the model is in `naive.py` and `mixture.py`.
+    """
 
     stages = ("simulate", "select", "fit", "predict")
+    model: ModelBlock
 
-    def __init__(self, experiment):
-        super().__init__(experiment)
-        self.design = Design(self.config, experiment.folder)
+    def __init__(self, config: Config, folder: Path):
+        super().__init__(config, folder)
+        assert isinstance(config.model, ModelBlock)
+        self.model = config.model
+        self.design = Design(config, folder)
         self._unpacked: tuple[int, list[Selection]] = (-1, [])
-
-    def command(self, stage: str) -> str:
-        """The command of a stage."""
-        return FIT_COMMANDS[self.config.model.kind] if stage == "fit" else stage
 
     @property
     def data_digest(self) -> str:
-        """What identifies the tables."""
+        """A digest of the tables."""
         return self.design.data_digest
 
     @property
     def described(self) -> dict[str, Any]:
-        """The config for people and files, with what it leaves to the data."""
+        """The config as reports and records keep it, with what it leaves to the data."""
         return super().described | {"scheme": self.config.scheme}
 
-    @property
-    def arm_names(self) -> list[str]:
-        """Short names of the arms."""
-        several = len(self.config.model.variants) > 1
-        return [
-            f"{arm.label} {arm.method}" + (f" {arm.variant}" if several else "")
-            for arm in arms(self.config)
-        ]
+    # ---- what depends on the model ----
+
+    @abstractmethod
+    def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains, (splits, ...) each."""
+
+    @abstractmethod
+    def join_fits(self, found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage from those of its arms, (splits, arms, ...) each."""
+
+    @abstractmethod
+    def predict(
+        self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
+    ) -> np.ndarray:
+        """Return P(class 1) of the test cases (T,) of split s; table (T, k) has their features."""
+
+    @abstractmethod
+    def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
+        """Rank the truth in split s; None where an arm has no draws."""
+
+    @abstractmethod
+    def settings_of_arm(self, arm: Arm) -> Any:
+        """Return the part of the model's config that matters to a fitted arm."""
+
+    @abstractmethod
+    def prior_points(self) -> dict[str, int]:
+        """Return how many points the grid of each prior of an alpha has; 0 without a grid."""
+
+    def chains_of(self, arm: Arm) -> int:
+        """Return how many chains an arm has."""
+        return 0
+
+    # ---- arms ----
 
     @cached_property
     def all_arms(self) -> dict[str, tuple[int, Arm]]:
@@ -82,47 +107,36 @@ class SelectionWork(Work):
             return {}
         return {name: self.chains_of(arm) for name, (_, arm) in self.own_arms.items()}
 
-    def chains_of(self, arm: Arm) -> int:
-        """Return how many chains an arm has."""
-        model = self.config.model
-        if not isinstance(model, MixtureModel) or arm.variant == EXACT:
-            return 0
-        return self._runs(arm).chains
+    def draws_name(self, stage: str, arm: str) -> str | None:
+        """Return the name of the file of draws of an arm that has chains."""
+        if stage != "fit" or not self.arms(stage).get(arm):
+            return None
+        one = self.own_arms[arm][1]
+        name = f"{one.label}-{one.method}-{one.variant}".lower()
+        return re.sub(r"[^0-9a-z.]+", "-", name).strip("-")
+
+    # ---- settings ----
 
     def check(self) -> None:
-        """Raise ConfigError if more features or folds are asked for than the table has."""
+        """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
         assert self.design.folds
-        self._check_priors()
-
-    def _check_priors(self) -> None:
-        """Raise ConfigError for priors that the models cannot carry."""
-        model = self.config.model
-        grids = {"alpha_prior": 0}  # points of each
-        if isinstance(model, MixtureModel):
-            points = max(self._runs(arm).alpha_points for _, arm in self.own_arms.values())
-            grids = {"alpha_prior": points, "response_alpha_prior": points}
-        elif model.alpha_quadrature == "midpoint":
-            grids["alpha_prior"] = model.alpha_points
         name = "class_prior"
         try:
-            check_class_prior(model.class_prior)
-            for name, points in grids.items():
-                check_alpha_prior(name, getattr(model, name))
+            check_class_prior(self.model.class_prior)
+            for name, points in self.prior_points().items():
+                check_alpha_prior(name, getattr(self.model, name))
                 if points:
-                    InverseGamma(*getattr(model, name)).midpoints(points)
+                    InverseGamma(*getattr(self.model, name)).midpoints(points)
         except UserError as error:
             raise self.config.wrong(f"model.{name}", str(error)) from None
-
-    def _runs(self, arm: Arm) -> Any:
-        """Return how an arm of mixtures runs."""
-        model = self.config.model
-        return model.collapsed if arm.variant in ("collapsed", EXACT) else model.thesis
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""
         config = self.config
+        assert config.data is not None
+        assert config.selection is not None
         if stage == "simulate":
             evaluation = config.evaluation.model_dump(exclude={"scheme", "ranks"})
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
@@ -140,101 +154,69 @@ class SelectionWork(Work):
             return config.evaluation.ranks
         if not arm:
             return config.model.model_dump()
-        if arm not in self.own_arms:  # of a mixture's config, naive Bayes takes the priors
-            naive = self.all_arms[arm][1].method in NAIVE_METHODS
-            return config.model.model_dump(include={"class_prior", "alpha_prior"} if naive else {})
-        others = {"methods", "quadrature", "samplers"}
-        if isinstance(config.model, MixtureModel):
-            thesis = self.all_arms[arm][1].variant in ("thesis", "as-printed")
-            others.add("collapsed" if thesis else "thesis")
-        return config.model.model_dump(exclude=others)
+        if arm in self.own_arms:
+            return self.settings_of_arm(self.own_arms[arm][1])
+        # of a mixture's config, naive Bayes takes the priors
+        naive = self.all_arms[arm][1].method in NAIVE_METHODS
+        return config.model.model_dump(include={"class_prior", "alpha_prior"} if naive else {})
 
-    def make(self, stage: str, number: int) -> Arrays:
-        """Return the arrays of a block."""
+    # ---- making it ----
+
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return the arrays of `simulate` or `select`."""
         if stage == "simulate":
-            return self.design.draw(self.experiment.blocks[number])
-        return select(self.config, self.splits(number), first=number == 0)
+            return self.design.draw(block.replicates)
+        return select(self.config, self.splits(block), first=block.number == 0)
 
     def make_arm(
-        self, stage: str, number: int, arm: str, chain: int | None, unfinished: Unfinished
+        self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
         if stage == "fit":
-            return self.fits(number).fit(self.own_arms[arm][1], chain, unfinished)
-        return self._predict(number, self.all_arms[arm][1])
+            return self.fit(self.own_arms[arm][1], chain, block, unfinished)
+        return self._predict(self.all_arms[arm][1], block)
 
-    def join(self, stage: str, number: int, found: list[Arrays]) -> Arrays:
-        """Return the arrays of a block from those of its arms."""
+    def join(self, stage: str, found: list[Arrays], block: Block) -> Arrays:
+        """Return the arrays of `fit` or `predict` from those of their arms."""
         if stage == "fit":
-            return self.fits(number).join([i for i, _ in self.own_arms.values()], found)
-        names = ("response", "fold")
-        drawn = self.experiment.results.load("simulate", number, names)
-        listed = [arm for _, arm in self.all_arms.values()]
-        return self.design.tested(self.experiment.blocks[number], drawn) | {
-            "label": np.array([arm.label for arm in listed]),
-            "method": np.array([arm.method for arm in listed]),
-            "variant": np.array([arm.variant for arm in listed]),
+            own = [arm for _, arm in self.own_arms.values()]
+            places = np.array([i for i, _ in self.own_arms.values()])
+            return self.join_fits(found) | {"arm": places} | _described(own)
+        drawn = block.load("simulate", ("response", "fold"))
+        return self.design.tested(block.replicates, drawn) | {
+            **_described([arm for _, arm in self.all_arms.values()]),
             "probability": np.array([one["probability"] for one in found]),
             "seconds": np.array([one["seconds"] for one in found]).T,
             **ranks.of_arms(found),
         }
 
-    def draws(self, stage: str, number: int, arm: str) -> Path | None:
-        """Return the file of draws that an arm writes beside its arrays."""
-        if stage != "fit" or not self.arms(stage).get(arm):
-            return None
-        one = self.own_arms[arm][1]
-        name = re.sub(r"[^0-9a-z.]+", "-", f"{one.label}-{one.method}-{one.variant}".lower())
-        return self.experiment.results.folder / "fit" / f"{number:04d}-{name.strip('-')}.nc"
-
-    def summary(self, stage: str) -> str:
-        """Say in a line what the files of a stage show."""
-        return summary.summary(self, stage)
-
-    def record(self) -> Record:
-        """Return the finished experiment, for the report."""
-        return Record(self.experiment.results, len(self.experiment.blocks), self.described)
-
-    def splits(self, number: int) -> Iterator[Split]:
+    def splits(self, block: Block) -> Iterator[Split]:
         """Return the splits of a block."""
-        drawn = self.experiment.load("simulate", number)
-        return self.design.splits(self.experiment.blocks[number], drawn)
+        return self.design.splits(block.replicates, block.load("simulate"))
 
-    def selections(self, number: int, arm: Arm) -> list[Selection]:
-        """Return the selections of an arm, in the order of the splits."""
-        if self._unpacked[0] != number:
-            found = unpack_selections(self.experiment.load("select", number))
-            self._unpacked = number, found
-        return self._unpacked[1][arm.size :: len(sizes(self.config))]
+    def pairs(self, arm: Arm, block: Block) -> Iterator[Pair]:
+        """Return each split of a block with the selection that an arm has there."""
+        if self._unpacked[0] != block.number:
+            self._unpacked = block.number, unpack_selections(block.load("select"))
+        selections = self._unpacked[1][arm.size :: len(sizes(self.config))]
+        return zip(self.splits(block), selections, strict=True)
 
-    def load(self) -> type:
-        """Import what fits: the mixture model needs much."""
-        if not isinstance(self.config.model, MixtureModel):
-            return NaiveFits
-        from thesiskit.experiments.selection.mixture import MixtureFits
-
-        return MixtureFits
-
-    def _predict(self, number: int, arm: Arm) -> Arrays:
-        fitted = None
-        if arm.name in self.own_arms:
-            fitted = self.experiment.read("fit", number, arm.name)
-        fits = self.fits(number)
+    def _predict(self, arm: Arm, block: Block) -> Arrays:
+        fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
         probability, seconds, ranked = [], [], []
-        pairs = zip(self.splits(number), self.selections(number, arm), strict=True)
-        for s, (split, selection) in enumerate(pairs):
+        for s, (split, selection) in enumerate(self.pairs(arm, block)):
             table = split.features.unpack(selection.selected, split.test)
             started = time.perf_counter()
-            if arm.method in NAIVE_METHODS:
+            if fitted is not None:
+                answer = self.predict(fitted, s, arm, (split, selection), table, block)
+            elif arm.method in NAIVE_METHODS:
                 answer = self._predict_naive(selection, arm, table)
-            elif fitted is None:
-                answer = self._predict_peer(split, selection, arm)
             else:
-                answer = fits.predict(fitted, s, arm, split, selection, table)
+                answer = self._predict_peer(split, selection, arm)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
             if self.config.evaluation.ranks and fitted is not None:
-                ranked.append(fits.ranks(fitted, s, arm, split, selection))
+                ranked.append(self.rank(fitted, s, arm, (split, selection), block))
         return {
             "probability": np.concatenate(probability),
             "seconds": np.array(seconds),
@@ -245,7 +227,9 @@ class SelectionWork(Work):
         """Return what the naive Bayes model predicts, beside a mixture."""
         posterior = naive_bayes.fit(
             selection,
-            naive_settings(self.config.model, "exact"),
+            naive_bayes.Settings(
+                class_prior=self.model.class_prior, alpha_prior=self.model.alpha_prior
+            ),
             correct=NAIVE_METHODS[arm.method] == "corrected",
         )
         return naive_bayes.predict(posterior, table)
@@ -263,3 +247,9 @@ class SelectionWork(Work):
             table[split.test],
             int(rng.integers(2**31)),
         )
+
+
+def _described(listed: list[Arm]) -> Arrays:
+    """Return what arms are, (arms,) each."""
+    names = ("label", "method", "variant")
+    return {name: np.array([getattr(arm, name) for arm in listed]) for name in names}

@@ -49,7 +49,13 @@ class FeatureGroups(Groups):
     With `compressed` false every pattern is a group of its own: the original parameters.
     Features are taken by falling entropy; rows are sorted in that order, so that some expressions
     are runs of them.
+
+    arrays : what `arrays` of groups of the same cases and settings returned;
+    they are then not found again.
     """
+
+    stored = ("begin", "end", "members", "kind", "kinds", "whole", "part_begin", "part",
+              "item", "parent")  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +65,7 @@ class FeatureGroups(Groups):
         compressed: bool = True,
         min_cases: int = 1,
         algorithm: str = "closed",
+        arrays: dict[str, np.ndarray] | None = None,
     ):
         self.codes, self.order, self.compressed = codes, order, compressed
         self.min_cases, self.algorithm = min_cases, algorithm
@@ -75,7 +82,10 @@ class FeatureGroups(Groups):
         rank[place] = np.arange(len(place))
         self.row_of, self.n_rows = rank[which].astype(np.int32), len(first)
         self._rows = np.ascontiguousarray(by_column[first[place]].T)  # (p, R)
-        self._list()
+        if arrays is None:
+            self._list()
+        else:
+            self.restore(arrays)
 
     def __reduce__(self):
         # kernels cannot be stored: the groups are listed again
@@ -92,12 +102,18 @@ class FeatureGroups(Groups):
             merged=self.compressed, free=free,
         )  # fmt: skip
 
-    def _list(self) -> None:
-        listing = self._listing = self._new_listing()
+    @cached_property
+    def _listing(self) -> Listing:
+        """The listing in the kernel, which test cases are matched with."""
+        listing = self._new_listing()
         if self.algorithm == "closed":
             listing.take_features()
         else:
             listing.diverge()
+        return listing
+
+    def _list(self) -> None:
+        listing = self._listing
         counts = listing.counts[: listing.n_groups]
         self.begin, self.end = listing.begin[: listing.n_groups], listing.begin[1:]
         self.end = self.end[: listing.n_groups]
@@ -106,6 +122,8 @@ class FeatureGroups(Groups):
         self.kinds = counts[first]
         if self.kinds.max() < EXACT:
             self.kinds = self.kinds.astype(np.int64)
+        # a shortest pattern of a group has this item besides those of its parent
+        self.item, self.parent = listing.item[: self.n_groups], listing.parent[: self.n_groups]
         self._divide()
 
     def _divide(self) -> None:
@@ -263,9 +281,9 @@ class FeatureGroups(Groups):
         if self.algorithm == "thesis":
             return min((fixed for fixed, _ in self.intervals(g)), key=len)
         found = []
-        while (item := int(self._listing.item[g])) >= 0:
+        while (item := int(self.item[g])) >= 0:
             found.append((int(self._columns[item // 256]), item % 256))
-            g = int(self._listing.parent[g])
+            g = int(self.parent[g])
         return tuple(sorted(found))
 
     def pattern(self, g: int, features: Sequence[str], values: Sequence[Sequence[str]]) -> str:
@@ -353,6 +371,7 @@ def compress_features(
     algorithm: str = "closed",
     compress: bool = True,
     min_cases: int = 1,
+    arrays: dict[str, np.ndarray] | None = None,
 ) -> FeatureGroups:
     """Group the patterns of training cases by their expressions.
 
@@ -363,6 +382,7 @@ def compress_features(
     algorithm : "closed", or "thesis" for its splitting and merging, which is slower.
     compress : False makes every pattern a group of its own.
     min_cases : patterns that fewer training cases express are left out of the model.
+    arrays : what `arrays` of the same groups returned; they are then not found again.
 
     Section "Grouping Parameters of Classification Models".  Raises UserError for an order above p
     and where memory would not hold the groups, DataError for values that are not such numbers.
@@ -383,8 +403,9 @@ def compress_features(
     if min_cases > len(codes):
         raise UserError(f"min_cases is {min_cases}, but there are {len(codes)} training cases")
     return FeatureGroups(
-        codes, order, compressed=bool(compress), min_cases=int(min_cases), algorithm=algorithm
-    )
+        codes, order, compressed=bool(compress), min_cases=int(min_cases), algorithm=algorithm,
+        arrays=arrays,
+    )  # fmt: skip
 
 
 def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:

@@ -12,7 +12,8 @@ Section "Compressing Parameters".  Only combinatorics lives in this package: no 
 priors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,6 +50,11 @@ class Shared:
     new_kind: np.ndarray
     new_counts: np.ndarray
 
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of the arrays."""
+        return tuple(one.name for one in fields(cls))
+
 
 class Groups:
     """Groups of patterns, as a sampler sees them.
@@ -58,8 +64,11 @@ class Groups:
     kinds[kind[g]], kinds (C, O + 1) being the distinct vectors of counts.  Each row of group
     whole[i] is in exactly one of the groups part[part_begin[i] : part_begin[i + 1]]: what may be
     known of this, for samplers that make use of it.
+
+    stored : the arrays from which groups are restored without being found again.
     """
 
+    stored: ClassVar[tuple[str, ...]]
     order: int
     row_of: np.ndarray
     n_rows: int
@@ -71,6 +80,15 @@ class Groups:
     whole: np.ndarray = NONE
     part_begin: np.ndarray = ZERO
     part: np.ndarray = NONE
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays from which these groups can be restored."""
+        return {name: getattr(self, name) for name in self.stored}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take what `arrays` of the same groups returned."""
+        for name in self.stored:
+            setattr(self, name, arrays[name])
 
     def shared(self, X) -> Shared:
         """Return what test cases X (T, .) share with the groups."""

@@ -36,10 +36,33 @@ class SequenceGroups(Groups):
 
     With `compressed` false every pattern is a group of its own: the original parameters.
     Group g holds the patterns of order first[g]..last[g] of the history rows[begin[g]].
+
+    arrays : what `arrays` of groups of the same histories and settings returned;
+    they are then not found again.
     """
 
-    def __init__(self, histories: np.ndarray, order: int, *, compressed: bool = True):
+    stored = (
+        "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "whole",
+        "part_begin", "part", "_leaf", "_first", "_last", "_parent", "_offset", "_node",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        histories: np.ndarray,
+        order: int,
+        *,
+        compressed: bool = True,
+        arrays: dict[str, np.ndarray] | None = None,
+    ):
         self.histories, self.order, self.compressed = histories, order, compressed
+        if arrays is None:
+            self._find()
+        else:
+            self.restore(arrays)
+            self.n_rows = len(self.rows)
+
+    def _find(self) -> None:
+        histories, order, compressed = self.histories, self.order, self.compressed
         place = np.arange(len(histories), dtype=np.int32)
         kernel.sort_histories(histories, order, place)
         shared = np.empty(len(place) + 1, dtype=np.int32)
@@ -236,7 +259,9 @@ class SequenceGroups(Groups):
         return longest[: len(longest) - len(shortest)].rstrip() + "|" + shortest
 
 
-def compress_sequences(X, order: int | str, *, compress: bool = True) -> SequenceGroups:
+def compress_sequences(
+    X, order: int | str, *, compress: bool = True, arrays: dict[str, np.ndarray] | None = None
+) -> SequenceGroups:
     """Group the patterns of training histories by their expressions.
 
     Parameters
@@ -244,13 +269,14 @@ def compress_sequences(X, order: int | str, *, compress: bool = True) -> Sequenc
     X : (n, L) states as whole numbers from 0, in time order, the last column most recent.
     order : the largest number of states that a pattern fixes, up to L, or "all".
     compress : False makes every pattern a group of its own.
+    arrays : what `arrays` of the same groups returned; they are then not found again.
 
     Section "Grouping Parameters of Sequence Prediction Models".  Raises UserError for an order
     above L, DataError for states that are missing, negative or not whole numbers.
     """
     histories = check_histories(X, "histories")
     order = check_order(order, histories.shape[1], "sequences")
-    return SequenceGroups(histories, order, compressed=compress)
+    return SequenceGroups(histories, order, compressed=compress, arrays=arrays)
 
 
 def check_histories(X, name: str, *, unseen: bool = False) -> np.ndarray:

@@ -3,23 +3,22 @@
 import numpy as np
 
 from thesiskit.report import metrics
-from thesiskit.report.selection.record import gammas
+from thesiskit.report.selection.record import Record, gammas
 
 
-def summary(work, stage: str) -> str:
-    """Say what the stage's files show."""
-    experiment = work.experiment
-    arrays = experiment.results.load(stage, 0)
+def summary(record: Record, stage: str) -> str:
+    """Say what the files of a stage show; of some stages, those of the first block."""
+    arrays = record.results.load(stage, 0)
     tell = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage]
-    more = len(experiment.blocks) - 1
     whole = stage == "simulate" or "rhat" in arrays
-    return tell(work, arrays) + (" in the first block" if more and not whole else "")
+    first = record.n_blocks > 1 and not whole
+    return tell(record, arrays) + (" in the first block" if first else "")
 
 
-def _simulate(work, arrays) -> str:
+def _simulate(record: Record, arrays) -> str:
     fold = arrays["fold"][0]
     tests = len(np.unique(fold[fold >= 0]))
-    groups = work.config.evaluation.groups
+    groups = record.config["evaluation"]["groups"]
     cases = (
         f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
         if (fold < 0).any()
@@ -27,14 +26,13 @@ def _simulate(work, arrays) -> str:
     )
     p = arrays["group"].shape[1]
     features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
-    replicates = work.config.replicates
+    replicates = record.config["replicates"]
     return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
 
 
-def _select(work, arrays) -> str:
-    sizes = work.config.selection.features or [
-        f"|COR| > {one}" for one in work.config.selection.thresholds
-    ]
+def _select(record: Record, arrays) -> str:
+    selection = record.config["selection"]
+    sizes = selection["features"] or [f"|COR| > {one}" for one in selection["thresholds"]]
     gamma = gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
     p = arrays["n_features"].reshape(-1, len(sizes))[0]
     parts = [
@@ -44,23 +42,21 @@ def _select(work, arrays) -> str:
     return f"kept {', '.join(parts)} of {p[0]:,} features"
 
 
-def _fit(work, arrays) -> str:
+def _fit(record: Record, arrays) -> str:
+    names = _names(record, arrays)
     if "rhat" in arrays:
-        return _sampled(work)
+        return _sampled(record, names)
     posterior = np.exp(arrays["log_posterior"])
     mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
-    names = work.arm_names
-    parts = [f"{names[i]} {value:.2f}" for i, value in zip(arrays["arm"], mean, strict=True)]
+    parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
     return f"mean log alpha {_few(parts)}"
 
 
-def _sampled(work) -> str:
-    experiment = work.experiment
-    blocks = [experiment.results.load("fit", number) for number in range(len(experiment.blocks))]
+def _sampled(record: Record, names: list[str]) -> str:
+    blocks = [record.results.load("fit", number) for number in range(record.n_blocks)]
     rhat, ess, reliable = (
         np.concatenate([block[name] for block in blocks]) for name in ("rhat", "ess", "reliable")
     )
-    names = [work.arm_names[i] for i in blocks[0]["arm"]]
     parts, doubtful = [], []
     for j, name in enumerate(names):
         if np.isnan(rhat[:, j]).all():  # nothing was sampled
@@ -78,14 +74,22 @@ def _sampled(work) -> str:
     return text
 
 
-def _predict(work, arrays) -> str:
-    names = work.arm_names
+def _predict(record: Record, arrays) -> str:
     parts = [
-        f"{names[i]} {metrics.error_rate(p, arrays['response']):.3f} "
-        f"({metrics.expected_error(p):.3f})"
-        for i, p in enumerate(arrays["probability"])
+        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
+        for name, p in zip(_names(record, arrays), arrays["probability"], strict=True)
     ]
     return f"error rate (and expected) {_few(parts)}"
+
+
+def _names(record: Record, arrays) -> list[str]:
+    """Return short names of the arms of a stage."""
+    model = record.config["model"]
+    several = len(model["samplers" if record.mixture else "quadrature"]) > 1
+    arms = zip(arrays["label"], arrays["method"], arrays["variant"], strict=True)
+    return [
+        f"{label} {method}" + (f" {variant}" if several else "") for label, method, variant in arms
+    ]
 
 
 def _few(parts: list[str], most: int = 4) -> str:
