@@ -36,9 +36,9 @@ def timed(jobs, *settings):
         for stage in experiment.stages:
             experiment.run(stage, watch=lambda items, *_: items)
         seconds = time.perf_counter() - started
-        cells = [cell for stage in experiment.stages for number in range(len(experiment.graph.blocks))
-                 for cell in experiment.graph.cells(stage, number)]  # fmt: skip
-        work = sum(experiment.graph.files.about(cell)["seconds"] for cell in cells)
+        graph = experiment.graph
+        cells = [cell for number in range(len(graph.blocks)) for cell in graph.cells_of(number)]
+        work = sum(graph.files.about(cell)["seconds"] for cell in cells)
         experiment.close()
     return seconds, work, len(cells)
 

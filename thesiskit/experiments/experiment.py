@@ -25,6 +25,7 @@ from thesiskit.report.page import check_report, write_report
 from thesiskit.store.provenance import code_digest, surroundings
 from thesiskit.store.results import Results
 
+PAGE = ("thesiskit.report.page",), ("report/templates", "report/thesis")  # what writes a report
 Watch = Callable[[Iterable, int, str], Iterable]
 
 
@@ -182,7 +183,7 @@ class Experiment:
         self.results.prepare()
         numbers = range(len(self.graph.blocks))
         keys = [self.graph.require(stage, number) for stage in self.stages for number in numbers]
-        key = digest([keys, described, code_digest(("thesiskit.report.page",))])
+        key = digest([keys, described, code_digest(*PAGE)])
         page = self.results.folder / "report.html"
         others = None if force else changed(self.results, key)
         if others == []:

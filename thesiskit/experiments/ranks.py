@@ -5,7 +5,9 @@ from the posterior is uniform, for any function of parameters and training data 
 2018).  A test case may serve only if nothing in it depends on the parameters: uniform features
 do, features of a case that the model drew do not.
 
-Every kind of fits has a method `ranks` that says what is compared, as a `Ranks`.
+Each kind of experiment says what is compared, as a `Ranks`.  In chapter 2 the case that log odds
+are of is like the first training case, its response left out: a test case drawn from the model
+would itself say something of the parameters, which draws given the training cases do not know.
 """
 
 from collections.abc import Mapping
@@ -32,6 +34,15 @@ def compare(
         equal = int((values == truth[name]).sum())
         counts[name] = int((values < truth[name]).sum() + rng.integers(0, equal + 1))
     return Ranks(counts, len(values))
+
+
+def compare_last(values: dict[str, np.ndarray], rng: np.random.Generator) -> Ranks:
+    """Rank the last value of each quantity among the others, which are the draws."""
+    return compare(
+        {name: one[:-1] for name, one in values.items()},
+        {name: one[-1] for name, one in values.items()},
+        rng,
+    )
 
 
 def spaced(count: int) -> np.ndarray:

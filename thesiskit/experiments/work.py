@@ -79,7 +79,8 @@ class Work(ABC):
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules from whose imports all code is found that a result depends on."""
-        return (type(self).__module__,)
+        data = self.config.data
+        return (type(self).__module__, *([] if data is None else [type(data).__module__]))
 
     @property
     def data_digest(self) -> str:
@@ -138,19 +139,3 @@ class Work(ABC):
     def check_extension(self, block: Block) -> None:
         """Raise UserError where stored chains cannot go on."""
         raise UserError(f"{self.config.experiment} has no chains that can go on")
-
-
-def open_work(config: Config, folder: Path) -> Work:
-    """Return the work of a config; only the modules of its own kind are imported."""
-    kind: type[Work]
-    if config.reduction is not None:
-        from thesiskit.experiments.reduction import ReductionWork as kind
-    elif config.data is None:
-        from thesiskit.experiments.lattice import LatticeWork as kind
-    elif config.model.kind == "logistic":
-        from thesiskit.experiments.logistic.work import LogisticWork as kind
-    elif config.model.kind == "mixture":
-        from thesiskit.experiments.selection.mixture import MixtureWork as kind
-    else:
-        from thesiskit.experiments.selection.naive import NaiveWork as kind
-    return kind(config, folder)

@@ -2,12 +2,12 @@
 
 The code that a result depends on is found from import statements: the modules that are given, all
 of this package that they import, and all that these import, wherever in a module that is.  Modules
-that are loaded by their name in a string are not found: who loads them so names them.
+of `config` are left out, for the values of a config are part of a result's key.
 """
 
-import ast
 import hashlib
 import platform
+import re
 import socket
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -18,13 +18,23 @@ from typing import Any
 import thesiskit
 
 ROOT = Path(thesiskit.__file__).parent
+IMPORT = re.compile(
+    r"^[ \t]*(?:from (thesiskit[\w.]*) import (\([^)]*\)|[^\n#]+)|import (thesiskit[\w.]+))",
+    re.MULTILINE,
+)
 
 
 @lru_cache(maxsize=8)
-def code_digest(modules: tuple[str, ...]) -> str:
-    """Return a digest of modules, and of all modules and kernels that they import."""
+def code_digest(modules: tuple[str, ...], folders: tuple[str, ...] = ()) -> str:
+    """Return a digest of modules, and of all modules and kernels that they import.
+
+    folders : of the package, whose files matter too.
+    """
     content = hashlib.sha256(thesiskit.__version__.encode())
-    for name, path in sorted(imported(modules).items()):
+    files = imported(modules)
+    for folder in folders:
+        files |= {f"{folder}/{path.name}": path for path in (ROOT / folder).iterdir()}
+    for name, path in sorted(files.items()):
         content.update(name.encode())
         content.update(path.read_bytes())
     return content.hexdigest()[:16]
@@ -36,7 +46,9 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
     todo = list(modules)
     while todo:
         name = todo.pop()
-        path = None if name in found else _file(name)
+        if name in found or name.startswith("thesiskit.config"):
+            continue
+        path = _file(name)
         if path is not None:
             found[name] = path
             todo += _imports(name, path)
@@ -44,40 +56,27 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
 
 
 def _file(name: str) -> Path | None:
-    """Return the file of a module, or kernel; None for a name that is something else."""
-    if not name.startswith("thesiskit."):
-        # a data source of somebody else
-        return None if name == "thesiskit" else Path(str(import_module(name).__file__))
-    below = ROOT.joinpath(*name.split(".")[1:])
-    if below.is_dir():
-        return below / "__init__.py"
-    if below.with_suffix(".py").is_file():
-        return below.with_suffix(".py")
-    return next(iter(sorted(below.parent.glob(f"{below.name}.*.so"))), None)
+    """Return the file of a module, or kernel; None for the name of something else."""
+    if not name.startswith("thesiskit"):  # a data set of another package
+        return Path(str(import_module(name).__file__))
+    path = ROOT.joinpath(*name.split(".")[1:])
+    if path.is_dir():
+        return path / "__init__.py"
+    if path.with_suffix(".py").is_file():
+        return path.with_suffix(".py")
+    return next(iter(sorted(path.parent.glob(f"{path.name}.*.so"))), None)
 
 
-@lru_cache(maxsize=512)
-def _imports(name: str, path: Path) -> tuple[str, ...]:
-    """Return what of this package a module imports, with the folders above it."""
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """Yield what a module imports of this package, and the folder above it."""
+    yield name.rpartition(".")[0] or name
     if path.suffix != ".py":
-        return ()
-    above = name.rpartition(".")[0]
-    return (*([above] if above else []), *_named(ast.parse(path.read_bytes())))
-
-
-def _named(tree: ast.AST) -> Iterator[str]:
-    """Yield names that are imported, some of which may be no modules."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.Import):
-            names = [one.name for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "", *(f"{node.module}.{one.name}" for one in node.names)]
-        else:
-            names = []
-            yield from _named(node)
-        yield from (one for one in names if one.startswith("thesiskit."))
+        return
+    for module, names, alone in IMPORT.findall(path.read_text(encoding="utf-8")):
+        yield module or alone
+        for one in names.strip("()").split(","):  # each may be a module
+            if one.strip():
+                yield f"{module}.{one.split()[0]}"
 
 
 def package_versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cells.cell import Cell, CellFiles, Meter
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.unfinished import Unfinished
-from thesiskit.experiments.work import Work, open_work
+from thesiskit.experiments.work import Work
 from thesiskit.models.running import Arrays
 from thesiskit.store.draws import remove_draws, sealed
 from thesiskit.store.provenance import code_digest
@@ -333,3 +333,19 @@ class Graph:
             f"{path} {state}; run `thesiskit {self.work.command(stage)} CONFIG` first, "
             "or all stages with `thesiskit run CONFIG`"
         )
+
+
+def open_work(config: Config, folder: Path) -> Work:
+    """Return the work of a config; only the modules of its own kind are imported."""
+    kind: type[Work]
+    if config.reduction is not None:
+        from thesiskit.experiments.reduction import ReductionWork as kind
+    elif config.data is None:
+        from thesiskit.experiments.lattice import LatticeWork as kind
+    elif config.model.kind == "logistic":
+        from thesiskit.experiments.logistic.work import LogisticWork as kind
+    elif config.model.kind == "mixture":
+        from thesiskit.experiments.selection.mixture import MixtureWork as kind
+    else:
+        from thesiskit.experiments.selection.naive import NaiveWork as kind
+    return kind(config, folder)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import NaiveModel
+from thesiskit.datasets import Drawn
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.ranks import Ranks
+from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.design import Arm
-from thesiskit.experiments.selection.ranks import naive_ranks
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
-from thesiskit.models import naive_bayes
+from thesiskit.models import naive_bayes, naive_draws
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
@@ -105,3 +105,22 @@ class NaiveWork(SelectionWork):
         return naive_bayes.restore(
             selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
         )
+
+
+def naive_ranks(
+    posterior: naive_bayes.Posterior,
+    drawn: Drawn,
+    kept: np.ndarray,
+    case: np.ndarray,
+    rng: np.random.Generator,
+) -> Ranks:
+    """Rank log alpha, and the log odds of class 1 of a case given alpha and theta.
+
+    kept (k,) are the features kept, case (1, k) their values.
+    """
+    alpha, theta = naive_draws.sample(posterior, MOST, rng)
+    # the truth is the last of the draws
+    alpha = np.append(alpha, drawn.alpha)
+    theta = np.concatenate([theta, drawn.truth["theta"][None, kept]])
+    odds = naive_draws.log_odds(posterior, alpha, theta, case[0])
+    return compare_last({"log alpha": np.log(alpha), "log odds": odds}, rng)
