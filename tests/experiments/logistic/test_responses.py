@@ -9,8 +9,9 @@ from scipy import stats
 from thesiskit.config import load_config
 from thesiskit.config.logistic import RESPONSE_PEERS
 from thesiskit.datasets.feature_files import read_features
-from thesiskit.datasets.features import draw_interactions, folds
+from thesiskit.datasets.features import draw_interactions
 from thesiskit.errors import DataError
+from thesiskit.experiments.logistic.cases import folds
 from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.models.logistic.prediction import Response
 from thesiskit.models.peers.features import REGRESSION_METHODS

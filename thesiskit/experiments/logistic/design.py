@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from thesiskit.config import SEQUENCES, Config
+from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
-from thesiskit.experiments.logistic.cases import Cases, Source
+from thesiskit.experiments.logistic.cases import Cases, Divisions
+from thesiskit.models.patterns import Groups
 
 ALL = -1  # in place of an order
 
@@ -48,15 +50,15 @@ class Arm:
         return "-".join(parts)
 
 
-def source_of(config: Config, folder: Path) -> Source:
-    """Return where a config's cases come from; only the modules of its own kind are imported."""
-    if isinstance(config.data, SEQUENCES):
-        from thesiskit.experiments.logistic.sequences import SequenceSource
+def patterns_of(family: str) -> type[Any]:
+    """Return the class of the patterns of a family; only the modules of its kind are imported."""
+    if family == "sequences":
+        from thesiskit.experiments.logistic.sequences import SequencePatterns
 
-        return SequenceSource(config, folder)
-    from thesiskit.experiments.logistic.features import FeatureSource
+        return SequencePatterns
+    from thesiskit.experiments.logistic.features import FeaturePatterns
 
-    return FeatureSource(config, folder)
+    return FeaturePatterns
 
 
 class LogisticDesign:
@@ -65,7 +67,8 @@ class LogisticDesign:
     def __init__(self, config: Config, folder: Path):
         assert isinstance(config.model, LogisticModel)
         self.config, self.model = config, config.model
-        self.source = source_of(config, folder)
+        self.divisions = Divisions(config, folder)
+        self._patterns = patterns_of(self.divisions.data.family)
 
     @property
     def continuous(self) -> bool:
@@ -74,7 +77,7 @@ class LogisticDesign:
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
-        self.source.check()
+        self.divisions.check()
         shown = self.config.report.order
         if shown is not None and shown not in self.orders:
             raise self.config.wrong("report.order", f"{shown} is not one of model.orders")
@@ -85,7 +88,7 @@ class LogisticDesign:
             raise self.config.wrong(
                 "model.split_draws", f"exact needs two classes, these data have {classes}"
             )
-        if "cauchy" in self.model.priors and self.source.patterns == "features":
+        if "cauchy" in self.model.priors and self._patterns.kind == "features":
             raise self.config.wrong(
                 "model.split_draws",
                 "exact is for Gaussian priors here: a case shares several groups in part",
@@ -98,24 +101,34 @@ class LogisticDesign:
             "response": np.concatenate([cases.train_response, cases.test_response]),
             "train_cases": np.array(len(cases.train_response)),
             "classes": np.array(cases.classes),
-            **self.source.kept(cases),
+            **self.patterns.kept(cases, drawn=self.config.drawn),
             **{f"true_{name}": values for name, values in cases.truth.items()},
         }
 
     def cases(self, division: int) -> Cases:
         """Return the cases of a division."""
-        return self.source.cases(division)
+        return self.divisions.cases(division)
+
+    @cached_property
+    def patterns(self) -> Any:
+        """What patterns of these data are, and who else predicts them."""
+        return self._patterns.of(self.divisions.any_cases)
+
+    def groups(self, train: np.ndarray, order: int, *, compress: bool = True) -> Groups:
+        """Return the groups of patterns of training cases."""
+        min_cases = self.model.min_cases
+        return self.patterns.groups(train, order, compress=compress, min_cases=min_cases)
 
     @cached_property
     def orders(self) -> list[int]:
         """The orders, "all" in numbers."""
-        most = self.source.most
+        most = self.divisions.sizes.width
         return list(dict.fromkeys(most if o == "all" else int(o) for o in self.model.orders))
 
     @cached_property
     def peers(self) -> list[str]:
         """The peers whose packages are here."""
-        absent = self.source.absent(self.model.peers)
+        absent = self._patterns.absent(self.model.peers)
         return [peer for peer in self.model.peers if peer not in absent]
 
     @cached_property
@@ -131,7 +144,7 @@ class LogisticDesign:
         ]
         if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
             own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
-        seen = self.orders if self.source.patterns == "sequences" else [ALL]
+        seen = self.orders if self._patterns.kind == "sequences" else [ALL]
         return own + [
             Arm(order, "none", False, peer, "none") for peer in self.peers for order in seen
         ]

@@ -55,8 +55,8 @@ class LogisticFits:
     @cached_property
     def _digest(self) -> str:
         """What identifies the training cases."""
-        content = hashlib.sha256(self.design.source.digest.encode())
-        if self.design.source.drawn:
+        content = hashlib.sha256(self.design.divisions.digest.encode())
+        if self.design.config.drawn:
             content.update(np.ascontiguousarray(self.cases.train).tobytes())
         content.update(np.ascontiguousarray(self.cases.train_response).tobytes())
         return content.hexdigest()[:16]
@@ -67,7 +67,7 @@ class LogisticFits:
 
     def groups(self, arm: Arm) -> Groups:
         """Return the groups of an arm."""
-        return self.design.source.groups(self.cases.train, arm.order, compress=arm.compress)
+        return self.design.groups(self.cases.train, arm.order, compress=arm.compress)
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
@@ -130,7 +130,7 @@ class LogisticFits:
         if arm.engine == "gp":
             return gaussian_process.sample(
                 self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
-                generators, patterns=self.design.source.patterns, saved=saved, save=save,
+                generators, patterns=self.design.patterns.kind, saved=saved, save=save,
             )  # fmt: skip
         model = self.model(self.groups(arm), settings)
         return logistic.sample(model, generators, saved=saved, save=save)
@@ -144,12 +144,12 @@ class LogisticFits:
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
         if groups is not None:
-            source = self.design.source
-            more |= {"cases": (("group",), groups.expressed), **source.named(groups)}
+            patterns = self.design.patterns
+            more |= {"cases": (("group",), groups.expressed), **patterns.named(groups)}
             size = np.abs(np.median(draws.coefficient, axis=(0, 1))).max(axis=0)
             names = np.full(groups.n_groups, "", dtype=object)
             for g in np.argsort(-size, kind="stable")[:NAMED]:
-                names[g] = source.name(groups, int(g))
+                names[g] = patterns.name(groups, int(g))
             more["pattern"] = (("group",), names.astype(str))
             if self.design.model.original and arm.compress:
                 beta = original_coefficients(
@@ -248,7 +248,9 @@ class LogisticFits:
 
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return the predictive probabilities of the classes, (T, K)."""
-        return {"probability": self.design.source.predict(arm.engine, arm.order, self.cases, seed)}
+        return {
+            "probability": self.design.patterns.predict(arm.engine, arm.order, self.cases, seed)
+        }
 
     def by_draws(self, arm: Arm, found: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the predictive probabilities of the classes, (T, K)."""
@@ -269,7 +271,7 @@ class LogisticFits:
     def _process(self, arm: Arm, found: Arrays) -> gaussian_process.Draws:
         process = gaussian_process.Process(
             self.cases.train, self.cases.train_response, self.n_classes, arm.order,
-            self.settings(arm), self.design.source.patterns,
+            self.settings(arm), self.design.patterns.kind,
         )  # fmt: skip
         return gaussian_process.Draws(
             found["latent"], found["log_sigma"], found["log_likelihood"], process, {}

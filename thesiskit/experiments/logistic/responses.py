@@ -54,7 +54,7 @@ class ResponseFits(LogisticFits):
 
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return medians (T,); a peer says no more."""
-        median = self.design.source.predict(arm.engine, arm.order, self.cases, seed)
+        median = self.design.patterns.predict(arm.engine, arm.order, self.cases, seed)
         unknown = np.full(len(median), np.nan)
         return {"median": median, "low": unknown, "high": unknown, "log_density": unknown}
 

@@ -33,7 +33,7 @@ class LogisticWork(Work):
     @property
     def data_digest(self) -> str:
         """What identifies cases that are not drawn."""
-        return self.design.source.digest
+        return self.design.divisions.digest
 
     @property
     def described(self) -> dict[str, Any]:
@@ -53,9 +53,9 @@ class LogisticWork(Work):
         wanted = self.config.report.traced
         if not wanted:
             return
-        cases, source = self.design.cases(0), self.design.source
+        cases, patterns = self.design.cases(0), self.design.patterns
         order = self.config.report.order or max(self.design.orders)
-        groups = source.groups(cases.train, order)
+        groups = self.design.groups(cases.train, order)
         for name in wanted:
             pattern, colon, response = name.rpartition(":")
             try:
@@ -65,9 +65,9 @@ class LogisticWork(Work):
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
                 elif response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
-                group = source.name(groups, source.find(groups, pattern))
+                group = patterns.name(groups, patterns.find(groups, pattern))
                 # a report knows groups of features by name
-                if source.patterns == "features" and _items(group) != _items(pattern):
+                if patterns.kind == "features" and _items(group) != _items(pattern):
                     raise UserError(f"its group goes by the name {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
@@ -92,8 +92,8 @@ class LogisticWork(Work):
         """Return the part of the config that matters to a stage, or to an arm of it."""
         model = self.design.model
         if stage == "simulate":
-            source = self.design.source
-            data = [self.config.data.model_dump(), source.digest, source.drawn_with]
+            cases = self.design.divisions
+            data = [self.config.data.model_dump(), cases.digest, cases.drawn_with]
             return [self.config.seed, *data]
         if stage == "compress":
             return model.model_dump(
@@ -132,7 +132,7 @@ class LogisticWork(Work):
         rows, growth = [], np.zeros(1, dtype=np.int64)
         for order in self.design.orders:
             started = time.perf_counter()
-            groups = self.design.source.groups(train, order)
+            groups = self.design.groups(train, order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
                          time.perf_counter() - started])  # fmt: skip
             if order == max(self.design.orders):
@@ -153,16 +153,16 @@ class LogisticWork(Work):
         """Return lines about the groups that most cases express, and about that of a pattern."""
         if not most and pattern is None:
             return []
-        source = self.design.source
+        patterns = self.design.patterns
         order = max(self.design.orders) if order is None else order
-        groups = source.groups(self.design.cases(0).train, order)
+        groups = self.design.groups(self.design.cases(0).train, order)
         sizes = groups.expressed
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
-            chosen.append(source.find(groups, pattern))
+            chosen.append(patterns.find(groups, pattern))
         plural = {True: "case", False: "cases"}
         return [
-            f"{source.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
+            f"{patterns.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
             for g in chosen
         ]
 
@@ -209,7 +209,7 @@ class LogisticWork(Work):
 
     def _predict(self, fits, arm: Arm) -> Arrays:
         if arm.peer:
-            self.design.source.load([arm.engine])
+            self.design.patterns.load([arm.engine])
         started = time.perf_counter()
         found = fits.predict(arm)
         found["seconds"] = np.array(time.perf_counter() - started)
@@ -254,10 +254,8 @@ class LogisticWork(Work):
             if self.design.continuous
             else f"{len(arrays['classes'])} classes"
         )
-        return (
-            f"{train:,} training and {cases - train:,} test cases, {self.design.source.told()}, "
-            f"{responses}"
-        )
+        told = self.design.patterns.told(self.design.divisions.sizes.width)
+        return f"{train:,} training and {cases - train:,} test cases, {told}, {responses}"
 
     def _sampled(self, arrays) -> str:
         names = list(self.own_arms)

@@ -7,7 +7,7 @@ cases do not know.
 
 import numpy as np
 
-from thesiskit.datasets import Drawn
+from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.ranks import MOST, Ranks, compare, spaced
 from thesiskit.models import naive_draws
 from thesiskit.models.mixture.target import Target

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
+from thesiskit.config import NAIVE_METHODS, OWN_METHODS, MixtureModel, check_sizes
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.cells.seeds import generator
@@ -129,7 +129,7 @@ class SelectionWork(Work):
                 if config.scheme != scheme:
                     del evaluation[name]
             priors = None
-            if isinstance(config.data, DRAWN):
+            if config.drawn:
                 wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]
