@@ -240,7 +240,7 @@ report: { parts: [parameter-table] }
         (("model.noise=0",), "model.noise"),
         (("model.response=classes", "model.noise=1"), "noise is for real responses"),
         (("data={source: tic-tac-toe}",),
-         "gaussian needs data.source: table or interactions; tic-tac-toe has classes"),
+         "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
         (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),
         (("data={source: interactions, features: 2, values: 2, sigma: [1], classes: 3, train: 9, "
           "test: 9}",), "data.classes: is for model.response: classes"),
