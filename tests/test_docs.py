@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from thesiskit import config as config_module
 from thesiskit.cli import main
 from thesiskit.config import load_config
+from thesiskit.datasets import SOURCES
 from thesiskit.report.parts import PARTS
 
 README = (ROOT / "README.md").read_text()
@@ -78,6 +79,8 @@ def fields(model, prefix=""):
 def test_every_key_is_documented():
     documented = set(re.findall(r"`([a-z0-9_.]+)`", KEYS.split("Parts of a report")[0]))
     assert set(fields(config_module.Config)) <= documented
+    for source in SOURCES.values():
+        assert set(fields(source, "data.")) <= documented
 
 
 def test_every_part_is_documented():

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from commands import ROOT
 
-from thesiskit.datasets import files, gene_expression
-from thesiskit.datasets.files import read_table
+from thesiskit.datasets import gene_expression, public_tables
 from thesiskit.datasets.synthetic import draw_mixture
+from thesiskit.datasets.table_files import read_table
 from thesiskit.errors import DataError
 
 
@@ -326,7 +326,7 @@ def test_lengths_that_differ(tmp_path):
 
 
 def test_breast_cancer():
-    read = files.breast_cancer()
+    read = public_tables.breast_cancer()
     assert read.features.shape == (569, 30)
     assert read.response.sum() == 212
 

@@ -475,7 +475,7 @@ def test_features_are_drawn_from_the_model(tmp_path):
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump(TINY | {"replicates": 800, "data": FEATURES, "model": model}))
     design = LogisticDesign(load_config(path), tmp_path)
-    truth = [design.source.make(replicate).truth for replicate in range(800)]
+    truth = [design.cases(replicate).truth for replicate in range(800)]
     sigma = np.exp([one["log_sigma"] for one in truth])
     np.testing.assert_allclose(sigma[:, 0], 5)
     assert stats.kstest(sigma[:, 1], stats.invgamma(2.0, scale=3 * 0.3).cdf).pvalue > 1e-5

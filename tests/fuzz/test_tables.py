@@ -16,7 +16,7 @@ from table_faults import ARRAYS, CASES, FAULTS, MAKERS, PARQUET, Made, clean
 from table_oracle import Either, Refused, Seen, see
 
 from thesiskit.datasets.feature_files import read_features
-from thesiskit.datasets.files import read_table
+from thesiskit.datasets.table_files import read_table
 from thesiskit.errors import DataError
 
 SEED = 12

@@ -5,95 +5,98 @@ refused, so a misspelt option stops the run instead of being ignored.
 """
 
 import copy
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from thesiskit.config.blocks import Block, Count, Name, Positive, Text
+from thesiskit.blocks import Block, Count, Positive, Text
 from thesiskit.config.cluster import ClusterBlock
-from thesiskit.config.features import (
-    FEATURES,
-    EpistasisData,
-    InteractionData,
-    SpliceData,
-    TableData,
-    TicTacToeData,
-    VotesData,
-)
-from thesiskit.config.logistic import (
-    SEQUENCES,
-    HiddenMarkovData,
-    LogisticModel,
-    PriorData,
-    SequenceFileData,
-    TextData,
-)
+from thesiskit.config.logistic import LogisticModel
 from thesiskit.config.problems import explain
 from thesiskit.config.ranks import rank_problem
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
-    DRAWN,
     NAIVE_METHODS,
     OWN_METHODS,
     PEER_METHODS,
-    BreastCancerData,
-    ColonData,
     Evaluation,
-    FileData,
     Lattice,
-    MixtureData,
     MixtureModel,
     NaiveModel,
     SelectionBlock,
-    SimulatedData,
 )
 from thesiskit.config.together import (
     check_logistic,
     check_mixture,
     check_reduction,
-    check_simulated,
     check_sizes,
+    check_table,
 )
 from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
-from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut
+from thesiskit.datasets import SOURCES
+from thesiskit.datasets.source import Source, WrongKeyError
+from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quoted
 
 __all__ = [
-    "DRAWN",
-    "FEATURES",
     "NAIVE_METHODS",
     "OWN_METHODS",
     "PEER_METHODS",
-    "SEQUENCES",
-    "BreastCancerData",
-    "ColonData",
     "Config",
-    "FileData",
     "LogisticModel",
-    "MixtureData",
     "MixtureModel",
     "NaiveModel",
-    "SimulatedData",
     "check_sizes",
     "load_config",
 ]
-Data = (
-    SimulatedData
-    | MixtureData
-    | ColonData
-    | BreastCancerData
-    | FileData
-    | HiddenMarkovData
-    | PriorData
-    | TextData
-    | SequenceFileData
-    | InteractionData
-    | TicTacToeData
-    | SpliceData
-    | VotesData
-    | EpistasisData
-    | TableData
-)
+MOST_NAME = 100  # characters
+DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # of Windows, whatever the ending
+
+
+def _own_folder(name: str) -> str:
+    """Return the name of an experiment, or say what else has that name in a folder of results."""
+    if len(name) > MOST_NAME:
+        raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
+    if name == "verify" or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
+        raise ValueError(f"{quoted(name)} is the name of something else; choose another")
+    return name
+
+
+Name = Annotated[
+    str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
+]
+
+
+def _block_of_data(value: Any) -> Source:
+    """Return the block `data`, by the class that its `source` names; only that is imported."""
+    tag = value.get("source") if isinstance(value, dict) else None
+    known = [tag] if isinstance(tag, str) and tag in SOURCES else SOURCES
+    choices = {name: _schema_of(name) for name in known}
+    schema = core_schema.tagged_union_schema(choices, discriminator="source")
+    return SchemaValidator(schema).validate_python(value)
+
+
+def _schema_of(name: str) -> CoreSchema:
+    """Return what validates a block of a source, which is imported when there is one."""
+    return core_schema.no_info_plain_validator_function(
+        lambda block: SOURCES[name].model_validate(block)
+    )
+
+
+Data = Annotated[SerializeAsAny[Source], PlainValidator(_block_of_data)]
 Model = NaiveModel | MixtureModel | LogisticModel
 
 
@@ -115,7 +118,7 @@ class Config(Block):
     seed: Count = 1
     replicates: Positive = 1
     block: Positive = 1  # replicates in one result file
-    data: Annotated[Data, Field(discriminator="source")] | None = None
+    data: Data | None = None
     evaluation: Evaluation = Evaluation()
     selection: SelectionBlock | None = None
     model: Annotated[Model, Field(discriminator="kind")] = NaiveModel()
@@ -130,6 +133,14 @@ class Config(Block):
         """Return the error that says what is wrong with a key, and where it was given."""
         return ConfigError(f"{self._places.of(key)}: {key}: {text}")
 
+    @contextmanager
+    def wrong_data(self) -> Iterator[None]:
+        """Say where a key of `data` was given that reading or drawing shows to be wrong."""
+        try:
+            yield
+        except WrongKeyError as error:
+            raise self.wrong(f"data.{error.key}", str(error)) from None
+
     @field_validator("model", mode="before")
     @classmethod
     def _naive_by_default(cls, value):
@@ -143,21 +154,20 @@ class Config(Block):
         problem = rank_problem(self.data, self.model, self.evaluation)
         if problem:
             raise ValueError(f"evaluation.ranks: {problem}")
-        if isinstance(self.model, LogisticModel) or isinstance(self.data, (*SEQUENCES, *FEATURES)):
+        data = self.data
+        if isinstance(self.model, LogisticModel) or (data and data.family != "table"):
             check_logistic(self)
             return self
-        if (self.data is None) != (self.selection is None):
+        if (data is None) != (self.selection is None):
             raise ValueError("`data` and `selection` go together")
         if isinstance(self.model, MixtureModel):
             check_mixture(self)
-        elif isinstance(self.data, MixtureData) and "prior" in (self.data.response,):
-            raise ValueError("data.response: prior needs model.kind: mixture")
-        if self.data is None and self.lattice is None:
+        problem = data.misfit(self.model.kind, continuous=False) if data else None
+        if problem:
+            raise ValueError(problem)
+        if data is None and self.lattice is None:
             raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
-        if isinstance(self.data, DRAWN):
-            check_simulated(self)
-        elif self.evaluation.scheme == "test-set" and getattr(self.data, "test_path", None) is None:
-            raise ValueError("evaluation.scheme: a test-set needs data.test_path")
+        check_table(self)
         return self
 
     @property
@@ -168,17 +178,12 @@ class Config(Block):
     @property
     def usual_scheme(self) -> str:
         """A test set where the data come with one, else folds."""
-        come_with_one = (*DRAWN, *SEQUENCES, InteractionData)
-        if isinstance(self.data, come_with_one) or getattr(self.data, "test_path", None):
-            return "test-set"
-        return "k-fold"
+        return "test-set" if self.data and self.data.has_test_set else "k-fold"
 
     @property
     def drawn(self) -> bool:
         """Whether data are drawn, not read."""
-        return isinstance(
-            self.data, (*DRAWN, HiddenMarkovData, PriorData, InteractionData, EpistasisData)
-        )
+        return self.data is not None and self.data.drawn
 
     @property
     def divisions(self) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from thesiskit.config.blocks import Block, Count, Positive, Text
+from thesiskit.blocks import Block, Count, Positive, Text
 from thesiskit.errors import cut, quoted
 
 TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])")

@@ -1,79 +1,13 @@
-"""Configs of chapter 3: sequences, and logistic models with interactions."""
+"""Configs of chapter 3: logistic models with interactions."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, field_validator, model_validator
 
-from thesiskit.config.blocks import (
-    AtLeastTwo,
-    Block,
-    Count,
-    Positive,
-    PositiveNumber,
-    Probability,
-    Text,
-    distinct,
-)
+from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
 
-MOST_STATES = 255  # a byte each
 Order = Count | Literal["all"]
 Width = Annotated[float, Field(strict=True, ge=1e-20, le=1e20)]
-
-
-class HiddenMarkovData(Block):
-    """Sequences drawn from a hidden Markov model."""
-
-    source: Literal["hidden-markov"]
-    transition: list[list[Probability]]  # from each hidden state to each
-    # of each observable state in each hidden state
-    emission: list[Annotated[list[Probability], Field(max_length=MOST_STATES)]]
-    history: Positive  # states before the one that is predicted
-    train: Positive
-    test: Positive
-
-
-class PriorData(Block):
-    """Sequences drawn from the model itself, with the first of its orders and priors."""
-
-    source: Literal["logistic"]
-    states: Annotated[AtLeastTwo, Field(le=MOST_STATES)]
-    classes: AtLeastTwo
-    history: Positive
-    train: Positive
-    test: Positive
-
-
-class TextData(Block):
-    """Overlapping windows of a text, coded by kinds of characters."""
-
-    source: Literal["text"]
-    path: Text | None = None  # from the config's folder; without it the text that is shipped
-    states: dict[Text, Text | None] | None = None  # symbol: characters, null for all others
-    limit: Positive | None = None  # states used, from the start
-    history: Positive
-    train: Positive  # the first windows; the others are tested
-    test: Positive | None = None  # at most so many
-
-
-class SequenceFileData(Block):
-    """The user's own sequences."""
-
-    source: Literal["sequences"]
-    path: Text  # from the config's folder
-    test_path: Text | None = None
-    train: Positive | None = None  # without test_path: the first cases; the others are tested
-    history: Positive | None = None  # the most recent states; all unless given
-    pad: Text | None = None  # fills short histories on the left
-    header: StrictBool = False
-
-    @model_validator(mode="after")
-    def _a_test_set(self):
-        if (self.test_path is None) == (self.train is None):
-            raise ValueError("give either data.test_path or data.train, the cases to train with")
-        return self
-
-
-SEQUENCES = (HiddenMarkovData, PriorData, TextData, SequenceFileData)
 SEQUENCE_PEERS = (
     "vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting",
 )  # fmt: skip

@@ -2,11 +2,14 @@
 
 import difflib
 import re
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from thesiskit.config.yamlfile import Places, kind_of
+from thesiskit.datasets import SOURCES
+from thesiskit.datasets.source import Source
 from thesiskit.errors import cut, few, quoted
 
 DISCRIMINATORS = ("source", "kind")  # keys that say which of several kinds a block is
@@ -54,7 +57,7 @@ def _locate(loc: tuple, model: type[BaseModel], unknown: bool) -> tuple[tuple, t
     """
     keys: list[str | int] = []
     block = model
-    members: dict[str, type[BaseModel]] = {}
+    members: Mapping[str, type[BaseModel]] = {}
     for i, part in enumerate(loc):
         if isinstance(part, int) or (unknown and i == len(loc) - 1):
             keys.append(part)
@@ -73,15 +76,18 @@ def _discriminator(block: type[BaseModel]) -> str | None:
     return next((name for name in DISCRIMINATORS if name in block.model_fields), None)
 
 
-def _blocks(annotation: Any) -> dict[str, type[BaseModel]]:
+def _blocks(annotation: Any) -> Mapping[str, type[BaseModel]]:
     """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
+    if annotation is Source:
+        return SOURCES
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         name = _discriminator(annotation)
         tag = get_args(annotation.model_fields[name].annotation)[0] if name else annotation.__name__
         return {tag: annotation}
-    found: dict[str, type[BaseModel]] = {}
+    found: Mapping[str, type[BaseModel]] = {}
     for part in get_args(annotation):
-        found |= _blocks(part)
+        more = _blocks(part)
+        found = {**found, **more} if found and more else found or more
     return found
 
 

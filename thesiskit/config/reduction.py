@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from thesiskit.config.blocks import Block, Positive, distinct
+from thesiskit.blocks import Block, Positive, distinct
 
 Values = Annotated[int, Field(strict=True, ge=1, le=255)]
 Several = Field(min_length=2)

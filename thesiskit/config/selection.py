@@ -1,19 +1,10 @@
-"""Configs of chapter 2: data with a binary response, selections, naive Bayes and mixtures."""
+"""Configs of chapter 2: selections, naive Bayes and mixtures."""
 
-import math
 from typing import Annotated, Literal
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StrictBool, field_validator, model_validator
 
-from thesiskit.config.blocks import (
+from thesiskit.blocks import (
     AtLeastTwo,
     Block,
     Count,
@@ -21,95 +12,12 @@ from thesiskit.config.blocks import (
     Pair,
     Points,
     Positive,
-    Probability,
-    Text,
     distinct,
 )
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
 PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", *NAIVE_METHODS)
-
-
-class SimulatedData(Block):
-    """Data drawn from the naive Bayes model."""
-
-    source: Literal["naive-bayes"]
-    features: Positive
-    alpha: Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
-    train: Counts  # cases in class 0, in class 1
-    test: Counts | Positive  # the same, or a number whose classes are drawn given the training ones
-
-    @field_validator("train", "test")
-    @classmethod
-    def _some_cases(cls, value, info):
-        if info.field_name == "train" and min(value) == 0:
-            raise ValueError("both classes need at least one case")
-        if isinstance(value, tuple) and sum(value) == 0:
-            raise ValueError("at least one case is needed")
-        return value
-
-    @field_validator("alpha")
-    @classmethod
-    def _a_number(cls, value):
-        if isinstance(value, float) and math.isnan(value):
-            raise ValueError("must be a positive number, .inf or prior")
-        return value
-
-
-class MixtureData(Block):
-    """Data drawn from the mixture model."""
-
-    source: Literal["mixture"]
-    features: Positive
-    alpha: Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
-    # P(y = 1) in each component, or drawn with alpha_0 from its prior
-    response: tuple[Probability, Probability] | Literal["prior"]
-    train: Counts | Positive  # cases in each component, or a number whose labels are drawn
-    test: Counts | Positive
-
-    @field_validator("train", "test")
-    @classmethod
-    def _some_cases(cls, value, info):
-        least = 2 if info.field_name == "train" else 1
-        if (sum(value) if isinstance(value, tuple) else value) < least:
-            raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
-        return value
-
-    @field_validator("alpha")
-    @classmethod
-    def _a_number(cls, value):
-        return SimulatedData._a_number(value)
-
-
-class ColonData(Block):
-    """Colon-cancer gene expression, Alon et al. (1999)."""
-
-    source: Literal["colon"]
-    intensities: Literal["log-standardised", "raw"] = "log-standardised"
-    binarise: Literal["all-medians", "training-medians"] = "all-medians"
-
-
-class BreastCancerData(Block):
-    """The breast-cancer table that scikit-learn ships."""
-
-    source: Literal["breast-cancer"]
-    binarise: Literal["all-medians", "training-medians"] = "training-medians"
-
-
-class FileData(Block):
-    """The user's own table."""
-
-    source: Literal["file"]
-    path: Text  # from the config's folder
-    response: Text | None = None  # a column, an NPZ key, or an NPY file
-    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
-    ignore: list[Text] = []
-    test_path: Text | None = None
-    binarise: Literal["all-medians", "training-medians"] = "training-medians"
-
-
-DRAWN = (SimulatedData, MixtureData)
 
 
 class Evaluation(Block):

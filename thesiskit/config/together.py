@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from thesiskit.config.features import FEATURES, check_response
-from thesiskit.config.logistic import SEQUENCES, LogisticModel, check_peers
-from thesiskit.config.selection import DRAWN, MixtureModel
+from thesiskit.config.logistic import LogisticModel, check_peers
+from thesiskit.config.selection import MixtureModel
+from thesiskit.datasets import SOURCES
+from thesiskit.datasets.source import Source
 
 if TYPE_CHECKING:
     from thesiskit.config import Config
@@ -34,8 +35,8 @@ def check_reduction(config: "Config") -> None:
 def check_mixture(config: "Config") -> None:
     """Refuse what the mixture model cannot do."""
     assert isinstance(config.model, MixtureModel)
-    train = getattr(config.data, "train", None)
-    cases = sum(train) if isinstance(train, tuple) else train or 0
+    sizes = config.data.sizes if config.data else None
+    cases = sizes.train if sizes else 0
     if cases > 600:
         raise ValueError(
             f"data.train: the mixture model takes at most 600 training cases, got {cases}; "
@@ -51,16 +52,16 @@ def check_logistic(config: "Config") -> None:
     """Refuse what logistic models cannot do."""
     if not isinstance(config.model, LogisticModel):
         raise ValueError("data.source: sequences and discrete features need model.kind: logistic")
-    sequences = isinstance(config.data, SEQUENCES)
-    if not sequences and not isinstance(config.data, FEATURES):
+    data = config.data
+    if data is None or data.family == "table":
         raise ValueError(
-            "model.kind: logistic needs sequences or discrete features: data.source hidden-markov, "
-            "text, sequences, logistic, interactions, tic-tac-toe, splice, votes, epistasis or "
-            "table"
+            "model.kind: logistic needs sequences or discrete features: data.source "
+            + _either([name for name, one in SOURCES.items() if one.family != "table"])
         )
-    problem = check_response(config.data, config.model.continuous)
+    problem = _response_problem(data, config.model)
     if problem:
         raise ValueError(problem)
+    sequences = data.family == "sequences"
     if config.selection is not None:
         raise ValueError("selection: a logistic model selects no features; leave it out")
     if config.block != 1:
@@ -79,11 +80,26 @@ def check_logistic(config: "Config") -> None:
         raise ValueError(f"model.peers: {problem}")
 
 
-def check_simulated(config: "Config") -> None:
-    """Refuse what data that are drawn cannot have."""
-    data, selection = config.data, config.selection
-    assert isinstance(data, DRAWN)
-    assert selection is not None
+def _response_problem(data: Source, model: LogisticModel) -> str | None:
+    """Say what these data have nothing to do with, by such responses; None if all is well."""
+    if model.continuous and not data.real:
+        real = _either([name for name, one in SOURCES.items() if one.real])
+        return f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
+    return data.misfit(model.kind, continuous=model.continuous)
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def check_table(config: "Config") -> None:
+    """Refuse what data of chapter 2 cannot have."""
+    data = config.data
+    if data is None or not data.drawn:
+        if config.evaluation.scheme == "test-set" and not (data and data.has_test_set):
+            raise ValueError("evaluation.scheme: a test-set needs data.test_path")
+        return
     if config.evaluation.scheme not in (None, "test-set"):
         raise ValueError("simulated data come with a test set; leave out evaluation.scheme")
-    check_sizes(config, data.features, ValueError)
+    assert data.sizes is not None
+    check_sizes(config, data.sizes.width, ValueError)

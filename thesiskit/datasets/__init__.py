@@ -1,46 +1,60 @@
 """Data sets: drawn from a model, published, or the user's own.
 
-A `Table` is one table of cases; a `Drawn` is a simulated training and test set.  To add a
-published data set, write a function that returns a Table in a file of its own, and name it in
-`published`.
+Each is a `Source` (datasets/source.py), known by the name that a config gives as `data.source`.
+Its module is imported when a config asks for it.  To add one, write its class in a module here,
+and name it below; a package of its own names it in its metadata, under the entry points of
+`thesiskit.datasets`.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import metadata
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    from thesiskit.datasets.source import Source
+
+_OURS = {
+    "naive-bayes": "synthetic:NaiveBayesData",
+    "mixture": "synthetic:MixtureData",
+    "colon": "gene_expression:ColonData",
+    "breast-cancer": "public_tables:BreastCancerData",
+    "file": "table_files:FileData",
+    "hidden-markov": "sequences:HiddenMarkovData",
+    "logistic": "sequences:LogisticData",
+    "text": "texts:TextData",
+    "sequences": "sequence_files:SequenceFileData",
+    "interactions": "features:InteractionData",
+    "tic-tac-toe": "features:TicTacToeData",
+    "splice": "public_tables:SpliceData",
+    "votes": "public_tables:VotesData",
+    "epistasis": "epistasis:EpistasisData",
+    "table": "feature_files:TableData",
+}
 
 
-@dataclass(frozen=True)
-class Table:
-    """Cases with features and a response.
+class _Sources(Mapping[str, "type[Source]"]):
+    """The sources by name; a source is imported when it is looked up."""
 
-    Attributes
-    ----------
-    features : (n, p) array, possibly memory-mapped; 0/1 or real values, no NaN.
-    response : (n,) array of 0 and 1.
-    names : feature names, or empty where there are none.
-    digest : identifies the content, for provenance.
-    source : where it comes from, for people.
-    negative : of the user's own, the responses that became class 0.
-    """
+    @cached_property
+    def _theirs(self) -> dict[str, str]:
+        """Sources of other packages; these are looked for when a name is not one of ours."""
+        return {one.name: one.value for one in metadata.entry_points(group="thesiskit.datasets")}
 
-    features: np.ndarray
-    response: np.ndarray
-    names: list[str] = field(default_factory=list)
-    digest: str = ""
-    source: str = ""
-    negative: list[str] = field(default_factory=list)
+    def __getitem__(self, name: str) -> "type[Source]":
+        if name in _OURS:
+            return resolve_name(f"{__name__}.{_OURS[name]}")
+        return resolve_name(self._theirs[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS or name in self._theirs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_OURS | self._theirs)
+
+    def __len__(self) -> int:
+        return len(_OURS | self._theirs)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A simulated data set: what was drawn, and what it was drawn with.
-
-    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.
-    """
-
-    train: Table
-    test: Table
-    alpha: float
-    truth: dict[str, np.ndarray]
+SOURCES = _Sources()

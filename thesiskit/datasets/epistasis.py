@@ -1,12 +1,50 @@
 """Genotypes of which two loci matter together and neither alone."""
 
 from itertools import combinations, product
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from thesiskit.datasets.features import FeatureTable
+from thesiskit.blocks import Count, Positive, Probability
+from thesiskit.datasets.source import FeatureTable, LogisticPriors, Sizes, Source
 from thesiskit.datasets.synthetic import draw_rows
 from thesiskit.errors import DataError
+
+Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
+
+
+class EpistasisData(Source):
+    """Genotypes, of which two loci matter together and neither alone."""
+
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+
+    source: Literal["epistasis"]
+    cases: Positive
+    noise_features: Count
+    frequency: tuple[Frequency, Frequency] = (0.4, 0.4)
+    heritability: Probability = 0.1
+    prevalence: Frequency = 0.5
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether it comes with test cases."""
+        return False  # they are divided by k-fold
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large drawn data are."""
+        return Sizes(self.cases, self.cases, 2 + self.noise_features, 3)
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        priors: LogisticPriors,  # noqa: ARG002
+    ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
+        """Return what is drawn."""
+        table, _ = draw_epistasis(rng, **self.model_dump(exclude={"source"}))
+        return table, {}
 
 
 def penetrance(

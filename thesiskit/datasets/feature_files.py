@@ -1,10 +1,13 @@
 """The user's own tables of discrete features."""
 
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
-from thesiskit.datasets.cells import (
+from thesiskit.blocks import Text, distinct
+from thesiskit.datasets.reading.cells import (
     REAL,
     WHOLE,
     check_column,
@@ -13,12 +16,48 @@ from thesiskit.datasets.cells import (
     choose_features,
     read_cells,
 )
-from thesiskit.datasets.features import MISSING, MOST_VALUES, UNSEEN, FeatureTable
-from thesiskit.datasets.text_files import shown
+from thesiskit.datasets.reading.text_files import shown
+from thesiskit.datasets.source import MISSING, MOST_VALUES, UNSEEN, FeatureTable, Source
 from thesiskit.errors import DataError, cut, few, quoted
 
 LARGEST = 1e20  # of real responses
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+class TableData(Source):
+    """The user's own table of discrete features."""
+
+    family: ClassVar = "features"
+    real: ClassVar = True
+
+    source: Literal["table"]
+    path: Text  # from the config's folder
+    test_path: Text | None = None
+    response: Text  # its column
+    ignore: list[Text] = []  # columns
+    missing: list[Annotated[str, Field(strict=True)]] = ["", "NA", "?", "nan", "NaN"]
+
+    @field_validator("ignore", "missing")
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value)
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether it comes with test cases."""
+        return self.test_path is not None
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
+        """Return the table, or training cases and test cases."""
+        found: list[FeatureTable] = []
+        for name in (self.path, self.test_path):
+            if name is not None:
+                found.append(read_features(
+                    folder / name, self.response, ignore=tuple(self.ignore),
+                    missing=tuple(self.missing), like=found[0] if found else None,
+                    continuous=continuous,
+                ))  # fmt: skip
+        return found
 
 
 def read_features(

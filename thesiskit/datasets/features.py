@@ -1,4 +1,4 @@
-"""Tables of discrete features, drawn or played, and their folds.
+"""Tables of discrete features, drawn or played.
 
 Drawn uniform (section "Experiments Demonstrating Parameter Reduction"), with responses from the
 model itself ("Experiments with Data from Cauchy Models").
@@ -9,52 +9,140 @@ y             response     (n,), codes from 0
 K_t           values       the symbols of each feature
 """
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from thesiskit.datasets.sequences import at_least_one, numbered
-from thesiskit.datasets.synthetic import draw_real_responses, draw_responses
+from thesiskit.blocks import AtLeastTwo, Positive, PositiveNumber
+from thesiskit.datasets.source import (
+    MOST_VALUES,
+    FeatureTable,
+    LogisticPriors,
+    Sizes,
+    Source,
+    at_least_one,
+    numbered,
+)
+from thesiskit.datasets.synthetic import (
+    draw_noise,
+    draw_real_responses,
+    draw_responses,
+    draw_sigma,
+)
 from thesiskit.errors import DataError
 
-MISSING = -1  # a pattern that fixes the feature is not expressed
-UNSEEN = -2  # a value that no training case has
-MOST_VALUES = 255
+Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
+Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class FeatureTable:
-    """Cases with discrete features and a response.
+class InteractionData(Source):
+    """Uniform features, and responses from all their patterns up to an order."""
 
-    Attributes
-    ----------
-    X : (n, p) int16 codes from 0, MISSING or UNSEEN.
-    response : (n,) int32 codes from 0, or float64 real responses.
-    features : the name of each feature.
-    values : for each feature, the symbol of each code.
-    classes : the symbol of each code of the response; none of real ones.
-    digest : sha256 of codes, names and symbols, for provenance.
-    source : where they come from, for people.
-    """
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+    real: ClassVar = True
 
-    X: np.ndarray
-    response: np.ndarray
-    features: list[str]
-    values: list[list[str]]
-    classes: list[str]
-    digest: str = field(init=False)
-    source: str = ""
+    source: Literal["interactions"]
+    features: Positive
+    values: Values  # of each feature
+    # of the coefficients of orders 0, 1, ..., 0 leaves an order out; or drawn from the prior of
+    # the model, as is all else that the responses depend on: the first of its orders and priors
+    sigma: Widths | Literal["prior"]
+    prior: Literal["cauchy", "gaussian"] = "cauchy"
+    classes: AtLeastTwo = 2
+    noise: PositiveNumber = 0.5  # standard deviation, of real responses
+    train: Positive
+    test: Positive
 
-    def __post_init__(self):
-        names = repr((self.X.shape, self.features, self.values, self.classes))
-        whole = hashlib.sha256(names.encode(errors="surrogatepass"))
-        whole.update(self.X.astype("<i2").tobytes())
-        codes = self.response.dtype.kind in "iu"
-        whole.update(self.response.astype("<i4" if codes else "<f8").tobytes())
-        object.__setattr__(self, "digest", whole.hexdigest())
+    @model_validator(mode="after")
+    def _orders(self):
+        if self.sigma == "prior":
+            for name in ("prior", "noise"):
+                if name in self.model_fields_set:
+                    raise ValueError(f"{name} comes from the model with sigma: prior; leave it out")
+        elif len(self.sigma) > self.features + 1:
+            raise ValueError(
+                f"sigma has widths up to order {len(self.sigma) - 1}, but there are "
+                f"{self.features} features"
+            )
+        return self
+
+    @property
+    def divided_at(self) -> tuple[int, None]:
+        """The first cases train."""
+        return self.train, None
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large drawn data are."""
+        return Sizes(self.train, self.test, self.features, self.values, self.classes)
+
+    @property
+    def prior_of(self) -> str:
+        """The kind of model from whose priors all parameters are drawn."""
+        return "logistic" if self.sigma == "prior" else ""
+
+    @property
+    def drawn_order(self) -> int:
+        """The order of the patterns that responses are drawn with, if it is not the model's."""
+        return 0 if self.sigma == "prior" else len(self.sigma) - 1
+
+    @property
+    def settings_of_draws(self) -> dict[str, Any]:
+        """What the generator depends on: noise only scales what is drawn."""
+        return self.model_dump(exclude={"noise"})
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+        """Say which key has nothing to do with such responses."""
+        alien, wanted = ("classes", "classes") if continuous else ("noise", "gaussian")
+        if alien in self.model_fields_set:
+            return f"data.{alien}: is for model.response: {wanted}; leave it out"
+        return None
+
+    def draw(
+        self, rng: np.random.Generator, priors: LogisticPriors
+    ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
+        """Return what is drawn, and the truth where it is from the priors of the model."""
+        own: dict[str, Any]
+        if self.sigma == "prior":
+            noise = None
+            if priors.continuous:
+                noise = priors.noise or draw_noise(rng, priors.noise_shape, priors.noise_mode)
+            widths = (priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
+            own = {
+                "order": priors.order,
+                "sigma": lambda: draw_sigma(rng, priors.order, *widths),
+                "cauchy": priors.cauchy,
+                "noise": noise,
+            }
+        else:
+            own = {
+                "order": len(self.sigma) - 1,
+                "sigma": np.array(self.sigma),
+                "cauchy": self.prior == "cauchy",
+                "noise": self.noise if priors.continuous else None,
+            }
+        table, truth = draw_interactions(
+            rng, features=self.features, values=self.values, cases=self.train + self.test,
+            train=self.train, classes=self.classes, **own,
+        )  # fmt: skip
+        return table, truth if self.sigma == "prior" else {}
+
+
+class TicTacToeData(Source):
+    """All boards at the end of a game of noughts and crosses; has x won?"""
+
+    family: ClassVar = "features"
+
+    source: Literal["tic-tac-toe"]
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:  # noqa: ARG002
+        """Return the boards."""
+        return [tic_tac_toe()]
 
 
 # ---- uniform features ----
@@ -188,43 +276,3 @@ def tic_tac_toe() -> FeatureTable:
         ["x does not win", "x wins"],
         "all ends of tic-tac-toe",
     )
-
-
-# ---- cross-validation ----
-
-
-def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
-
-    Equal rows of X are in one fold.  Each class is spread as evenly as this allows: evenly to one
-    case if no rows are equal, and so are the sizes.  Real responses are one class.
-
-    Raises
-    ------
-    DataError: k below 2, or above the number of distinct rows.
-    """
-    row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
-    distinct = row.max() + 1
-    if distinct < 2:
-        raise DataError(
-            f"all {len(X):,} cases have the same features, and equal cases share a fold; "
-            "there is nothing to divide"
-        )
-    if not 2 <= k <= distinct:
-        raise DataError(
-            f"cannot make {k} folds of {distinct} distinct rows; choose from 2 to {distinct}"
-        )
-    if response.dtype.kind == "f":
-        response = np.zeros(len(response), dtype=np.int64)
-    counts = np.zeros((distinct, response.max() + 1))
-    np.add.at(counts, (row, response), 1)
-    per_class = np.maximum(counts.sum(axis=0), 1)
-    # many equal rows first, then class by class; what follows fills up what these left uneven
-    order = np.lexsort((rng.random(distinct), counts.argmax(axis=1), -counts.sum(axis=1)))
-    held = np.zeros((k, counts.shape[1]))
-    fold = np.empty(distinct, dtype=np.int64)
-    for group in order:
-        crowding = held @ (counts[group] / per_class)
-        fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
-        held[fold[group]] += counts[group]
-    return fold[row]

@@ -10,16 +10,31 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from thesiskit.datasets import Table
+from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError
 from thesiskit.safe_io import sha256
 
 
+class ColonData(Source):
+    """Colon-cancer gene expression, Alon et al. (1999)."""
+
+    family: ClassVar = "table"
+
+    source: Literal["colon"]
+    intensities: Literal["log-standardised", "raw"] = "log-standardised"
+    binarise: Literal["all-medians", "training-medians"] = "all-medians"
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
+        """Return the table, which is fetched where it is not here yet."""
+        return [colon(self.intensities)]
+
+
 @dataclass(frozen=True)
-class Source:
+class PublicFile:
     """A file of public data."""
 
     name: str
@@ -30,7 +45,7 @@ class Source:
     about: str
 
 
-COLON = Source(
+COLON = PublicFile(
     name="colon",
     file="Alon1999.csv",
     url="https://raw.githubusercontent.com/statOmics/HDDAData/"
@@ -49,7 +64,7 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("thesiskit"))
 
 
-def local_file(source: Source) -> Path | None:
+def local_file(source: PublicFile) -> Path | None:
     """Return the file if it is here and unaltered; set an altered copy in the cache aside."""
     folder = os.environ.get("THESISKIT_DATA_DIR")
     if folder:
@@ -69,7 +84,7 @@ def local_file(source: Source) -> Path | None:
     return None
 
 
-def fetch(source: Source, download: Callable[[str, Path], None] | None = None) -> Path:
+def fetch(source: PublicFile, download: Callable[[str, Path], None] | None = None) -> Path:
     """Return the path of the file, fetching it where it is not here yet.
 
     Raises

@@ -1,23 +1,28 @@
-"""Published tables of discrete features, from a file or from OpenML through scikit-learn.
+"""Published tables from scikit-learn, or through it from OpenML.
 
+Breast cancer: Wolberg, Street and Mangasarian (1995), Breast Cancer Wisconsin (Diagnostic), UCI
+Machine Learning Repository; scikit-learn ships it.
 Splice junctions: Towell, Noordewier and Shavlik (1992), Molecular Biology (Splice-junction Gene
 Sequences), UCI Machine Learning Repository.
 Votes: Schlimmer (1987), Congressional Voting Records, UCI Machine Learning Repository.
 """
 
+import hashlib
 import os
 import warnings
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from thesiskit.datasets.cells import read_cells
-from thesiskit.datasets.features import MISSING, FeatureTable
-from thesiskit.datasets.gene_expression import Source, local_file
+from thesiskit.datasets.gene_expression import PublicFile, local_file
+from thesiskit.datasets.reading.cells import read_cells
+from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table
 from thesiskit.errors import DataError
 
-SPLICE = Source(
+SPLICE = PublicFile(
     name="splice",
     file="splice.csv.gz",
     url="https://www.openml.org/d/46",
@@ -26,6 +31,55 @@ SPLICE = Source(
     about="bases around 3,190 points of primate DNA: exon-intron and intron-exon borders, neither",
 )
 VOTES_FILE = "votes.csv.gz"
+
+
+class BreastCancerData(Source):
+    """The breast-cancer table that scikit-learn ships."""
+
+    family: ClassVar = "table"
+
+    source: Literal["breast-cancer"]
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
+        """Return the table."""
+        return [breast_cancer()]
+
+
+class SpliceData(Source):
+    """Primate splice junctions, fetched from OpenML."""
+
+    family: ClassVar = "features"
+
+    source: Literal["splice"]
+    window: Annotated[int, Field(strict=True, ge=1, le=30)] = 30  # positions on either side
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:  # noqa: ARG002
+        """Return the table."""
+        return [splice(self.window)]
+
+
+class VotesData(Source):
+    """Votes in the U.S. House of Representatives, 1984, fetched from OpenML."""
+
+    family: ClassVar = "features"
+
+    source: Literal["votes"]
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:  # noqa: ARG002
+        """Return the table."""
+        return [votes()]
+
+
+def breast_cancer() -> Table:
+    """Return the Wisconsin breast-cancer table of scikit-learn: 569 cases, malignant is 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    response = (data.target == 0).astype(np.uint8)
+    names = [str(name) for name in data.feature_names]
+    digest = hashlib.sha256(np.ascontiguousarray(data.data).tobytes()).hexdigest()
+    return Table(data.data, response, names, digest, "scikit-learn's breast-cancer table")
 
 
 def splice(window: int = 30) -> FeatureTable:

@@ -1,12 +1,141 @@
 """Data drawn from the models of the thesis."""
 
+import math
 from collections.abc import Callable
 from numbers import Integral
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
-from thesiskit.datasets import Drawn, Table
+from thesiskit.blocks import Counts, Positive, Probability
+from thesiskit.datasets.source import Drawn, SelectionPriors, Sizes, Source, Table
 from thesiskit.errors import DataError
+
+Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
+
+
+class _DrawnTable(Source):
+    """Binary features, more or less alike in two classes or components."""
+
+    family: ClassVar = "table"
+    drawn: ClassVar = True
+
+    features: Positive
+    alpha: Alpha
+
+    @field_validator("alpha")
+    @classmethod
+    def _a_number(cls, value):
+        if isinstance(value, float) and math.isnan(value):
+            raise ValueError("must be a positive number, .inf or prior")
+        return value
+
+    def _alpha(self, rng: np.random.Generator, priors: SelectionPriors) -> float:
+        if self.alpha == "prior":
+            return draw_inverse_gamma(rng, *priors.alpha_prior)
+        return float(self.alpha)
+
+
+class NaiveBayesData(_DrawnTable):
+    """Data drawn from the naive Bayes model."""
+
+    source: Literal["naive-bayes"]
+    train: Counts  # cases in class 0, in class 1
+    test: Counts | Positive  # the same, or a number whose classes are drawn given the training ones
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        if info.field_name == "train" and min(value) == 0:
+            raise ValueError("both classes need at least one case")
+        if isinstance(value, tuple) and sum(value) == 0:
+            raise ValueError("at least one case is needed")
+        return value
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large drawn data are."""
+        return Sizes(sum(self.train), _count(self.test), self.features)
+
+    @property
+    def prior_of(self) -> str:
+        """The kind of model from whose priors all parameters are drawn."""
+        return "naive-bayes" if self.alpha == "prior" else ""
+
+    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
+        """Return what is drawn."""
+        return draw_naive_bayes(
+            rng,
+            features=self.features,
+            alpha=self._alpha(rng, priors),
+            train=self.train,
+            test=self.test,
+            class_prior=priors.class_prior,
+        )
+
+
+class MixtureData(_DrawnTable):
+    """Data drawn from the mixture model."""
+
+    source: Literal["mixture"]
+    # P(y = 1) in each component, or drawn with alpha_0 from its prior
+    response: tuple[Probability, Probability] | Literal["prior"]
+    train: Counts | Positive  # cases in each component, or a number whose labels are drawn
+    test: Counts | Positive
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        least = 2 if info.field_name == "train" else 1
+        if _count(value) < least:
+            raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
+        return value
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large drawn data are."""
+        return Sizes(_count(self.train), _count(self.test), self.features)
+
+    @property
+    def prior_of(self) -> str:
+        """The kind of model from whose priors all parameters are drawn."""
+        return "mixture" if self.alpha == self.response == "prior" else ""
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+        """Say that responses need priors of the mixture model."""
+        if self.response == "prior" and kind != "mixture":
+            return "data.response: prior needs model.kind: mixture"
+        return None
+
+    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
+        """Return what is drawn."""
+        alpha = self._alpha(rng, priors)
+        response: tuple[float, float] | Callable[[], float]
+        if self.response == "prior":
+            assert priors.response_alpha_prior is not None
+            shape, rate = priors.response_alpha_prior
+            response = lambda: draw_inverse_gamma(rng, shape, rate)  # noqa: E731
+        else:
+            response = self.response
+        return draw_mixture(
+            rng,
+            features=self.features,
+            alpha=alpha,
+            response=response,
+            train=self.train,
+            test=self.test,
+            label_prior=priors.class_prior,
+        )
+
+
+def _count(cases: tuple[int, int] | int) -> int:
+    return sum(cases) if isinstance(cases, tuple) else cases
+
+
+def draw_inverse_gamma(rng: np.random.Generator, shape: float, rate: float) -> float:
+    """Draw one value from the Inverse-Gamma distribution."""
+    return rate / rng.gamma(shape)
 
 
 def draw_naive_bayes(

@@ -21,9 +21,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thesiskit.config import DRAWN, MixtureModel
-from thesiskit.config.features import EpistasisData, InteractionData
-from thesiskit.config.logistic import HiddenMarkovData, LogisticModel, PriorData
+from thesiskit.config import LogisticModel, MixtureModel
+from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError
 
 if TYPE_CHECKING:  # one of them is enough
@@ -95,7 +94,7 @@ def needs(experiment) -> Needs:
         points = math.prod(n + 1 for n in config.lattice.class_counts)
         found = Needs(0, disk=9.0 * points, memory=PROCESS + 200.0 * points)
     elif isinstance(config.model, LogisticModel):
-        work.design.source.check_sizes()
+        work.design.divisions.check_sizes()
         found = _of_division(work)
     else:
         work.check()
@@ -126,17 +125,18 @@ def _of_block(work) -> Needs:
 
     config, design, model = work.config, work.design, work.config.model
     replicates = min(config.block, config.divisions)
-    train, test, p = _cases(design)
+    sizes_of = _sizes(design)
+    train, test, p = sizes_of.train, sizes_of.test, sizes_of.width
     folds, groups = design.folds, config.evaluation.groups
     splits = replicates * folds * groups
     kept = [p if not isinstance(k, int) else k for k in sizes(config)]
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
     tested = replicates * groups * (test if config.scheme == "test-set" else n)
     own, arms = len(work.own_arms), len(work.all_arms)
-    stored = replicates * (5 * n + 4 * p + (words if isinstance(config.data, DRAWN) else 0))
+    stored = replicates * (5 * n + 4 * p + words * config.drawn)
     stored += 20 * splits * sum(kept) + 16 * p
     predicted = tested * (16 * arms + 29)
-    memory = PROCESS + 3 * replicates * words + 10 * n * p * isinstance(config.data, DRAWN)
+    memory = PROCESS + 3 * replicates * words + 10 * n * p * config.drawn
     memory += 2 * stored + 2 * predicted
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
@@ -162,14 +162,13 @@ def _of_block(work) -> Needs:
     return Needs(0, splits * own, steps, stored + predicted + draws, memory + 3 * most)
 
 
-def _cases(design: "Design") -> tuple[int, int, int]:
-    """Return the numbers of training cases (with folds, of all), test cases, and features."""
-    data = design.config.data
-    if isinstance(data, DRAWN):
-        both = [sum(one) if isinstance(one, tuple) else one for one in (data.train, data.test)]
-        return both[0], both[1], data.features
+def _sizes(design: "Design") -> Sizes:
+    """Return numbers of training cases (with folds, of all), test cases, and features."""
+    if design.data is not None and design.data.sizes is not None:
+        return design.data.sizes
     first, *others = design.tables
-    return len(first.response), sum(len(one.response) for one in others), first.features.shape[1]
+    tests = sum(len(one.response) for one in others)
+    return Sizes(len(first.response), tests, first.features.shape[1])
 
 
 # ---- chapter 3 ----
@@ -178,14 +177,14 @@ def _cases(design: "Design") -> tuple[int, int, int]:
 def _of_division(work) -> Needs:
     """Return what a division of logistic models needs."""
     design: LogisticDesign = work.design
-    model, source = design.model, design.source
-    train, test, width, values, classes = _histories(design)
+    model, found = design.model, design.divisions.sizes
+    train, test, width, values = found.train, found.test, found.width, found.values
     n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
-    sets = 1 if design.continuous else classes - (classes == 2)
-    held = 8 * (3 if design.continuous else classes)
-    disk: float = n * (12 if design.continuous else 4) + (n * width if source.drawn else 0)
+    sets = 1 if design.continuous else found.classes - (found.classes == 2)
+    held = 8 * (3 if design.continuous else found.classes)
+    disk: float = n * (12 if design.continuous else 4) + n * width * design.config.drawn
     disk += 2 * len(work.all_arms) * test * held
-    data = 16.0 * n * width + 4 * test * held + 8 * values * classes
+    data = 16.0 * n * width + 4 * test * held + 8 * values * found.classes
     most: float = 16 * groups_of(design, _drawn_order(design), train + test, values, compress=False)
     for _, arm in work.own_arms.values():
         groups = train
@@ -208,38 +207,17 @@ def _of_division(work) -> Needs:
 
 def _drawn_order(design: "LogisticDesign") -> int:
     """Return the order of the patterns that responses are drawn with, 0 of other data."""
-    data = design.config.data
-    if isinstance(data, InteractionData) and not isinstance(data.sigma, str):
-        return len(data.sigma) - 1
-    return design.orders[0] if design.config.drawn and hasattr(data, "classes") else 0
-
-
-def _histories(design: "LogisticDesign") -> tuple[int, int, int, int, int]:
-    """Return training and test cases, their width, values of a state or feature, and classes."""
-    data, source = design.config.data, design.source
-    if isinstance(data, InteractionData):
-        return data.train, data.test, data.features, data.values, data.classes
-    if isinstance(data, EpistasisData):
-        return data.cases, data.cases, 2 + data.noise_features, 3, 2
-    if isinstance(data, HiddenMarkovData):
-        states = len(data.emission[0]) if data.emission else 0
-        return data.train, data.test, data.history, states, states
-    if isinstance(data, PriorData):
-        return data.train, data.test, data.history, data.states, data.classes
-    first, last = source.stored[0], source.stored[-1]
-    cases = [len(one.response) for one in (first, last)]
-    train = getattr(data, "train", None) or cases[0]
-    test = cases[1] if first is not last or train == cases[0] else cases[0] - train
-    values = getattr(source, "n_values", None) or [len(getattr(source, "states", ()))]
-    return train, test, source.most, max(values), max(1, len(first.classes))
+    data = design.divisions.data
+    return design.orders[0] if data.prior_of else data.drawn_order
 
 
 def groups_of(
     design: "LogisticDesign", order: int, train: int, values: int, *, compress: bool
 ) -> int:
     """Return about how many groups of patterns there are, or at most how many patterns."""
-    if design.source.patterns != "sequences":
-        return patterns(design.source.most, order, train, values, compress=compress)
+    if design.divisions.data.family != "sequences":
+        width = design.divisions.sizes.width
+        return patterns(width, order, train, values, compress=compress)
     if compress:
         return 2 * train
     short = min(order, int(math.log(train) / math.log(max(values, 2))))  # fewer than cases

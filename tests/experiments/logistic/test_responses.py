@@ -9,8 +9,9 @@ from scipy import stats
 from thesiskit.config import load_config
 from thesiskit.config.logistic import RESPONSE_PEERS
 from thesiskit.datasets.feature_files import read_features
-from thesiskit.datasets.features import draw_interactions, folds
+from thesiskit.datasets.features import draw_interactions
 from thesiskit.errors import DataError
+from thesiskit.experiments.logistic.cases import folds
 from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.models.logistic.prediction import Response
 from thesiskit.models.peers.features import REGRESSION_METHODS
@@ -239,7 +240,7 @@ report: { parts: [parameter-table] }
         (("model.noise=0",), "model.noise"),
         (("model.response=classes", "model.noise=1"), "noise is for real responses"),
         (("data={source: tic-tac-toe}",),
-         "gaussian needs data.source: table or interactions; tic-tac-toe has classes"),
+         "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
         (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),
         (("data={source: interactions, features: 2, values: 2, sigma: [1], classes: 3, train: 9, "
           "test: 9}",), "data.classes: is for model.response: classes"),

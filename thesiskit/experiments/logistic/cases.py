@@ -1,8 +1,7 @@
-"""Cases of chapter 3, wherever they come from: what sequences and tables have in common."""
+"""Cases of chapter 3: drawn or read by the source of a config, and divided."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,11 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
+from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.patterns import Groups, check_order
+from thesiskit.experiments.cells.seeds import generator
+from thesiskit.models.logistic.settings import SIGMA_0
+from thesiskit.models.patterns import check_order
 
 
 @dataclass(frozen=True)
@@ -26,116 +28,214 @@ class Cases:
     truth: dict[str, np.ndarray] = field(default_factory=dict)  # of data drawn from the model
 
 
-class Source(ABC):
-    """Where the cases of a config come from, what their patterns are, and who else predicts them.
+class Divisions:
+    """The training and test cases of each division of a config's data.
 
-    patterns : "sequences" or "features".
-    stored : data that are not drawn, the training cases first.
-    most : the largest order that there can be.
+    A division is a drawing of the data, or a fold of them; of data with a test set that are read
+    all are the same.
     """
-
-    patterns: str
-    stored: Sequence[Any]  # with a digest each
-    most: int
 
     def __init__(self, config: Config, folder: Path):
         assert isinstance(config.model, LogisticModel)
-        self.config, self.folder, self.model = config, folder, config.model
+        assert config.data is not None
+        self.config, self.folder, self.model, self.data = config, folder, config.model, config.data
         self._made: tuple[int, Cases] | None = None
+        self._last: tuple[int, Any, dict[str, np.ndarray]] | None = None
 
-    @property
-    def drawn(self) -> bool:
-        """Whether cases are drawn, and the simulate stage keeps them."""
-        return self.config.drawn
+    # ---- what is known before anything is drawn ----
+
+    @cached_property
+    def stored(self) -> list[Any]:
+        """Sequences or FeatureTables that are read: all cases, or training and test cases."""
+        if self.data.drawn:
+            return []
+        with self.config.wrong_data():
+            return self.data.read(self.folder, continuous=self.model.continuous)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Numbers of cases, states and so on; data are read to know them, but not drawn."""
+        if self.data.sizes is not None:
+            return self.data.sizes
+        first, last = self.stored[0], self.stored[-1]
+        train = test = len(first.response)
+        if self.data.divided_at is not None:
+            train = self.data.divided_at[0]
+            test -= train
+        elif last is not first:
+            test = len(last.response)
+        return Sizes(train, test, first.inputs.shape[1], last.n_values, max(1, len(first.classes)))
 
     @property
     def digest(self) -> str:
         """What identifies cases that are not drawn."""
         return "".join(one.digest for one in self.stored)
 
-    def check_orders(self) -> None:
-        """Raise ConfigError for an order that there cannot be."""
-        most = self.most  # reads the table, whose faults are not the orders'
-        for order in self.model.orders:
-            try:
-                check_order(order, most, self.patterns)
-            except UserError as error:
-                raise self.config.wrong("model.orders", str(error)) from None
+    @property
+    def drawn_with(self) -> dict[str, object]:
+        """What cases depend on besides the settings of `data`."""
+        found: dict[str, object] = {}
+        if self.data.family == "features":
+            evaluation = self.config.evaluation
+            found = {
+                "scheme": self.config.scheme,
+                "folds": evaluation.folds,
+                "response": self.model.response,
+            }
+        return found | self.model.drawn_with if self.data.prior_of else found
 
     def check_sizes(self) -> None:
         """Raise ConfigError for sizes that there cannot be; nothing is drawn for it."""
-        self.check_orders()
+        sizes = self.sizes  # reads the data, whose faults are not the orders'
+        for order in self.model.orders:
+            try:
+                check_order(order, sizes.width, self.data.family)
+            except UserError as error:
+                raise self.config.wrong("model.orders", str(error)) from None
+        folds = self.config.evaluation.folds
+        if self.config.scheme == "k-fold" and folds > sizes.train:
+            raise self.config.wrong(
+                "evaluation.folds",
+                f"cannot make {folds:,} folds of {sizes.train:,} cases; use at most as many",
+            )
+
+    def check(self) -> None:
+        """Raise ConfigError or DataError for what only the data show to be wrong."""
+        self.check_sizes()
+        if self.stored:
+            self._check_train()
+        if self.data.family == "features":
+            cases = len(self.cases(0).train)
+            if self.model.min_cases > cases:
+                raise self.config.wrong(
+                    "model.min_cases", f"there are {cases} training cases; use at most as many"
+                )
+
+    def _check_train(self) -> None:
+        """Raise ConfigError where all cases would train."""
+        cases = len(self.stored[0].response)
+        if self.data.divided_at is not None and self.data.divided_at[0] >= cases:
+            raise self.config.wrong(
+                "data.train", f"there are {cases} cases; at most {cases - 1} can be trained with"
+            )
+
+    # ---- cases ----
 
     def cases(self, division: int) -> Cases:
         """Return the cases of a division; the last ones are kept."""
         if self._made is None or self._made[0] != division:
-            self._made = (division, self._checked(self.make(division)))
+            self._made = (division, _checked(self._make(division)))
         return self._made[1]
 
-    def _checked(self, cases: Cases) -> Cases:
-        """Return the cases, or say why nothing can be learnt from them."""
-        y = cases.train_response
-        if y.min() == y.max() or not np.std(y) > 0:
-            what = (
-                f"are of class {cases.classes[y[0]]!r}"
-                if cases.classes
-                else f"have the response {y[0]:g}"
-            )
-            raise DataError(
-                f"all {len(y):,} training cases {what}; there is nothing to predict, choose other "
-                "cases"
-            )
-        return cases
-
-    @abstractmethod
-    def make(self, division: int) -> Cases:
-        """Draw or divide the cases."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Raise ConfigError or DataError for what only the data show to be wrong."""
+    def all_cases(self, replicate: int) -> Any:
+        """Return the Sequences or FeatureTable of a replicate; with a test set by itself, that."""
+        return self.stored[-1] if self.stored else self._drawn(replicate)[0]
 
     @property
-    def drawn_with(self) -> dict[str, object]:
-        """What drawn cases depend on besides the settings of `data`."""
-        return {}
+    def any_cases(self) -> Any:
+        """Sequences or a FeatureTable, for the names and symbols that all replicates share."""
+        return self.all_cases(self._last[0] if self._last else 0)
 
-    @abstractmethod
-    def kept(self, cases: Cases) -> dict[str, np.ndarray]:
-        """Return arrays for the simulate stage: what codes mean, and cases that are drawn."""
+    def _make(self, division: int) -> Cases:
+        """Draw or divide the cases."""
+        if self.config.scheme == "k-fold":
+            return self._fold(*divmod(division, self.config.evaluation.folds))
+        if len(self.stored) == 2:
+            first, test = self.stored
+            return Cases(first.inputs, first.response, test.inputs, test.response, first.classes)
+        found, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
+        assert self.data.divided_at is not None
+        if self.stored:
+            self._check_train()
+        train, test = self.data.divided_at
+        end = None if test is None else train + test
+        X, y = found.inputs, found.response
+        return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth)
 
-    @abstractmethod
-    def told(self) -> str:
-        """Say what a case is."""
+    def _fold(self, replicate: int, fold: int) -> Cases:
+        """Divide the cases of a replicate: those of a fold are tested."""
+        found, number = self.all_cases(replicate), self.config.evaluation.folds
+        X, y = found.inputs, found.response
+        rng = generator(self.config.seed, "folds", number, replicate)
+        try:
+            test = folds(X, y, number, rng) == fold
+        except DataError as error:
+            raise self.config.wrong("evaluation.folds", str(error)) from None
+        return Cases(X[~test], y[~test], X[test], y[test], found.classes)
 
-    @abstractmethod
-    def groups(self, train: np.ndarray, order: int, *, compress: bool = True) -> Groups:
-        """Return the groups of patterns of training cases."""
+    def _drawn(self, replicate: int) -> tuple[Any, dict[str, np.ndarray]]:
+        """Draw a replicate; the last one is kept, for its folds."""
+        if self._last is None or self._last[0] != replicate:
+            rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+            with self.config.wrong_data():
+                self._last = (replicate, *self.data.draw(rng, self._priors))
+        return self._last[1:]
 
-    @abstractmethod
-    def name(self, groups: Groups, g: int) -> str:
-        """Write a pattern of a group."""
+    @property
+    def _priors(self) -> LogisticPriors:
+        """The first order and prior of the model."""
+        model = self.model
+        order = model.orders[0]
+        return LogisticPriors(
+            order=self.sizes.width if order == "all" else int(order),
+            cauchy=model.priors[0] == "cauchy",
+            sigma_0=model.sigma_0 or SIGMA_0[model.priors[0]],
+            sigma_shape=model.sigma_shape,
+            sigma_mode=model.sigma_mode,
+            continuous=model.continuous,
+            noise=model.noise,
+            noise_shape=model.noise_shape,
+            noise_mode=model.noise_mode,
+        )
 
-    @abstractmethod
-    def describe(self, groups: Groups, g: int) -> str:
-        """Write a group, and its orders."""
 
-    @abstractmethod
-    def find(self, groups: Groups, pattern: str) -> int:
-        """Return the group of a pattern; UserError if it is not expressed."""
+def _checked(cases: Cases) -> Cases:
+    """Return the cases, or say why nothing can be learnt from them."""
+    y = cases.train_response
+    if y.min() == y.max() or not np.std(y) > 0:
+        what = (
+            f"are of class {cases.classes[y[0]]!r}"
+            if cases.classes
+            else f"have the response {y[0]:g}"
+        )
+        raise DataError(
+            f"all {len(y):,} training cases {what}; there is nothing to predict, choose other cases"
+        )
+    return cases
 
-    @abstractmethod
-    def named(self, groups: Groups) -> dict[str, tuple]:
-        """Return what files of draws say of groups besides their patterns: dimensions, values."""
 
-    @abstractmethod
-    def absent(self, peers: list[str]) -> list[str]:
-        """Return peers whose packages are not here."""
+def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
 
-    @abstractmethod
-    def load(self, peers: list[str]) -> None:
-        """Import what peers need."""
+    Equal rows of X are in one fold.  Each class is spread as evenly as this allows: evenly to one
+    case if no rows are equal, and so are the sizes.  Real responses are one class.
 
-    @abstractmethod
-    def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:
-        """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""
+    Raises
+    ------
+    DataError: k below 2, or above the number of distinct rows.
+    """
+    row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
+    distinct = row.max() + 1
+    if distinct < 2:
+        raise DataError(
+            f"all {len(X):,} cases have the same features, and equal cases share a fold; "
+            "there is nothing to divide"
+        )
+    if not 2 <= k <= distinct:
+        raise DataError(
+            f"cannot make {k} folds of {distinct} distinct rows; choose from 2 to {distinct}"
+        )
+    if response.dtype.kind == "f":
+        response = np.zeros(len(response), dtype=np.int64)
+    counts = np.zeros((distinct, response.max() + 1))
+    np.add.at(counts, (row, response), 1)
+    per_class = np.maximum(counts.sum(axis=0), 1)
+    # many equal rows first, then class by class; what follows fills up what these left uneven
+    order = np.lexsort((rng.random(distinct), counts.argmax(axis=1), -counts.sum(axis=1)))
+    held = np.zeros((k, counts.shape[1]))
+    fold = np.empty(distinct, dtype=np.int64)
+    for group in order:
+        crowding = held @ (counts[group] / per_class)
+        fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
+        held[fold[group]] += counts[group]
+    return fold[row]

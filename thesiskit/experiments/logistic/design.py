@@ -9,11 +9,15 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from thesiskit.config import SEQUENCES, Config
-from thesiskit.config.logistic import LogisticModel
-from thesiskit.experiments.logistic.cases import Cases, Source
-from thesiskit.experiments.logistic.patterns import FeaturePatterns, Patterns, SequencePatterns
+import numpy as np
 
+from thesiskit.config import Config
+from thesiskit.config.logistic import LogisticModel
+from thesiskit.experiments.logistic.cases import Cases, Divisions
+from thesiskit.experiments.logistic.features import FeaturePatterns
+from thesiskit.experiments.logistic.sequences import SequencePatterns
+
+Patterns = SequencePatterns | FeaturePatterns
 ALL = -1  # in place of an order
 
 
@@ -47,15 +51,10 @@ class Arm:
         return "-".join(parts)
 
 
-def source_of(config: Config, folder: Path) -> Source:
-    """Return where a config's cases come from; only the modules of its own kind are imported."""
-    if isinstance(config.data, SEQUENCES):
-        from thesiskit.experiments.logistic.sequences import SequenceSource
-
-        return SequenceSource(config, folder)
-    from thesiskit.experiments.logistic.features import FeatureSource
-
-    return FeatureSource(config, folder)
+PATTERNS: dict[str, type[SequencePatterns] | type[FeaturePatterns]] = {
+    "sequences": SequencePatterns,
+    "features": FeaturePatterns,
+}
 
 
 class LogisticDesign:
@@ -64,16 +63,17 @@ class LogisticDesign:
     def __init__(self, config: Config, folder: Path):
         assert isinstance(config.model, LogisticModel)
         self.config, self.model = config, config.model
-        self.source = source_of(config, folder)
+        self.divisions = Divisions(config, folder)
+        self._patterns = PATTERNS[self.divisions.data.family]
 
     @property
     def continuous(self) -> bool:
-        """Whether responses are real numbers; what comes of it is in response_fits."""
+        """Whether responses are real numbers; what comes of it is in responses.py."""
         return self.model.continuous
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
-        self.source.check()
+        self.divisions.check()
         shown = self.config.report.order
         if shown is not None and shown not in self.orders:
             raise self.config.wrong("report.order", f"{shown} is not one of model.orders")
@@ -84,33 +84,38 @@ class LogisticDesign:
             raise self.config.wrong(
                 "model.split_draws", f"exact needs two classes, these data have {classes}"
             )
-        if "cauchy" in self.model.priors and self.source.patterns == "features":
+        if "cauchy" in self.model.priors and self._patterns.kind == "features":
             raise self.config.wrong(
                 "model.split_draws",
                 "exact is for Gaussian priors here: a case shares several groups in part",
             )
 
-    @cached_property
-    def patterns(self) -> Patterns:
-        """What the patterns of the cases are."""
-        if self.source.patterns == "sequences":
-            return SequencePatterns(self.source.states)
-        return FeaturePatterns(*self.source.names, self.model.min_cases)
-
     def cases(self, division: int) -> Cases:
         """Return the cases of a division."""
-        return self.source.cases(division)
+        return self.divisions.cases(division)
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        """What patterns of these data are, and who else predicts them."""
+        return self._patterns.of(self.divisions.any_cases)
+
+    def groups(
+        self, train: np.ndarray, order: int, *, compress: bool = True
+    ) -> Any:  # SequenceGroups or FeatureGroups
+        """Return the groups of patterns of training cases."""
+        min_cases = self.model.min_cases
+        return self.patterns.groups(train, order, compress=compress, min_cases=min_cases)
 
     @cached_property
     def orders(self) -> list[int]:
         """The orders, "all" in numbers."""
-        most = self.source.most
+        most = self.divisions.sizes.width
         return list(dict.fromkeys(most if o == "all" else int(o) for o in self.model.orders))
 
     @cached_property
     def peers(self) -> list[str]:
         """The peers whose packages are here."""
-        absent = self.source.absent(self.model.peers)
+        absent = self._patterns.absent(self.model.peers)
         return [peer for peer in self.model.peers if peer not in absent]
 
     @cached_property
@@ -126,7 +131,7 @@ class LogisticDesign:
         ]
         if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
             own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]
-        seen = self.orders if self.source.patterns == "sequences" else [ALL]
+        seen = self.orders if self._patterns.kind == "sequences" else [ALL]
         return own + [
             Arm(order, "none", False, peer, "none") for peer in self.peers for order in seen
         ]

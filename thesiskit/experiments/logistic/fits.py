@@ -57,13 +57,13 @@ class LogisticFits:
         self.cases, self.patterns = self.stored.cases, self.stored.patterns
         self.n_classes = len(self.cases.classes)
         self._found: dict[Arm, Arrays] = {}  # the draws read last
-        self._groups: dict[Arm, Groups] = {}
+        self._groups: dict[Arm, Any] = {}
 
     def path(self, arm: Arm) -> Path:
         """Return the file of an arm's draws."""
         return self.block.draws("fit", arm.name)
 
-    def groups(self, arm: Arm) -> Groups:
+    def groups(self, arm: Arm) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups of an arm; the last ones are kept."""
         if arm not in self._groups:
             self._groups = {arm: self.stored.groups(arm.order, compress=arm.compress)}

@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from thesiskit.experiments.logistic.cases import Cases
-from thesiskit.experiments.logistic.patterns import Patterns, patterns_from
+from thesiskit.experiments.logistic.design import PATTERNS, Patterns
 from thesiskit.experiments.work import Block
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.running import Arrays
@@ -69,12 +70,21 @@ class Stored:
     @cached_property
     def patterns(self) -> Patterns:
         """What the patterns of the cases are."""
-        return patterns_from(self._arrays, self.min_cases)
+        kind = "sequences" if "histories" in self._arrays else "features"
+        return PATTERNS[kind].restore(self._arrays)
 
-    def groups(self, order: int, *, compress: bool) -> Groups:
+    def groups(self, order: int, *, compress: bool) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups of patterns that an arm has."""
         arrays = self._load(_of(order, compress), self.patterns.stored)
-        return self.patterns.groups(self.cases.train, order, compress=compress, arrays=arrays)
+        return self.find_groups(order, compress=compress, arrays=arrays)
+
+    def find_groups(
+        self, order: int, *, compress: bool = True, arrays: Arrays | None = None
+    ) -> Any:  # SequenceGroups or FeatureGroups
+        """Return the groups of patterns of the training cases."""
+        return self.patterns.groups(
+            self.cases.train, order, compress=compress, min_cases=self.min_cases, arrays=arrays
+        )
 
     def shared(self, order: int, *, compress: bool) -> Shared:
         """Return what the test cases share with the groups of an arm."""

@@ -34,7 +34,7 @@ class LogisticWork(Work):
     @property
     def data_digest(self) -> str:
         """A digest of cases that are read."""
-        return self.design.source.digest
+        return self.design.divisions.digest
 
     @property
     def described(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class LogisticWork(Work):
             return
         cases, patterns = self.design.cases(0), self.design.patterns
         order = self.config.report.order or max(self.design.orders)
-        groups = patterns.groups(cases.train, order)
+        groups = self.design.groups(cases.train, order)
         for name in wanted:
             pattern, colon, response = name.rpartition(":")
             try:
@@ -91,8 +91,8 @@ class LogisticWork(Work):
         model = self.design.model
         if stage == "simulate":
             assert self.config.data is not None
-            source = self.design.source
-            data = [self.config.data.model_dump(), source.digest, source.drawn_with]
+            cases = self.design.divisions
+            data = [self.config.data.model_dump(), cases.digest, cases.drawn_with]
             return [self.config.seed, *data]
         if stage == "compress":
             return model.model_dump(
@@ -146,7 +146,7 @@ class LogisticWork(Work):
         rows, growth = [], np.zeros(1, dtype=np.int64)
         for order in self.design.orders:
             started = time.perf_counter()
-            groups = stored.patterns.groups(cases.train, order)
+            groups = stored.find_groups(order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
                          time.perf_counter() - started])  # fmt: skip
             if order == max(self.design.orders):
@@ -154,7 +154,7 @@ class LogisticWork(Work):
             if True in wanted:
                 kept |= group_arrays(groups, cases.test, order, compress=True)
             if False in wanted:
-                groups = stored.patterns.groups(cases.train, order, compress=False)
+                groups = stored.find_groups(order, compress=False)
                 kept |= group_arrays(groups, cases.test, order, compress=False)
         grown = np.flatnonzero(np.diff(growth, prepend=0))
         counts = np.array(rows)
@@ -176,7 +176,7 @@ class LogisticWork(Work):
             return []
         stored = self._stored(block)
         order = max(self.design.orders) if order is None else order
-        groups = stored.patterns.groups(stored.cases.train, order)
+        groups = stored.find_groups(order)
         sizes = groups.expressed
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:

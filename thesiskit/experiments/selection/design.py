@@ -10,27 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from thesiskit.config import (
-    DRAWN,
-    OWN_METHODS,
-    BreastCancerData,
-    ColonData,
-    Config,
-    FileData,
-    MixtureData,
-    MixtureModel,
-    NaiveModel,
-    SimulatedData,
-)
-from thesiskit.datasets import Drawn, Table, files, gene_expression, synthetic
-from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.config import OWN_METHODS, Config, MixtureModel, NaiveModel
+from thesiskit.datasets.source import Drawn, SelectionPriors, Table
+from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models.packed import PackedFeatures
-from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import is_binary
 
 
@@ -102,30 +89,16 @@ class Design:
     """The data of a config and their division into splits."""
 
     def __init__(self, config: Config, folder: Path):
-        self.config = config
+        self.config, self.data = config, config.data
         self.folder = folder  # of the config file: data paths start there
 
     @cached_property
     def tables(self) -> list[Table]:
         """The table of the config, then its test table; none for simulated data."""
-        data = self.config.data
-        if isinstance(data, FileData):
-            tables = [
-                files.read_table(
-                    self.folder / name,
-                    data.response,
-                    positive=data.positive,
-                    ignore=tuple(data.ignore),
-                )
-                for name in (data.path, data.test_path)
-                if name is not None
-            ]
-            return [tables[0], *(_same_columns(tables[0], test, data) for test in tables[1:])]
-        if isinstance(data, ColonData):
-            return [gene_expression.colon(data.intensities)]
-        if isinstance(data, BreastCancerData):
-            return [files.breast_cancer()]
-        return []
+        if self.data is None or self.data.drawn:
+            return []
+        with self.config.wrong_data():
+            return self.data.read(self.folder)
 
     @cached_property
     def data_digest(self) -> str:
@@ -166,8 +139,8 @@ class Design:
         -1 only trains.  group (B, p): the group of each feature.  For simulated data also words
         (B, p, W) and alpha (B,).
         """
-        if isinstance(self.config.data, DRAWN):
-            return self._simulate(self.config.data, replicates)
+        if self.config.drawn:
+            return self._simulate(replicates)
         response = np.concatenate([table.response for table in self.tables]).astype(np.uint8)
         n_test = sum(len(table.response) for table in self.tables[1:])
         rows = []
@@ -181,48 +154,32 @@ class Design:
             "group": np.array([group for _, group in rows]),
         }
 
-    def _simulate(
-        self, data: SimulatedData | MixtureData, replicates: range
-    ) -> dict[str, np.ndarray]:
-        drawn = [self._draw_one(data, replicate) for replicate in replicates]
+    def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
+        drawn = [self.drawn(replicate) for replicate in replicates]
         response = np.array([np.append(one.train.response, one.test.response) for one in drawn])
         fold = np.zeros(response.shape, dtype=np.int32)
         fold[:, : len(drawn[0].train.response)] = -1
+        p = drawn[0].train.features.shape[1]
         return {
             "words": np.array(
                 [PackedFeatures.pack(one.train.features, one.test.features).words for one in drawn]
             ),
             "response": response,
             "fold": fold,
-            "group": np.array([self._groups(data.features, replicate) for replicate in replicates]),
+            "group": np.array([self._groups(p, replicate) for replicate in replicates]),
             "alpha": np.array([one.alpha for one in drawn]),
         }
 
-    def _draw_one(self, data: SimulatedData | MixtureData, replicate: int) -> Drawn:
-        model = selecting_model(self.config)
-        rng = generator(self.config.seed, "data", data.model_dump(), replicate)
-        prior = InverseGamma(*model.alpha_prior)
-        common: dict[str, Any] = {
-            "features": data.features,
-            "alpha": prior.sample(rng) if data.alpha == "prior" else float(data.alpha),
-            "train": data.train,
-            "test": data.test,
-        }
-        if isinstance(data, SimulatedData):
-            return synthetic.draw_naive_bayes(rng, **common, class_prior=model.class_prior)
-        response: Any = data.response
-        if response == "prior":
-            assert isinstance(model, MixtureModel)
-            response_prior = InverseGamma(*model.response_alpha_prior)
-            response = lambda: response_prior.sample(rng)  # noqa: E731
-        return synthetic.draw_mixture(
-            rng, **common, response=response, label_prior=model.class_prior
-        )
-
     def drawn(self, replicate: int) -> Drawn:
-        """Draw a replicate's data again, for what they were drawn with."""
-        assert isinstance(self.config.data, DRAWN)
-        return self._draw_one(self.config.data, replicate)
+        """Draw a replicate's data, or draw them again for what they were drawn with."""
+        assert self.data is not None
+        model = selecting_model(self.config)
+        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        priors = SelectionPriors(
+            model.class_prior, model.alpha_prior, getattr(model, "response_alpha_prior", None)
+        )
+        with self.config.wrong_data():
+            return self.data.draw(rng, priors)
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""
@@ -235,7 +192,7 @@ class Design:
     def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         tables = [table.features for table in self.tables]
-        per_fold = getattr(self.config.data, "binarise", "") == "training-medians" and not all(
+        per_fold = getattr(self.data, "binarise", "") == "training-medians" and not all(
             is_binary(table) for table in tables
         )
         features = None
@@ -270,32 +227,6 @@ class Design:
 def _folds(fold: np.ndarray) -> np.ndarray:
     """Return the folds that are tested."""
     return np.unique(fold[fold >= 0])
-
-
-def _same_columns(table: Table, test: Table, data: FileData) -> Table:
-    """Return the test table with its columns in the order of the training table."""
-    known, found = set(table.names), set(test.names)
-    if known != found:
-        name = min(known - found, default=None) or min(found - known)
-        what = "lacks" if name in known else "has, and the training table has not,"
-        raise DataError(
-            f"{cut(data.test_path)} {what} the column {quoted(name)}; make the columns of both "
-            "tables the same, or data.ignore what differs"
-        )
-    if data.positive is not None and not set(test.negative) <= set(table.negative):
-        raise DataError(
-            f"{cut(data.test_path)} has the response {cut(test.negative[0])}, which no training "
-            f"case has ({few(table.negative)}); leave such cases out"
-        )
-    if table.features.shape[1] != test.features.shape[1]:
-        raise DataError(
-            f"the training table has {table.features.shape[1]} features, {data.test_path} "
-            f"{test.features.shape[1]}; make them the same"
-        )
-    if table.names == test.names:
-        return test
-    order = [test.names.index(name) for name in table.names]
-    return Table(test.features[:, order], test.response, table.names, test.digest, test.source)
 
 
 def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import Config, MixtureModel
-from thesiskit.datasets import Drawn
+from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks, compare_last, spaced
 from thesiskit.experiments.selection.design import Arm, Split

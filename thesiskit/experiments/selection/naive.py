@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import NaiveModel
-from thesiskit.datasets import Drawn
+from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.design import Arm

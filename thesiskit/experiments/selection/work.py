@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import DRAWN, NAIVE_METHODS, OWN_METHODS, Config, check_sizes
+from thesiskit.config import NAIVE_METHODS, OWN_METHODS, Config, check_sizes
 from thesiskit.config.selection import ModelBlock
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
@@ -143,7 +143,7 @@ class SelectionWork(Work):
                 if config.scheme != scheme:
                     del evaluation[name]
             priors = None
-            if isinstance(config.data, DRAWN):
+            if config.drawn:
                 wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]

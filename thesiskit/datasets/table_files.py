@@ -4,12 +4,14 @@ import hashlib
 import os
 from numbers import Real
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
-from thesiskit.datasets import Table
-from thesiskit.datasets.cells import (
+from thesiskit.blocks import Text
+from thesiskit.datasets.reading.cells import (
     REAL,
     check_counter,
     check_text,
@@ -17,12 +19,68 @@ from thesiskit.datasets.cells import (
     name_columns,
     read_cells,
 )
-from thesiskit.datasets.numbers import Numbers, check_words, typed
-from thesiskit.datasets.text_files import opened, shown, unreadable
+from thesiskit.datasets.reading.numbers import Numbers, check_words, typed
+from thesiskit.datasets.reading.text_files import opened, shown, unreadable
+from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
 
 KINDS = (".csv", ".parquet", ".npz", ".npy", ".bed")
+
+
+class FileData(Source):
+    """The user's own table."""
+
+    family: ClassVar = "table"
+
+    source: Literal["file"]
+    path: Text  # from the config's folder
+    response: Text | None = None  # a column, an NPZ key, or an NPY file
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    ignore: list[Text] = []
+    test_path: Text | None = None
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether it comes with test cases."""
+        return self.test_path is not None
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
+        """Return the table, or training cases and test cases."""
+        found = [
+            read_table(
+                folder / name, self.response, positive=self.positive, ignore=tuple(self.ignore)
+            )
+            for name in (self.path, self.test_path)
+            if name is not None
+        ]
+        return [found[0], *(self._like(found[0], test) for test in found[1:])]
+
+    def _like(self, table: Table, test: Table) -> Table:
+        """Return the test table with its columns in the order of the training table."""
+        known, found = set(table.names), set(test.names)
+        if known != found:
+            name = min(known - found, default=None) or min(found - known)
+            what = "lacks" if name in known else "has, and the training table has not,"
+            raise DataError(
+                f"{cut(self.test_path)} {what} the column {quoted(name)}; make the columns of both "
+                "tables the same, or data.ignore what differs"
+            )
+        if self.positive is not None and not set(test.negative) <= set(table.negative):
+            raise DataError(
+                f"{cut(self.test_path)} has the response {cut(test.negative[0])}, which no "
+                f"training case has ({few(table.negative)}); leave such cases out"
+            )
+        if table.features.shape[1] != test.features.shape[1]:
+            raise DataError(
+                f"the training table has {table.features.shape[1]} features, {self.test_path} "
+                f"{test.features.shape[1]}; make them the same"
+            )
+        if table.names == test.names:
+            return test
+        order = [test.names.index(name) for name in table.names]
+        return Table(test.features[:, order], test.response, table.names, test.digest, test.source)
 
 
 def read_table(
@@ -294,14 +352,3 @@ def _read_bed(path: Path, response: str | None, ignore: tuple[str, ...]):
     else:
         phenotype = typed(phenotype.tolist())
     return genotypes[:, keep], phenotype, [names[j] for j in keep]
-
-
-def breast_cancer() -> Table:
-    """Return the Wisconsin breast-cancer table of scikit-learn: 569 cases, malignant is 1."""
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    response = (data.target == 0).astype(np.uint8)
-    names = [str(name) for name in data.feature_names]
-    digest = hashlib.sha256(np.ascontiguousarray(data.data).tobytes()).hexdigest()
-    return Table(data.data, response, names, digest, "scikit-learn's breast-cancer table")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from thesiskit.datasets.cells import REAL
+from thesiskit.datasets.reading.cells import REAL
 from thesiskit.errors import DataError, few, quoted
 
 CELLS = 1 << 16  # converted together

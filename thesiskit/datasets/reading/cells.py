@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.datasets.text_files import shown, utf8
+from thesiskit.datasets.reading.text_files import shown, utf8
 from thesiskit.errors import DataError, cut, few, quoted
 
 WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")

@@ -1,11 +1,10 @@
-"""Types that the blocks of all configs are made of."""
+"""Types that the blocks of configs are made of: those of experiments, and those of data sets."""
 
-import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from thesiskit.errors import cut, quoted
+from thesiskit.errors import cut
 
 MOST = 2**63 - 1  # what arrays and files can hold; sizes that are absurd are for estimates
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
@@ -26,24 +25,6 @@ def distinct(values: list) -> list:
         if value in values[:i]:
             raise ValueError(f"{cut(value)} is given twice")
     return values
-
-
-MOST_NAME = 100  # characters
-DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # of Windows, whatever the ending
-
-
-def _own_folder(name: str) -> str:
-    """Return the name of an experiment, or say what else has that name in a folder of results."""
-    if len(name) > MOST_NAME:
-        raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
-    if name == "verify" or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
-        raise ValueError(f"{quoted(name)} is the name of something else; choose another")
-    return name
-
-
-Name = Annotated[
-    str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
-]
 
 
 class Block(BaseModel):

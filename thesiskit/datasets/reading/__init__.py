@@ -1,0 +1,1 @@
+"""What readers of files have in common: text, cells between delimiters, and cells as numbers."""

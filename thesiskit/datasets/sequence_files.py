@@ -1,0 +1,256 @@
+"""The user's own sequences."""
+
+import csv
+import re
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import StrictBool, model_validator
+
+from thesiskit.blocks import Positive, Text
+from thesiskit.datasets.reading.text_files import shown, unreadable, utf8
+from thesiskit.datasets.source import Sequences, Source, at_least_one, digest_of
+from thesiskit.errors import DataError, brief, few, quoted
+from thesiskit.safe_io import DAMAGES, read_npy
+
+
+class SequenceFileData(Source):
+    """The user's own sequences."""
+
+    family: ClassVar = "sequences"
+
+    source: Literal["sequences"]
+    path: Text  # from the config's folder
+    test_path: Text | None = None
+    train: Positive | None = None  # without test_path: the first cases; the others are tested
+    history: Positive | None = None  # the most recent states; all unless given
+    pad: Text | None = None  # fills short histories on the left
+    header: StrictBool = False
+
+    @model_validator(mode="after")
+    def _a_test_set(self):
+        if (self.test_path is None) == (self.train is None):
+            raise ValueError("give either data.test_path or data.train, the cases to train with")
+        return self
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether it comes with test cases."""
+        return True
+
+    @property
+    def divided_at(self) -> tuple[int, None] | None:
+        """The first cases train, unless there is a test file."""
+        return None if self.train is None else (self.train, None)
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:  # noqa: ARG002
+        """Return the cases, or training cases and test cases."""
+        found: list[Sequences] = []
+        for name in (self.path, self.test_path):
+            if name is not None:
+                like = found[0] if found else None
+                found.append(read_sequences(
+                    folder / name, length=self.history, pad=self.pad, header=self.header, like=like
+                ))  # fmt: skip
+        return found
+
+
+def read_sequences(
+    path: Path,
+    *,
+    length: int | None = None,
+    pad: str | None = None,
+    header: bool = False,
+    like: Sequences | None = None,
+) -> Sequences:
+    """Read sequences, one case per line: the last state is the response, the rest its history.
+
+    Parameters
+    ----------
+    path : text with states (any labels) between commas, spaces or tabs, or, where no line has any
+        of these, one word of one-character states per line (ACGTT); blank lines and lines that
+        start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.npy` holds
+        whole numbers, (n, length + 1).
+    length : keep the so many most recent states of each history.
+    pad : the symbol that fills short histories on the left; a state of its own unless it occurs.
+    header : whether the first line names columns.
+    like : use the coding and the length of these sequences.  New states come after theirs.
+
+    Returns
+    -------
+    Sequences, codes in the order of the labels: numbers first, by size, then by alphabet.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line, and what to do.
+    """
+    path = Path(path)
+    where = shown(path)
+    if length is not None:
+        at_least_one(length=length)
+    pad = None if pad is None else str(pad)
+    if pad is not None and _missing(pad):
+        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
+    width = length
+    if like:
+        width = like.histories.shape[1]
+        if length not in (None, width):
+            raise DataError(f"length is {length}, but the training cases have {width} states")
+    cut = length is not None or pad is not None
+    read = _read_npy if path.suffix.lower() == ".npy" else _read_lines
+    raw, labels, lines = read(path, width, cut, pad, header)
+    unit = "row" if path.suffix.lower() == ".npy" else "line"
+
+    states, histories = _recode(raw[:, :-1], labels, like.states if like else [])
+    classes, response = _recode(raw[:, -1], labels, like.classes if like else [])
+    if like and len(classes) > len(like.classes):
+        case = int(np.argmax(response >= len(like.classes)))
+        raise DataError(
+            f"{where}: {unit} {lines[case]} ends with {quoted(classes[response[case]])}, which is "
+            f"no response in the training cases ({few(like.classes)}); leave such cases out, "
+            "or train with some"
+        )
+    digest = digest_of(histories, response, states, classes)
+    return Sequences(histories, response, states, classes, digest, path.name)
+
+
+def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return symbols, the known ones first, and raw codes of labels as codes of these."""
+    used = np.zeros(len(labels), dtype=bool)
+    used[raw] = True
+    found = {label for label, is_used in zip(labels, used, strict=True) if is_used}
+    symbols = [*known, *sorted(found - set(known), key=_natural)]
+    code = {symbol: number for number, symbol in enumerate(symbols)}
+    return symbols, np.array([code.get(label, -1) for label in labels], dtype=np.int32)[raw]
+
+
+def _read_lines(
+    path: Path, width: int | None, cut: bool, pad: str | None, header: bool
+) -> tuple[np.ndarray, list[str], list[int]]:
+    """Return raw codes (n, width + 1), the label of each, and the line of each case."""
+    where = shown(path)
+    lines = [
+        (number, line.strip(" "))
+        for number, line in enumerate(re.split(r"\r\n|\r|\n", utf8(path)), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ][header:]
+    if not lines:
+        raise DataError(f"{where}: no cases in it; give one case per line")
+    for number, line in lines:
+        if ";" in line:
+            raise DataError(f"{where}: line {number} holds ';'; put commas between states")
+    if path.suffix.lower() == ".csv":
+        reader = csv.reader((line for _, line in lines), skipinitialspace=True)
+        try:
+            cases = [[field.strip() for field in row] for row in reader]
+        except csv.Error as error:
+            raise DataError(f"{where}: not CSV: {error}") from None
+        if len(cases) != len(lines):
+            raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
+    else:
+        cases = [re.split(r"[ \t]*,[ \t]*| *\t *| +", line) for _, line in lines]
+    if all(len(fields) == 1 for fields in cases):
+        cases = [list(fields[0]) or [""] for fields in cases]
+
+    keep = width + 1 if width else max(map(len, cases))
+    raw: dict[str, int] = {}
+    rows = []
+    for (number, _), fields in zip(lines, cases, strict=True):
+        if (len(fields) < keep and pad is None) or (len(fields) > keep and not cut):
+            raise _length_error(f"{where}: line {number}", len(fields), len(cases[0]), width)
+        fields = fields[-keep:]
+        for label in fields:
+            if label not in raw:
+                if _missing(label):
+                    raise DataError(
+                        f"{where}: a state is missing in line {number} ({quoted(label)}); fill it "
+                        "in, leave the case out, or give missing states a symbol of their own"
+                    )
+                raw[label] = len(raw)
+        rows.append([raw[label] for label in fields])
+    if keep < 2:
+        raise DataError(f"{where}: one state per line; a case is a history and then a response")
+    if pad is not None and any(len(row) < keep for row in rows):
+        filler = raw.setdefault(pad, len(raw))
+        rows = [[filler] * (keep - len(row)) + row for row in rows]
+    return np.array(rows, dtype=np.int32), list(raw), [number for number, _ in lines]
+
+
+def _length_error(where: str, found: int, first: int, width: int | None) -> DataError:
+    """Say what is wrong with a case that is not as long as the others, or as `length`."""
+    fill = "give pad: SYMBOL to fill short histories on the left"
+    if width is None:
+        return DataError(
+            f"{where} has {found} states where others have more (the first case has {first}); "
+            f"{fill}, or history: N to keep the N most recent states"
+        )
+    if found > width:
+        return DataError(
+            f"{where} has {found - 1} states before the response, the training cases {width}; "
+            f"give length: {width} to keep the most recent states"
+        )
+    other = f"lower length to {found - 1}" if found > 1 else "leave the case out"
+    return DataError(
+        f"{where} has {found - 1} states before the response, and {width} are asked for; {fill}, "
+        f"or {other}"
+    )
+
+
+def _read_npy(
+    path: Path, width: int | None, cut: bool, pad: str | None, header: bool
+) -> tuple[np.ndarray, list[str], range]:
+    """Return raw codes (n, width + 1), the label of each, and the row of each case from 1."""
+    where = shown(path)
+    if header:
+        raise DataError(f"{where}: an NPY file has no header line; leave out header")
+    try:
+        array = read_npy(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        raise DataError(
+            f"{where}: damaged, or not an NPY file ({brief(str(error))}); save one array with "
+            "numpy.save"
+        ) from None
+    if array.ndim != 2 or len(array) == 0 or array.shape[1] < 2:
+        raise DataError(
+            f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
+            "history, then its response"
+        )
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        row = np.isnan(array).any(axis=1).argmax() + 1
+        raise DataError(f"{where}: a state is missing in row {row}; fill it in, or leave it out")
+    if array.dtype.kind not in "biu":
+        raise DataError(
+            f"{where}: states must be whole numbers, got {array.dtype}; use astype(int)"
+        )
+    if array.dtype.kind == "i" and array.min() < 0:
+        row = (array < 0).any(axis=1).argmax() + 1
+        raise DataError(
+            f"{where}: row {row} holds {array[row - 1].min()}, and states must not be negative; "
+            "number them from 0"
+        )
+    found = array.shape[1]
+    keep = width + 1 if width else found
+    if (found < keep and pad is None) or (found > keep and not cut):
+        raise _length_error(f"{where}: row 1", found, found, width)
+    values, raw = np.unique(array[:, -keep:], return_inverse=True)
+    raw = raw.reshape(len(array), -1)
+    labels = [str(int(value)) for value in values]
+    if found < keep and pad is not None:
+        labels += [pad] if pad not in labels else []
+        raw = np.pad(raw, ((0, 0), (keep - found, 0)), constant_values=labels.index(pad))
+    return raw, labels, range(1, len(array) + 1)
+
+
+def _missing(label: str) -> bool:
+    return label in ("", "NA", "?") or label.lower() == "nan"
+
+
+def _natural(label: str) -> tuple[bool, float, str]:
+    """Sort numbers by size, then everything else by alphabet."""
+    try:
+        return False, float(label), label
+    except ValueError:
+        return True, 0.0, label

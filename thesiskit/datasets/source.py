@@ -1,0 +1,312 @@
+"""What a source of data answers, and what it returns.
+
+A source is one class.  Its fields are the keys of `data` in a config, its methods say what the data
+are and read or draw them.  Three families serve two kinds of experiments:
+
+- "table": a `Table` of features with a binary response, for selections of features (chapter 2);
+- "sequences" and "features": `Sequences` and `FeatureTable`, for logistic models (chapter 3).
+
+A source that reads implements `read`; one that draws sets `drawn`, and implements `draw` and
+`sizes`.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from thesiskit.blocks import Block
+from thesiskit.errors import DataError
+
+MISSING = -1  # a pattern that fixes the feature is not expressed
+UNSEEN = -2  # a value that no training case has
+MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
+
+
+# ---- what is returned ----
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cases with features and a binary response.
+
+    Attributes
+    ----------
+    features : (n, p) array, possibly memory-mapped; 0/1 or real values, no NaN.
+    response : (n,) array of 0 and 1.
+    names : feature names, or empty where there are none.
+    digest : identifies the content, for provenance.
+    source : where it comes from, for people.
+    negative : of the user's own, the responses that became class 0.
+    """
+
+    features: np.ndarray
+    response: np.ndarray
+    names: list[str] = field(default_factory=list)
+    digest: str = ""
+    source: str = ""
+    negative: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A simulated data set: what was drawn, and what it was drawn with.
+
+    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
+        was drawn with that.
+    """
+
+    train: Table
+    test: Table
+    alpha: float
+    truth: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Histories with the state that follows each.
+
+    Attributes
+    ----------
+    histories : (n, length) int32 codes from 0, in time order: the last column is the most recent.
+        May be a read-only sliding view of one text.
+    response : (n,) int32 codes from 0.
+    states : the symbol of each code of a history.
+    classes : the symbol of each code of a response.
+    digest : sha256 of codes and symbols, for provenance.
+    source : where they come from, for people.
+    """
+
+    histories: np.ndarray
+    response: np.ndarray
+    states: list[str]
+    classes: list[str]
+    digest: str = ""
+    source: str = ""
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """What responses are predicted from."""
+        return self.histories
+
+    @property
+    def n_values(self) -> int:
+        """How many values a state has."""
+        return len(self.states)
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Cases with discrete features and a response.
+
+    Attributes
+    ----------
+    X : (n, p) int16 codes from 0, MISSING or UNSEEN.
+    response : (n,) int32 codes from 0, or float64 real responses.
+    features : the name of each feature.
+    values : for each feature, the symbol of each code.
+    classes : the symbol of each code of the response; none of real ones.
+    digest : sha256 of codes, names and symbols, for provenance.
+    source : where they come from, for people.
+    """
+
+    X: np.ndarray
+    response: np.ndarray
+    features: list[str]
+    values: list[list[str]]
+    classes: list[str]
+    digest: str = field(init=False)
+    source: str = ""
+
+    def __post_init__(self):
+        names = repr((self.X.shape, self.features, self.values, self.classes))
+        whole = hashlib.sha256(names.encode(errors="surrogatepass"))
+        whole.update(self.X.astype("<i2").tobytes())
+        codes = self.response.dtype.kind in "iu"
+        whole.update(self.response.astype("<i4" if codes else "<f8").tobytes())
+        object.__setattr__(self, "digest", whole.hexdigest())
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """What responses are predicted from."""
+        return self.X
+
+    @property
+    def n_values(self) -> int:
+        """How many values a feature has at most."""
+        return max(len(one) for one in self.values)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large data are.
+
+    train, test : cases.  Where they are divided at random, all of them both times.
+    width : features, or states of a history.
+    values : of each feature or state.
+    """
+
+    train: int
+    test: int
+    width: int
+    values: int = 2
+    classes: int = 2
+
+
+# ---- what data can be drawn with ----
+
+
+@dataclass(frozen=True)
+class SelectionPriors:
+    """Priors of a model of chapter 2.
+
+    class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
+    response_alpha_prior : of a mixture; None of naive Bayes.
+    """
+
+    class_prior: tuple[float, float]
+    alpha_prior: tuple[float, float]
+    response_alpha_prior: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class LogisticPriors:
+    """Priors of a logistic model, the first of those that a config names.
+
+    continuous : whether responses are real numbers; the noise is theirs.
+    noise : its standard deviation, None where it is drawn.
+    """
+
+    order: int
+    cauchy: bool
+    sigma_0: float
+    sigma_shape: float
+    sigma_mode: float
+    continuous: bool
+    noise: float | None
+    noise_shape: float
+    noise_mode: float
+
+
+# ---- what a source answers ----
+
+
+class WrongKeyError(DataError):
+    """A key of a source says something that the data show to be wrong."""
+
+    def __init__(self, key: str, text: str):
+        super().__init__(text)
+        self.key = key
+
+
+class Source(Block):
+    """Where the cases of an experiment come from: the block `data` of a config.
+
+    Attributes
+    ----------
+    family : which of the three it is.
+    drawn : whether cases are drawn with random numbers, not read.
+    real : whether responses can be real numbers.
+    """
+
+    family: ClassVar[Literal["table", "sequences", "features"]]
+    drawn: ClassVar[bool] = False
+    real: ClassVar[bool] = False
+
+    source: str  # its name, as a Literal
+
+    # ---- what config and estimates ask; nothing is read for it ----
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether it comes with test cases; otherwise cases are divided at random."""
+        return self.drawn
+
+    @property
+    def divided_at(self) -> tuple[int, int | None] | None:
+        """How many of the first cases train, and how many of the others are tested (None: all).
+
+        None where `read` returns test cases by themselves, or all cases are divided at random.
+        """
+        return None
+
+    @property
+    def sizes(self) -> Sizes | None:
+        """How large drawn data are; None of data that must be read to know."""
+        return None
+
+    @property
+    def prior_of(self) -> str:
+        """The kind of model from whose priors all parameters are drawn; empty if not all are."""
+        return ""
+
+    @property
+    def drawn_order(self) -> int:
+        """The order of the patterns that responses are drawn with, if it is not the model's."""
+        return 0
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+        """Say which key has nothing to do with such a model, and what to do; None if all is well.
+
+        kind : model.kind.
+        continuous : whether its responses are real numbers.
+        """
+        return None
+
+    # ---- reading and drawing ----
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Any]:
+        """Return the cases in one piece, or training cases and then test cases.
+
+        folder : paths start there.
+        continuous : responses are real numbers.
+
+        Raises
+        ------
+        WrongKeyError, DataError: what is wrong, where, and what to do.
+        """
+        raise NotImplementedError
+
+    def draw(self, rng: np.random.Generator, priors: Any) -> Any:
+        """Return what is drawn.
+
+        A table: `Drawn`.  Others: Sequences or FeatureTable, training cases first, and the truth
+        that ranks are of, empty unless `prior_of` names a model.
+
+        priors : SelectionPriors of a table, LogisticPriors of others.
+        """
+        raise NotImplementedError
+
+    @property
+    def settings_of_draws(self) -> dict[str, Any]:
+        """What the generator depends on."""
+        return self.model_dump()
+
+
+# ---- what several sources need ----
+
+
+def numbered(n: int) -> list[str]:
+    """Return the symbols of drawn states, values or classes: 1 to n."""
+    return [str(i + 1) for i in range(n)]
+
+
+def at_least_one(**numbers: int) -> None:
+    """Name a number below 1."""
+    for name, number in numbers.items():
+        if number < 1:
+            raise DataError(f"{name} is {number}; it must be at least 1")
+
+
+def digest_of(*parts: np.ndarray | Iterable[str] | int) -> str:
+    """Return a sha256 of codes and symbols."""
+    whole = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            whole.update(repr(part.shape).encode() + part.astype("<i4").tobytes())
+        else:
+            whole.update(repr(part).encode())
+    return whole.hexdigest()
