@@ -37,7 +37,13 @@ TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user s
 PROCESS = 300e6  # bytes of a process before it holds any data
 ARRAY, RECORD = 300, 200  # bytes of an array's head in a file, of the record of a cell
 DRAWS_FILE = 60_000  # bytes of a file of draws that holds none
-ARRAYS = {"simulate": 7, "select": 8, "compress": 9, "fit": 8, "predict": 10}  # of a block's file
+ARRAYS = {
+    "simulate": 7,
+    "select": 8,
+    "compress": 9,
+    "fit": 8,
+    "predict": 10,
+}  # of a block's file
 
 
 @dataclass(frozen=True)
@@ -179,30 +185,44 @@ def _of_division(work) -> Needs:
     design: LogisticDesign = work.design
     model, found = design.model, design.divisions.sizes
     train, test, width, values = found.train, found.test, found.width, found.values
+    features = design.divisions.data.family == "features"
     n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
     sets = 1 if design.continuous else found.classes - (found.classes == 2)
     held = 8 * (3 if design.continuous else found.classes)
-    disk: float = n * (12 if design.continuous else 4) + n * width * design.config.drawn
+    disk: float = n * (12 if design.continuous else 4) + n * width * (2 if features else 1)
     disk += 2 * len(work.all_arms) * test * held
     data = 16.0 * n * width + 4 * test * held + 8 * values * found.classes
     most: float = 16 * groups_of(design, _drawn_order(design), train + test, values, compress=False)
+    kept_groups: dict[tuple[int, bool], float] = {}  # by the compress stage
     for _, arm in work.own_arms.values():
         groups = train
         tables = 32 * train**2  # of a Gaussian process
         if arm.engine != "gp":
             groups = groups_of(design, arm.order, train, values, compress=arm.compress)
             tables = 64 * groups + 8 * train * (arm.order + 1)
+            listed = min(groups, patterns_of_case(width, arm.order, features=features))
+            kept_groups[arm.order, arm.compress] = 30 * ARRAY + 64 * groups + 4 * n * listed
         kept = groups
         if model.original and arm.compress:
             kept += groups_of(design, arm.order, train, values, compress=False)
         mine = model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
         disk += mine + DRAWS_FILE
         most = max(most, tables + 3 * mine)
+    disk += sum(kept_groups.values())
     splits = 1 if model.split_draws == "exact" else model.split_draws
     updates = max(1, model.sigma_updates // 10, model.joint_updates)
     own = len(work.own_arms)
     steps = own * model.chains * (model.iterations * updates + draws * (splits - 1))
     return Needs(0, own, steps, disk, PROCESS + data + most)
+
+
+def patterns_of_case(width: int, order: int, *, features: bool) -> float:
+    """Return how many patterns a case expresses."""
+    if not features:
+        return order + 1
+    logs = (math.lgamma(width + 1) - math.lgamma(o + 1) - math.lgamma(width - o + 1)
+            for o in range(order + 1))  # fmt: skip
+    return sum(math.exp(min(one, 600.0)) for one in logs)
 
 
 def _drawn_order(design: "LogisticDesign") -> int:
