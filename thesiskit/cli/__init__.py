@@ -7,9 +7,9 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.common import (
-    EXECUTOR,
     VERBOSE,
     Commands,
+    executor_option,
     experiment_options,
     open_experiment,
     run_stage,
@@ -153,17 +153,17 @@ _stage_command(
 
 @main.command()
 @experiment_options()
-def report(config, results, settings, seed, smoke, force, yes, jobs) -> None:
+def report(config, results, settings, seed, smoke, force, yes, jobs) -> None:  # noqa: ARG001
     """Write tables, figures and one page from what the other stages left.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
-    write_report(open_experiment(config, results, settings, seed, smoke, jobs, yes=yes), force)
+    write_report(open_experiment(config, results, settings, seed, smoke, yes=yes), force)
 
 
 @main.command()
 @experiment_options(many=True)
-@EXECUTOR
+@executor_option("local")
 def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
 
@@ -175,7 +175,8 @@ def run(configs, results, settings, seed, smoke, force, yes, jobs, executor) -> 
     from thesiskit.report.page import write_index
 
     experiments = [
-        open_experiment(config, results, settings, seed, smoke, jobs) for config in configs
+        open_experiment(config, results, settings, seed, smoke, 0 if executor == "slurm" else jobs)
+        for config in configs
     ]
     failed = None
     for experiment in experiments:

@@ -106,13 +106,15 @@ VERBOSE = click.option(
 )
 
 
-EXECUTOR = click.option(
-    "--executor",
-    type=click.Choice(["local", "slurm"]),
-    default="local",
-    show_default=True,
-    help="Child processes here, or jobs of a Slurm cluster.",
-)
+def executor_option(default: str):
+    """The option that says where cells are made."""
+    return click.option(
+        "--executor",
+        type=click.Choice(["local", "slurm"]),
+        default=default,
+        show_default=True,
+        help="Child processes here, or jobs of a Slurm cluster.",
+    )
 
 
 def experiment_options(
@@ -179,23 +181,30 @@ def open_experiment(
     jobs: int | None = 0,
     *,
     yes: bool | None = None,
+    folder: Path | None = None,
 ):
     """Return the experiment of a config.
 
     jobs : None for as many as there are cores.
+    folder : where relative paths of the config start; None: its own.
     yes : whether it may need very much; None where that is not asked yet.
     """
     from thesiskit.config import load_config
+
+    loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
+    if jobs != 0:
+        from thesiskit.experiments.cells.workers import start_server
+
+        start_server()  # it imports while this process does
     from thesiskit.experiments import estimate
     from thesiskit.experiments.experiment import Experiment
     from thesiskit.models.running import cores
     from thesiskit.store.results import Results
 
-    loaded = load_config(config, settings=settings, seed=seed, smoke=smoke)
     experiment = Experiment(
         loaded,
         Results(results, loaded.experiment),
-        Path(config).parent,
+        Path(config).parent if folder is None else folder,
         cores() if jobs is None else jobs,
     )
     click.get_current_context().call_on_close(experiment.close)
