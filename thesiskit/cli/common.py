@@ -195,7 +195,7 @@ def open_experiment(
     if jobs != 0:
         from thesiskit.experiments.cells.workers import start_server
 
-        start_server()  # it imports while this process does
+        start_server(loaded.model.kind)  # it imports while this process does
     from thesiskit.experiments import estimate
     from thesiskit.experiments.experiment import Experiment
     from thesiskit.models.running import cores

@@ -346,7 +346,7 @@ def test_a_damaged_list_is_refused(written):
     path = folder / "r/small/batch/jobs/0001-1.cells"
     whole, task = path.read_text(), command_of(text)[1]
     for damaged, words in [
-        (whole[:60], "lines, not 2; submit again"),
+        (whole[:40], "lines, not 2; submit again"),
         ("", "has 0 lines, not 2; submit again"),
         ("x y\n" * 2, "submit again"),
         ("$(touch x)\n" * 2, "submit again"),

@@ -1,7 +1,6 @@
-"""What the fork server of the workers imports before it forks any; nobody else imports this.
+"""What the fork server of the workers imports first; nobody else imports this.
 
-A worker then starts in milliseconds.  Libraries that are loaded here start no threads, which a
-forked process would not have.
+Libraries that are loaded from here on start no threads, which a forked process would not have.
 """
 
 import os
@@ -15,6 +14,4 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import thesiskit.experiments.cells.graph  # noqa: E402
-import thesiskit.experiments.logistic.work  # noqa: E402
-import thesiskit.experiments.selection.work  # noqa: E402, F401
+import thesiskit.experiments.cells.graph  # noqa: E402, F401

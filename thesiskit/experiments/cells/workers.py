@@ -26,17 +26,23 @@ PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
 FORKSERVER = multiprocessing.get_context("forkserver")
 LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-PRELOADED = ["thesiskit.experiments.cells.preload"]
+# what the server imports, by `model.kind`, so that workers start in milliseconds
+PRELOADED = {
+    "naive-bayes": ["selection.work"],
+    "mixture": ["selection.work", "selection.mixture"],
+    "logistic": ["logistic.work", "logistic.fits"],
+}
 
 
-def start_server() -> None:
+def start_server(kind: str) -> None:
     """Start the fork server, unless it runs, and do not wait for its imports.
 
     Whoever knows early that cells are to be made calls this, and has his own imports meanwhile.
     """
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    FORKSERVER.set_forkserver_preload(PRELOADED)
+    names = ["cells.preload", *PRELOADED[kind]]
+    FORKSERVER.set_forkserver_preload([f"thesiskit.experiments.{name}" for name in names])
     try:
         forkserver.ensure_running()
     finally:
@@ -72,7 +78,6 @@ class Worker:
         self.pipe, its = FORKSERVER.Pipe()
         arguments = (its, opening, threads, dict(os.environ))
         self.process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
-        start_server()
         with _no_main_module():
             self.process.start()
         its.close()
@@ -114,6 +119,7 @@ class Workers:
         self.jobs = jobs
         self.opening = (experiment.config, experiment.results, experiment.folder)
         self.threads = max(1, running.cores() // jobs)
+        start_server(experiment.config.model.kind)
         self.workers: list[Worker] = []
 
     def make(
