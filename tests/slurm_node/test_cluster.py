@@ -99,7 +99,7 @@ def test_arrays_no_longer_than_allowed_from_another_folder(tmp_path, monkeypatch
     slurm = cluster(tmp_path, array=8)
     slurm.check()
     waiting = long["later"][1][-1]
-    assert slurm.states([waiting])[waiting].startswith("PENDING (Dependency")
+    wait_for(lambda: slurm.states([waiting])[waiting].startswith("PENDING (Dependency"))
     todo = cells(20, each=2)
     ids = submit(slurm, todo, "twenty", digest="abc")
     away.rmdir()
