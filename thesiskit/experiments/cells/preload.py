@@ -1,6 +1,6 @@
 """What the fork server of the workers imports first; nobody else imports this.
 
-Libraries that are loaded from here on start no threads, which a forked process would not have.
+Linear algebra that is loaded from here on starts no threads, which a forked process would not have.
 """
 
 import os
