@@ -39,7 +39,7 @@ $(VENV)/peers: $(SOURCES)
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,lint,parquet,plink,peers,cluster]"
+	$(INSTALL) ".[test,lint,parquet,plink,peers]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 setup: $(VENV)/built

@@ -8,12 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import patched
 from finished import KINDS, SEED, begin, finish_again
 from harness import Tally, command, fingerprint
 from small import opened
 
 from thesiskit.experiments.cluster.board import board
 
+QUICK_TO_SAVE = """\
+from thesiskit.models import running
+running.SAVE_SECONDS, running.BLOCK_SECONDS = 0.02, 0.01
+"""
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 
 
@@ -25,10 +30,9 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
 
         def main(arguments: list[str]) -> None:
             from thesiskit.cli import main as command_line
-            from thesiskit.models import running
 
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            running.SAVE_SECONDS, running.BLOCK_SECONDS = 0.02, 0.01
+            os.environ.update(patched(folder.parent / "quick", QUICK_TO_SAVE))
             command_line(arguments, prog_name="thesiskit")
 
         command("run", "small.yaml", "--jobs", "2", folder=folder, main=main, seconds=60)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import UserError
 from thesiskit.experiments.cluster import sbatch
@@ -88,11 +89,14 @@ def test_the_command_line_passes_everything_on(tmp_path):
     )
     title = "title=a `touch x` \"'$(touch x)"
     text = run("batch", "script", config, "--set", title, "--results", folder / "r", "--smoke")
-    line = next(one for one in text.splitlines() if "batch cell" in one)
+    line = next(one for one in text.splitlines() if " batch cell " in one)
+    jobs = folder / "r/e-smoke/batch/jobs"
     assert shlex.split(line)[:-2] == [
-        sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config), "--results",
-        str(folder / "r"), "--set", title, "--smoke", "--jobs", "1", "--share",
+        sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(jobs / "0001.yaml"),
+        "--relative-to", str(folder), "--results", str(folder / "r"), "--yes", "--jobs", "1",
+        "--cells", str(jobs / "0001-1.cells"), "--share",
     ]  # fmt: skip
+    assert load_config(jobs / "0001.yaml").title == title.removeprefix("title=")
     refused = run("batch", "script", config, "--results", f"{folder}/r\ntouch x", code=2)
     assert refused.startswith("Error: ")
     assert len(refused.splitlines()) == 1

@@ -1,46 +1,59 @@
-"""What stands in for cells in jobs: each takes seconds and keeps how far it is when stopped."""
+"""What stands in for cells in jobs: each takes seconds and keeps how far it is when stopped.
+
+standin.py FOLDER SECONDS --cells LIST --share I/N: a cell of line I is done when FOLDER/ID is
+there; FOLDER/ID.log has a line for each attempt.
+"""
 
 import os
+import signal
 import subprocess
+import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 STEP = 0.1  # seconds
 
 
-@dataclass(frozen=True)
-class StandIn:
-    """A share whose cells are done when folder/ID stands; folder/ID.log has a line an attempt."""
-
-    folder: Path
-    ids: tuple[str, ...]
-    seconds: float = 0.0
-
-    def make(self, stop: threading.Event) -> bool:
-        return all(self._cell(self.folder / name, stop) for name in self.ids)
-
-    def _cell(self, path: Path, stop: threading.Event) -> bool:
-        if path.exists():
-            return True
-        kept = path.with_suffix(".part")
-        done = float(kept.read_text()) if kept.exists() else 0.0
-        log = path.with_suffix(".log")
-        with open(log, "a") as file:
-            print(os.getpid(), round(done, 1), file=file)
-        # cells have child processes too
-        child = subprocess.Popen(["tail", "-f", log], stdout=subprocess.DEVNULL)
-        try:
-            while done < self.seconds and not stop.wait(STEP):
-                done += STEP
-                if child.poll() is not None:
-                    raise RuntimeError(f"the child ended: {child.returncode}")
-        finally:
-            child.kill()
-            child.wait()
-        if done < self.seconds:
-            kept.write_text(str(done))
-            return False
-        kept.write_text("done")
-        os.replace(kept, path)
+def make(path: Path, seconds: float, stop: threading.Event) -> bool:
+    """Make a cell, or go on with it; whether it is done."""
+    if path.exists():
         return True
+    kept = path.with_suffix(".part")
+    done = float(kept.read_text()) if kept.exists() else 0.0
+    log = path.with_suffix(".log")
+    with open(log, "a") as file:
+        print(os.getpid(), round(done, 1), file=file)
+    # cells have child processes too
+    child = subprocess.Popen(["tail", "-f", log], stdout=subprocess.DEVNULL)
+    try:
+        while done < seconds and not stop.wait(STEP):
+            done += STEP
+            if child.poll() is not None and not stop.wait(2):  # a cancelled job's are told too
+                raise RuntimeError(f"the child ended: {child.returncode}")
+    finally:
+        child.kill()
+        child.wait()
+    if done < seconds:
+        kept.write_text(str(done))
+        return False
+    kept.write_text("done")
+    os.replace(kept, path)
+    return True
+
+
+def main(folder: str, seconds: str, *more: str) -> int:
+    """Make the cells of a line; 130 where it was told to stop, as the command line says it."""
+    options = dict(zip(more[::2], more[1::2], strict=True))
+    line, lines = map(int, options["--share"].split("/"))
+    listed = Path(options["--cells"]).read_text().splitlines()
+    assert len(listed) == lines
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    names = listed[line - 1].split()
+    done = all(make(Path(folder) / name, float(seconds), stop) for name in names)
+    print(f"{'done' if done else 'stopped'}: {' '.join(names)}")
+    return 0 if done else 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

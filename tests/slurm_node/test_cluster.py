@@ -23,9 +23,6 @@ from thesiskit.experiments.cluster.slurm import GONE, Slurm
 from thesiskit.experiments.cluster.submissions import submissions
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from standin import StandIn  # noqa: E402
-
 pytestmark = pytest.mark.cluster
 wait_for = partial(wait, seconds=120, pause=0.3)
 
@@ -33,7 +30,7 @@ wait_for = partial(wait, seconds=120, pause=0.3)
 @pytest.fixture(scope="module", autouse=True)
 def _jobs_find_us(slurm):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{HERE}")
+        patch.setenv("PYTHONPATH", str(ROOT))
         yield
 
 
@@ -41,9 +38,15 @@ def cluster(folder, **settings):
     return Slurm(folder, ClusterBlock(**{"time": "5", "memory": "100M"} | settings))
 
 
-def shares(folder, n, seconds=0.0, each=1):
-    names = [f"cell{i}" for i in range(n * each)]
-    return [StandIn(folder, tuple(names[i * each : (i + 1) * each]), seconds) for i in range(n)]
+def cells(n, each=1):
+    """Return the names of the cells of n jobs."""
+    return [[f"cell{i}" for i in range(j * each, (j + 1) * each)] for j in range(n)]
+
+
+def submit(slurm, jobs, name, seconds=0.0, **more):
+    """Submit jobs whose cells take seconds; they are made in the folder of the results."""
+    command = [sys.executable, str(HERE / "standin.py"), str(slurm.folder), str(seconds)]
+    return slurm.submit(name, jobs, command, name, **more)
 
 
 def start():
@@ -71,29 +74,17 @@ def strays(folder):
 @pytest.fixture(scope="module", autouse=True)
 def long(tmp_path_factory, _jobs_find_us):
     """Jobs that meet their time limit, or wait, while others run: by name, folder and ids."""
-    code = (
-        "import sys, threading, signal; sys.path.insert(0, sys.argv[1]); import standin, pathlib;"
-        "stop = threading.Event(); signal.signal(signal.SIGTERM, lambda *_: stop.set());"
-        "i = sys.argv[4].split('/')[0];"
-        "standin.StandIn(pathlib.Path(sys.argv[2]), (i,), 45.0 if i == '2' else 0.0).make(stop)"
-    )
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sbatch, "notice", lambda block: 55)  # Slurm looks every half a minute
-        for name, requeues in [("submitit", 10), ("once", 0)]:
+        for name, requeues in [("limit", 10), ("once", 0)]:
             folder = tmp_path_factory.mktemp(name)
-            jobs = cluster(folder, time="1", requeues=requeues)
-            found[name] = folder, jobs.submit(shares(folder, 1, seconds=45.0), name)
-        folder = tmp_path_factory.mktemp("script")
-        block = ClusterBlock(time="1", array=2, setup=["export MARK=1"])
-        command = [sys.executable, "-c", code, str(HERE), str(folder)]
-        text = sbatch.script(block, command, 3, name="script", folder=folder)
-        job = sbatch.call("sbatch", "--parsable", stdin=text).strip()
-        found["script"] = folder, [f"{job}_{i}" for i in (1, 2, 3)]
+            jobs = cluster(folder, time="1", requeues=requeues, setup=["export MARK=1"])
+            found[name] = folder, submit(jobs, cells(1), name, seconds=45.0)
     folder = tmp_path_factory.mktemp("later")
     jobs = cluster(folder, array=1)
-    first = jobs.submit(shares(folder, 2, seconds=3.0), "first")
-    later = jobs.submit([StandIn(folder, ("later",))], "later", after=["1000000", *first])
+    first = submit(jobs, cells(2), "first", seconds=3.0)
+    later = submit(jobs, [["later"]], "later", after=["1000000", *first])
     found["later"] = folder, [*first, *later]
     return found
 
@@ -108,33 +99,34 @@ def test_arrays_no_longer_than_allowed_from_another_folder(tmp_path, monkeypatch
     slurm = cluster(tmp_path, array=8)
     slurm.check()
     waiting = long["later"][1][-1]
-    assert slurm.states([waiting])[waiting].startswith("PENDING (Dependency")
-    todo = shares(tmp_path, 20, each=2)
-    ids = slurm.submit(todo, "twenty", digest="abc")
+    wait_for(lambda: slurm.states([waiting])[waiting].startswith("PENDING (Dependency"))
+    todo = cells(20, each=2)
+    ids = submit(slurm, todo, "twenty", digest="abc")
     away.rmdir()
     arrays = [entry["ids"] for entry in submissions(tmp_path)]
     assert [len(array) for array in arrays] == [10, 10]  # the limit is 16
     assert [one for array in arrays for one in array] == ids
     assert {entry["digest"] for entry in submissions(tmp_path)} == {"abc"}
-    assert [slurm.cells(one) for one in ids] == [share.ids for share in todo]
+    known = slurm.cells(submissions(tmp_path))
+    assert [known[one] for one in ids] == todo
     gone(slurm, ids)
-    for share in todo:
-        for name in share.ids:
+    for names in todo:
+        for name in names:
             assert (tmp_path / name).read_text() == "done"
             assert len(attempts(tmp_path / name)) == 1
-    assert "successful" in slurm.tail(ids[3])[-1]
+    assert slurm.tail(ids[3]) == [f"done: {' '.join(todo[3])}"]
 
 
 def test_a_killed_job_leaves_its_cells_to_the_next(tmp_path):
     slurm = cluster(tmp_path)
-    (share,) = shares(tmp_path, 1, seconds=1.5, each=2)
-    ids = slurm.submit([share], "killed")
-    first, second = (tmp_path / name for name in share.ids)
+    (names,) = cells(1, each=2)
+    ids = submit(slurm, [names], "killed", seconds=1.5)
+    first, second = (tmp_path / name for name in names)
     wait_for(lambda: first.exists() and attempts(second))
     os.kill(attempts(second)[-1][0], signal.SIGKILL)
     gone(slurm, ids)
     assert not second.exists()
-    again = slurm.submit([share], "again", after=ids)
+    again = submit(slurm, [names], "again", seconds=1.5, after=ids)
     gone(slurm, again)
     assert second.read_text() == "done"
     assert [len(attempts(path)) for path in (first, second)] == [1, 2]
@@ -143,9 +135,9 @@ def test_a_killed_job_leaves_its_cells_to_the_next(tmp_path):
 
 def test_cancelled_jobs_stop_with_a_checkpoint(tmp_path):
     slurm = cluster(tmp_path)
-    ids = slurm.submit(shares(tmp_path, 3, seconds=300.0), "cancel")
-    cells = [tmp_path / f"cell{i}" for i in range(3)]
-    wait_for(lambda: all(map(attempts, cells)))
+    ids = submit(slurm, cells(3), "cancel", seconds=300.0)
+    made = [tmp_path / f"cell{i}" for i in range(3)]
+    wait_for(lambda: all(map(attempts, made)))
     assert set(slurm.states(ids).values()) == {"RUNNING"}
     assert slurm.cancel(ids[:1]) == ids[:1]
     gone(slurm, ids[:1])
@@ -153,14 +145,14 @@ def test_cancelled_jobs_stop_with_a_checkpoint(tmp_path):
     assert slurm.states(["999999"]) == {"999999": GONE}
     slurm.cancel([ids[0].partition("_")[0]])  # the whole array
     gone(slurm, ids)
-    assert all(cell.with_suffix(".part").exists() and not cell.exists() for cell in cells)
+    assert all(cell.with_suffix(".part").exists() and not cell.exists() for cell in made)
     assert slurm.cancel(ids) == []
     assert not strays(tmp_path)
 
 
 def test_slurmd_killed_and_started_again(tmp_path, slurm):
     jobs = cluster(tmp_path)
-    ids = jobs.submit(shares(tmp_path, 2, seconds=6.0), "slurmd")
+    ids = submit(jobs, cells(2), "slurmd", seconds=6.0)
     wait_for(lambda: attempts(tmp_path / "cell0") and attempts(tmp_path / "cell1"))
     os.kill(int((slurm / "slurmd.pid").read_text()), signal.SIGKILL)
     time.sleep(1)
@@ -172,7 +164,7 @@ def test_slurmd_killed_and_started_again(tmp_path, slurm):
 
 def test_slurmctld_stopped_and_started_again(tmp_path, slurm):
     jobs = cluster(tmp_path)
-    ids = jobs.submit(shares(tmp_path, 1, seconds=6.0), "slurmctld")
+    ids = submit(jobs, cells(1), "slurmctld", seconds=6.0)
     wait_for(lambda: attempts(tmp_path / "cell0"))
     os.kill(int((slurm / "slurmctld.pid").read_text()), signal.SIGTERM)
     later = threading.Timer(3.0, start)
@@ -197,9 +189,9 @@ def test_slurm_says_what_it_refuses(tmp_path, settings, words):
     with pytest.raises(UserError, match=f"Slurm refuses the job: sbatch: .*{words}"):
         slurm.check()
     with pytest.raises(UserError, match="Slurm refuses the job: "):
-        slurm.submit(shares(tmp_path, 2), "refused")
+        submit(slurm, cells(2), "refused")
     assert not submissions(tmp_path)
-    assert not list(slurm.jobs.glob("*.pkl"))
+    assert not list(slurm.jobs.glob("*"))
 
 
 def test_the_probe_finds_the_folder(tmp_path):
@@ -264,7 +256,7 @@ def test_slurm_that_does_not_answer(tmp_path, monkeypatch):
 
 
 def test_at_the_time_limit_a_job_keeps_how_far_it_is_and_goes_on(long):
-    folder, ids = long["submitit"]
+    folder, ids = long["limit"]
     gone(cluster(folder), ids)
     assert (folder / "cell0").read_text() == "done"
     starts = [start for _, start in attempts(folder / "cell0")]
@@ -279,17 +271,7 @@ def test_no_more_requeues_than_allowed(long):
     gone(jobs, ids)
     assert (folder / "cell0.part").exists()  # the checkpoint is there all the same
     assert len(attempts(folder / "cell0")) == 1
-    assert "too many times" in (jobs.jobs / f"{ids[0]}_0_log.out").read_text()
-    assert not strays(folder)
-
-
-def test_the_plain_script(long):
-    folder, ids = long["script"]
-    gone(cluster(folder), ids)
-    assert all((folder / str(i)).read_text() == "done" for i in (1, 2, 3))
-    starts = [start for _, start in attempts(folder / "2")]
-    assert len(starts) > 1  # it met the limit
-    assert starts == sorted(set(starts))
+    assert "requeued 0 times, as cluster.requeues allows" in jobs.tail(ids[0])[-1]
     assert not strays(folder)
 
 

@@ -20,7 +20,7 @@ from thesiskit.experiments.cluster.board import board
 pytestmark = pytest.mark.cluster
 wait_for = partial(wait, seconds=90, pause=0.2)
 SMALL = ("--time", "5", "--memory", "300M")
-ON_SLURM = ("--executor", "slurm", "--no-probe", *SMALL)
+ON_SLURM = ("--no-probe", *SMALL)
 
 
 @pytest.fixture(autouse=True)
@@ -85,8 +85,7 @@ def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
     config.write_text(text)
     invoke("run", config, "--results", tmp_path / "local", "--jobs", 2)
     results = tmp_path / "slurm"
-    told = invoke("batch", "submit", config, "--results", results, "--executor", "slurm", *SMALL,
-                  "--cells", "5")  # fmt: skip
+    told = invoke("batch", "submit", config, "--results", results, *SMALL, "--cells", 5)
     assert re.search(r"\d jobs of 5 arms or chains each, \d+ in all.*\(job array \d+\)", told)
     again = invoke("batch", "submit", config, "--results", results, *ON_SLURM, code=2)
     assert "are still waiting or running" in again
@@ -154,7 +153,7 @@ def test_the_signal_of_the_time_limit(long, local, tmp_path):
     invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "100")
     wait_for(lambda: sampling(results))
     (job,) = jobs_of(results)
-    sbatch.call("scancel", "--signal=USR2", job)
+    sbatch.call("scancel", "--signal=USR1", "--batch", job)
     wait_for(lambda: "Restarts=1" in sbatch.call("scontrol", "show", "job", job))
     assert list((results / "small/unfinished").glob("[0-9a-f]*.npz"))
     at_end(results)
@@ -204,5 +203,10 @@ def test_mistakes(config, tmp_path, monkeypatch):
 
 
 def test_nothing_is_left(tmp_path):
+    """No process of a job, nor the server that forks its workers, is there any more."""
+    wait_for(lambda: not ours())
+
+
+def ours():
     out = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert not [line for line in out.splitlines() if "submitit" in line and "_submit" in line]
+    return [line for line in out.splitlines() if "batch cell" in line or "cells.preload" in line]

@@ -1,5 +1,7 @@
 """Commands in the tests' own process, and what they leave."""
 
+import os
+import textwrap
 import time
 from pathlib import Path
 
@@ -39,6 +41,20 @@ def run(*arguments, code=0) -> str:
     done = CliRunner().invoke(main, [str(one) for one in arguments])
     assert done.exit_code == code, done.output
     return done.output
+
+
+def patched(folder: Path, text: str) -> dict[str, str]:
+    """Return an environment in which every Python process begins with some lines.
+
+    That reaches the child processes of a command, too, which inherit nothing else from it.
+    """
+    folder.mkdir(exist_ok=True)
+    text = textwrap.indent(text, "    ")  # not for the process that cleans up after all others
+    (folder / "sitecustomize.py").write_text(
+        f"import sys\nif not any('resource_tracker' in one for one in sys.orig_argv):\n{text}"
+    )
+    paths = [str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def wait_for(condition, seconds=60, pause=0.01):

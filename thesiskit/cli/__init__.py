@@ -8,10 +8,10 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.common import (
-    EXECUTOR,
     VERBOSE,
     Asked,
     Commands,
+    executor_option,
     opens_experiment,
     run_stage,
     show_error,
@@ -149,18 +149,18 @@ _stage_command(
 
 
 @main.command()
-@opens_experiment()
-def report(experiment, force) -> None:
+@opens_experiment(late=True)
+def report(config, asked, force) -> None:
     """Write tables, figures and one page from what the other stages left.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
-    write_report(experiment, force)
+    write_report(replace(asked, jobs=0).open(config), force)  # a report is written here
 
 
 @main.command()
 @opens_experiment(many=True)
-@EXECUTOR
+@executor_option("local")
 def run(configs, asked, force, executor) -> None:
     """Do all stages of experiments; skip what is done for the same config, data and code.
 
@@ -172,7 +172,8 @@ def run(configs, asked, force, executor) -> None:
     from thesiskit.report.page import write_index
 
     # all configs are read before any work begins
-    experiments = [replace(asked, yes=None).open(config) for config in configs]
+    opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
+    experiments = [opening.open(config) for config in configs]
     failed = None
     for experiment in experiments:
         if len(experiments) > 1:

@@ -2,15 +2,16 @@
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from thesiskit.cli.common import (
-    EXECUTOR,
     Asked,
+    executor_option,
+    opens_experiment,
     run_stage,
-    shared_options,
     tell_notes,
     write_report,
 )
@@ -44,16 +45,20 @@ def _cluster_options(command):
     return command
 
 
-def _open_batch(config, results, settings, seed, smoke, yes, jobs, executor="slurm", **cluster):
+def _open_batch(config: Path, asked: Asked, **cluster):
+    """Return the batch of a config; cluster : keys of its `cluster` block, None where not given."""
     from thesiskit.experiments.cluster.batch import Batch
 
-    for name, value in cluster.items():
-        if value is not None and executor == "local":
-            raise click.UsageError(f"--{name} is for jobs: add --executor slurm")
     given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
-    asked = Asked(results, (*settings, *given), seed, smoke, yes, jobs)
-    experiment = asked.open(config)
+    experiment = asked.open(config, *given)
     return Batch(experiment, experiment.config.cluster)
+
+
+def _check_local(cluster) -> None:
+    """Refuse options of jobs where there are none."""
+    for name, value in cluster.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} is for jobs of a cluster, not for --executor local")
 
 
 PROBE = click.option(
@@ -82,35 +87,38 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 
 
 @batch.command()
-@shared_options()
+@opens_experiment(late=True)
 @_cluster_options
-@EXECUTOR
+@executor_option("slurm")
 @PROBE
-def submit(
-    config, results, settings, seed, smoke, force, yes, jobs, executor, probe, **cluster
-) -> None:
-    """Make the cells that are not done: here, or as job arrays of Slurm, and return at once.
+def submit(config, asked, force, executor, probe, **cluster) -> None:
+    """Submit the cells that are not done as job arrays of Slurm, and return at once.
 
-    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
+    With --executor local they are made here.
+
+    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
     if executor == "local":
-        for stage in opened.experiment.stages:
-            run_stage(opened.experiment, stage, force)
+        _check_local(cluster)
+        experiment = asked.open(config)
+        for stage in experiment.stages:
+            run_stage(experiment, stage, force)
     else:
+        opened = _open_batch(config, replace(asked, jobs=0), **cluster)
         click.echo(opened.submit(probe=probe, force=force))
+        tell_notes(opened.experiment)
 
 
 @batch.command()
-@shared_options(force=False, jobs=False)
+@opens_experiment(late=True, force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
-def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
+def status(config, asked, watch, every) -> None:
     """Say what has become of the cells: state, seconds, memory, host.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
+    opened = _open_batch(config, asked)
     while True:
         finished, lines = opened.status(every=every)
         if watch and sys.stdout.isatty():
@@ -123,13 +131,13 @@ def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
 
 
 @batch.command()
-@shared_options(jobs=False)
-def collect(config, results, settings, seed, smoke, force, yes) -> None:
+@opens_experiment(late=True, jobs=False)
+def collect(config, asked, force) -> None:
     """Join the blocks whose cells are done; when all are, write the report.
 
     Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
+    opened = _open_batch(config, asked)
     left = opened.collect()
     if left:
         click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
@@ -138,45 +146,65 @@ def collect(config, results, settings, seed, smoke, force, yes) -> None:
 
 
 @batch.command()
-@shared_options(force=False)
+@opens_experiment(late=True, force=False)
 @_cluster_options
-@EXECUTOR
+@executor_option("slurm")
 @PROBE
-def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **cluster) -> None:
+def retry(config, asked, executor, probe, **cluster) -> None:
     """Make the cells again that failed, were interrupted or are damaged, and no others.
 
-    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor slurm
+    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs, executor, **cluster)
-    cells = opened.to_retry()
-    if executor == "slurm":
-        click.echo(opened.submit(cells, probe=probe))
+    if executor == "local":
+        _check_local(cluster)
+        opened = _open_batch(config, asked)
+        _make(opened.experiment, opened.to_retry())
     else:
-        _make_share(opened, opened.share(cells))
+        opened = _open_batch(config, replace(asked, jobs=0), **cluster)
+        click.echo(opened.submit(opened.to_retry(), probe=probe))
+        tell_notes(opened.experiment)
 
 
 @batch.command()
-@shared_options(force=False)
+@opens_experiment(late=True, force=False)
 @click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
+@click.option(
+    "--cells",
+    "listed",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --share: the cells of line I of a list of N lines, as `batch submit` writes it.",
+)
+@click.option(
+    "--relative-to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where relative paths in CONFIG start; its own folder unless given.",
+)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
+def cell(config, asked, share, listed, folder, ids) -> None:
     """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
 
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, jobs)
-    _make_share(opened, opened.part(share) if share else opened.share(opened.find(ids)))
+    if listed is not None and not share:
+        raise click.UsageError("--cells needs --share I/N, which says the line")
+    opened = _open_batch(config, replace(asked, folder=folder))
+    _make(opened.experiment, opened.share(share, listed) if share else opened.find(ids))
 
 
-def _make_share(opened, share) -> None:
-    """Make a share until it is done, or a signal says to stop; exit 1 if not all is done then."""
+def _make(experiment, cells) -> None:
+    """Make cells until they are done, or a signal says to stop; exit 1 if not all is done then."""
     import signal
     import threading
+
+    from thesiskit.experiments.cluster.jobs import make
 
     stop = threading.Event()
     for name in ("SIGTERM", "SIGINT"):
         signal.signal(getattr(signal, name), lambda *_: stop.set())
-    failures = share.failures(stop)
+    failures = make(experiment, cells, stop)
     if failures is None:
         raise KeyboardInterrupt
     for failure in failures[:MOST_LINES]:
@@ -184,34 +212,30 @@ def _make_share(opened, share) -> None:
             f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
         )
     # what its files say: a process that was told to stop has neither failed nor finished
-    done = sum(map(opened.experiment.graph.done, share.cells))
-    click.echo(f"{done:,} of {len(share.cells):,} cells done")
-    if failures or done < len(share.cells):
+    done = sum(map(experiment.graph.done, cells))
+    click.echo(f"{done:,} of {len(cells):,} cells done")
+    if failures or done < len(cells):
         raise click.exceptions.Exit(1)
 
 
 @batch.command()
-@shared_options(force=False, jobs=False, yes=False)
-def cancel(config, results, settings, seed, smoke) -> None:
+@opens_experiment(late=True, force=False, jobs=False, yes=False)
+def cancel(config, asked) -> None:
     """Cancel the jobs that wait or run; what is done stays.
 
     Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
     """
-    cancelled = _open_batch(config, results, settings, seed, smoke, None, 0).cancel()
+    cancelled = _open_batch(config, asked).cancel()
     click.echo(f"{len(cancelled):,} jobs cancelled")
 
 
 @batch.command()
-@shared_options(force=False, jobs=False)
+@opens_experiment(late=True, force=False, jobs=False)
 @_cluster_options
-def script(config, results, settings, seed, smoke, yes, **cluster) -> None:
-    """Print an sbatch script that makes all cells, for sites where Python may not submit.
+def script(config, asked, **cluster) -> None:
+    """Print the sbatch script that makes all cells, for sites where Python may not submit.
 
     Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
     """
-    opened = _open_batch(config, results, settings, seed, smoke, yes, 0, **cluster)
-    given = [part for one in settings for part in ("--set", one)]
-    given += ["--smoke"] if smoke else []
-    given += ["--seed", str(seed)] if seed is not None else []
-    given += ["--yes"] if yes else []
-    click.echo(opened.script(Path(config), given), nl=False)
+    opened = _open_batch(config, asked, **cluster)
+    click.echo(opened.script(), nl=False)

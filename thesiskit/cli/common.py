@@ -108,13 +108,15 @@ VERBOSE = click.option(
 )
 
 
-EXECUTOR = click.option(
-    "--executor",
-    type=click.Choice(["local", "slurm"]),
-    default="local",
-    show_default=True,
-    help="Child processes here, or jobs of a Slurm cluster.",
-)
+def executor_option(default: str):
+    """The option that says where cells are made."""
+    return click.option(
+        "--executor",
+        type=click.Choice(["local", "slurm"]),
+        default=default,
+        show_default=True,
+        help="Make cells in child processes here, or in jobs of a Slurm cluster.",
+    )
 
 
 def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True):
@@ -180,22 +182,28 @@ class Asked:
     smoke: bool
     yes: bool | None = None  # None: a command that makes nothing does not ask
     jobs: int | None = 0  # None: as many as there are cores
+    folder: Path | None = None  # where relative paths of the config start; None: its own folder
 
     def open(self, config: Path, *more: str):
         """Return the experiment of a config; more : further settings, such as "replicates=3"."""
         from thesiskit.config import load_config
+
+        loaded = load_config(
+            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
+        )
+        if self.jobs != 0:
+            from thesiskit.experiments.cells.workers import start_server
+
+            start_server(loaded.model.kind)  # it imports while this process does
         from thesiskit.experiments import estimate
         from thesiskit.experiments.experiment import Experiment
         from thesiskit.models.running import cores
         from thesiskit.store.results import Results
 
-        loaded = load_config(
-            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
-        )
         experiment = Experiment(
             loaded,
             Results(self.results, loaded.experiment),
-            Path(config).parent,
+            Path(config).parent if self.folder is None else self.folder,
             cores() if self.jobs is None else self.jobs,
         )
         click.get_current_context().call_on_close(experiment.close)
@@ -212,18 +220,19 @@ class Asked:
         return given
 
 
-def opens_experiment(**options: bool):
+def opens_experiment(*, late: bool = False, **options: bool):
     """Hand a command the experiment that its config and options ask for, opened.
 
-    options : as `shared_options` takes them.  Of several configs the command is given the paths
-    and an `Asked`, to open one after another.
+    late : the command is given an `Asked` and opens its config by itself, as it must where there
+        are several configs.
+    options : as `shared_options` takes them.
     """
 
     def decorate(command):
         @wraps(command)
         def opened(*, results, settings, seed, smoke, yes=None, jobs=0, **more):
             asked = Asked(results, settings, seed, smoke, yes, jobs)
-            if options.get("many"):
+            if late or options.get("many"):
                 return command(asked=asked, **more)
             return command(asked.open(more.pop("config")), **more)
 

@@ -29,7 +29,6 @@ from thesiskit.errors import ResultsError, few
 
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
-LOCKS: list[IO] = []  # held by this process; a forked one closes its copies
 MARK = ".thesiskit"
 MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
 INDEX_TITLE = "<title>Reports · thesiskit</title>"  # by which our index.html is known
@@ -113,11 +112,9 @@ class Results:
             with suppress(OSError):  # on a full disk: the lock holds, others are not told who
                 file.write(f"thesiskit (process {os.getpid()} on {socket.gethostname()})")
                 file.flush()
-            LOCKS.append(file)
             try:
                 yield
             finally:
-                LOCKS.remove(file)
                 file.truncate(0)
 
     def _lock(self) -> IO[str]:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import ROOT, patched, wait_for
 from commands import run as invoke
-from commands import wait_for
 from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, all_cells, content, opened
 
 from thesiskit.experiments.cluster.board import board
-from thesiskit.experiments.cluster.share import divided, share_of, units
+from thesiskit.experiments.cluster.jobs import first_cells, part
 from thesiskit.experiments.cluster.submissions import append
 from thesiskit.store.results import read_record, write_record
 
@@ -31,21 +31,21 @@ def config(tmp_path):
 
 
 def start(config, results, *more, **options):
-    command = [sys.executable, "-c", QUICK_TO_SAVE, "run", str(config), "--results", str(results)]
+    """Start a run whose chains are saved all the time."""
+    command = [*COMMAND, "run", str(config), "--results", str(results)]
     return subprocess.Popen(
         [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=patched(Path(config).parent / "quick", QUICK_TO_SAVE),
         # in the background, shells have their jobs ignore it
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
     )  # fmt: skip
 
 
+COMMAND = [sys.executable, "-m", "thesiskit.cli"]
 QUICK_TO_SAVE = """\
-import sys
 from thesiskit.models import running
 running.SAVE_SECONDS = 0.05
 running.BLOCK_SECONDS = 0.02
-from thesiskit.cli import main
-main(sys.argv[1:])
 """
 
 
@@ -109,13 +109,10 @@ def test_shares_change_no_byte(config, tmp_path, kind):
 def test_shares_are_all_cells_once(config, tmp_path):
     config.write_text(LOGISTIC)
     experiment = opened(config, tmp_path)
-    every = units(experiment)
+    every = first_cells(experiment)
     for n in (1, 2, 5, len(every)):
-        shares = [share_of(experiment, i, n, 1) for i in range(1, n + 1)]
-        assert [cell for share in shares for cell in share.cells] == every
-    sizes = [len(one.cells) for one in divided(experiment, every, 4, 1)]
-    assert sum(sizes) == len(every)
-    assert set(sizes[:-1]) == {4}
+        parts = [part(every, i, n) for i in range(1, n + 1)]
+        assert [cell for one in parts for cell in one] == every
     n = len(every) + 1
     text = invoke("batch", "cell", config, "--results", tmp_path, "--share", f"1/{n}", code=2)
     assert f"{len(every)} cells have no share 1 of {n}" in text
@@ -304,6 +301,94 @@ def test_a_full_disk(config, tmp_path, small_disk, jobs):
             assert row.about["finished"] == kept[row.cell.id]
 
 
+# ---- how workers start ----
+
+
+def _read(path):
+    with suppress(OSError):
+        return path.read_text(errors="replace")
+    return ""
+
+
+@pytest.mark.parametrize("how", [None, signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_no_process_outlives_the_command(config, tmp_path, how):
+    """Neither workers nor the server that forks them, whatever ends the command."""
+    config.write_text(LONG if how else NAIVE)
+    runner = start(config, tmp_path / "r", "--jobs", "2", start_new_session=True)
+    if how:
+        wait_for(lambda: chains_at_work(tmp_path / "r"))
+        children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
+        assert len(children) == 2  # the server, and what cleans up after all of them
+        runner.send_signal(how)
+    runner.communicate(timeout=120)
+    wait_for(lambda: not _session(runner.pid))
+
+
+def _session(number):
+    """Return the processes of a session that have not ended."""
+    found = [_read(path).rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    return [one for one in found if one and one[3] == str(number) and one[0] != "Z"]
+
+
+def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path):
+    """As when a job is cancelled: the server that forks workers hears of it, too, and stays."""
+    config.write_text(LONG)
+    command = [*COMMAND, "batch", "cell", config, "--results", tmp_path / "r", "--share", "1/1",
+               "--jobs", "2"]  # fmt: skip
+    env = patched(tmp_path / "quick", QUICK_TO_SAVE)
+    runner = subprocess.Popen(
+        command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(lambda: chains_at_work(tmp_path / "r"))
+    os.killpg(runner.pid, signal.SIGTERM)
+    _, stderr = runner.communicate(timeout=60)
+    assert runner.returncode == 130, stderr
+    assert "Interrupted. What was finished is kept" in stderr
+    assert at_work(tmp_path / "r") == []
+    rows = board(opened(config, tmp_path / "r"))
+    assert not {row.state for row in rows} & {"failed", "interrupted"}
+    invoke("run", config, "--results", tmp_path / "r")
+    invoke("run", config, "--results", tmp_path / "whole")
+    assert content(tmp_path / "r") == content(tmp_path / "whole")
+
+
+def test_a_script_without_a_guard_is_not_run_again(config, tmp_path):
+    config.write_text(NAIVE)
+    script = tmp_path / "script.py"
+    script.write_text(f"""\
+print("begun")
+from thesiskit.cli import main
+main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2"])
+""")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("begun") == 1
+
+
+def test_workers_start_with_what_they_need(tmp_path):
+    """It is imported once, by the server, where linear algebra starts no threads."""
+    from thesiskit.experiments.cells.workers import PRELOADED
+
+    env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    for kind, names in PRELOADED.items():
+        text = f"""\
+import importlib, os, sys
+for name in {["cells.preload", *names]}:
+    importlib.import_module(f"thesiskit.experiments.{{name}}")
+print(os.environ["OPENBLAS_NUM_THREADS"])
+before = set(sys.modules)
+from small import KINDS, opened
+open({str(tmp_path / "c.yaml")!r}, "w").write(KINDS[{kind.partition("-")[0]!r}])
+sys.modules.pop("small")
+opened({str(tmp_path / "c.yaml")!r}, {str(tmp_path)!r}).work.load()
+print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
+"""
+        path = os.pathsep.join([str(ROOT), str(ROOT / "tests/support")])
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                              env=env | {"PYTHONPATH": path})  # fmt: skip
+        assert done.stdout == "1\n[]\n", done.stderr
+
+
 # ---- what is said ----
 
 
@@ -353,8 +438,7 @@ def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
     """Its process is told to stop, by nobody who told the command: not done, and not failed."""
     config.write_text(NAIVE)
     results = tmp_path / "r"
-    broken = tmp_path / "broken.py"
-    broken.write_text(f"""\
+    env = patched(tmp_path / "broken", """\
 import os, signal, sys
 from thesiskit.experiments.cells import workers
 from thesiskit.experiments.selection.naive import NaiveFits
@@ -363,11 +447,11 @@ def die(self, arm, *others):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
 NaiveFits.fit = die
-from thesiskit.cli import main
-main([*sys.argv[1:], {str(config)!r}, "--results", {str(results)!r}, "--jobs", "1"])
-""")
-    for command in (["run"], ["batch", "retry"], ["batch", "cell", "--share", "1/1"]):
-        done = subprocess.run([sys.executable, broken, *command], capture_output=True, text=True)
+""")  # fmt: skip
+    given = [config, "--results", results, "--jobs", "1"]
+    for command in (["run"], ["batch", "retry", "--executor", "local"],
+                    ["batch", "cell", "--share", "1/1"]):  # fmt: skip
+        done = subprocess.run([*COMMAND, *command, *given], env=env, capture_output=True, text=True)
         assert done.returncode == 1, done.stdout + done.stderr
     assert "0 of 8 cells done" in done.stdout
     invoke("batch", "cell", config, "--share", "1/1", "--results", results)
@@ -376,9 +460,7 @@ main([*sys.argv[1:], {str(config)!r}, "--results", {str(results)!r}, "--jobs", "
 def test_a_cell_that_raises_costs_itself(config, tmp_path, monkeypatch):
     """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
     config.write_text(NAIVE)
-    broken = tmp_path / "broken.py"
-    broken.write_text(f"""\
-import sys
+    env = patched(tmp_path / "broken", """\
 from thesiskit.experiments.selection.naive import NaiveFits
 fit = NaiveFits.fit
 def fail(self, arm, *others):
@@ -386,10 +468,9 @@ def fail(self, arm, *others):
         raise ZeroDivisionError("a planted error")
     return fit(self, arm, *others)
 NaiveFits.fit = fail
-from thesiskit.cli import main
-main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2"])
-""")
-    done = subprocess.run([sys.executable, broken], capture_output=True, text=True)
+""")  # fmt: skip
+    command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 1
     assert "1 of 8 cells failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
         in done.stderr  # fmt: skip
@@ -449,29 +530,6 @@ def test_a_config_that_has_changed_since_it_was_submitted(config, tmp_path):
     assert "undo the change, or submit again" in text
     invoke("run", config, "--results", tmp_path)  # all is done: nothing to complain of
     invoke("batch", "collect", config, "--results", tmp_path)
-
-
-def test_data_that_change_under_a_share_are_noticed(tmp_path):
-    rng = np.random.default_rng(0)
-    np.savez(tmp_path / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
-    path = tmp_path / "own.yaml"
-    path.write_text("""
-experiment: small
-title: Small
-about: A test.
-data: { source: file, path: x.npz }
-evaluation: { folds: 3 }
-selection: { features: [2] }
-report: { parts: [score-table] }
-""")
-    share = share_of(opened(path, tmp_path / "r"), 1, 1, 1)
-    np.savez(tmp_path / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
-    import threading
-
-    from thesiskit.errors import UserError
-
-    with pytest.raises(UserError, match="code or data have changed since"):
-        share.make(threading.Event())
 
 
 def test_results_of_old_cells_are_not_taken(config, tmp_path):

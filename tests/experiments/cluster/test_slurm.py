@@ -1,19 +1,26 @@
 """Jobs for Slurm, where there is none: what is asked for, in what environment, and what is said."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
-import threading
+import time
 
+import numpy as np
 import pytest
+import yaml
+from commands import ROOT, invoke, run
+from small import KINDS, opened
 
 from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ConfigError, ThesiskitError, UserError
-from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster import jobs, sbatch
+from thesiskit.experiments.cluster.batch import Batch
 from thesiskit.experiments.cluster.probe import probe
-from thesiskit.experiments.cluster.slurm import GONE, Slurm, Task, split
+from thesiskit.experiments.cluster.slurm import GONE, Slurm, split
 from thesiskit.experiments.cluster.submissions import append, submissions
 
 CONFIG = """\
@@ -26,14 +33,7 @@ cluster:
 """
 
 
-class Named:
-    """A share that is not made."""
-
-    def __init__(self, name):
-        self.ids = (name,)
-
-    def make(self, stop):
-        return True
+COMMAND = ["make", "cells"]
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
     "ask",
     [
         lambda folder, block: Slurm(folder, block).check(),
-        lambda folder, block: Slurm(folder, block).submit([Named("a")], "name"),
+        lambda folder, block: Slurm(folder, block).submit("1", [["a"]], COMMAND, "name"),
         lambda folder, block: Slurm(folder, block).states(["1"]),
         lambda folder, block: Slurm(folder, block).cancel(["1"]),
         probe,
@@ -159,11 +159,31 @@ def test_without_slurm_the_script_is_offered(tmp_path, monkeypatch, ask):
         ask(tmp_path, ClusterBlock())
 
 
-def test_without_submitit_it_is_named(tmp_path, commands, monkeypatch):
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    commands(squeue="true", sbatch="true")
-    with pytest.raises(UserError, match=r'pip install "thesiskit\[cluster\]"'):
-        Slurm(tmp_path, ClusterBlock()).check()
+def test_nothing_is_computed_where_nothing_can_be_submitted(tmp_path, monkeypatch):
+    """On a machine without sbatch the default is not to compute; one line says what to do."""
+    (tmp_path / "c.yaml").write_text(KINDS["naive"])
+    monkeypatch.setenv("PATH", "")
+    for given in (["submit"], ["submit", "--partition", "long"]):
+        done = invoke("batch", *given, tmp_path / "c.yaml", "--results", tmp_path / "r")
+        assert done.exit_code == 2
+        assert len(done.output.splitlines()) == 1
+        assert re.match(
+            r"Error: sbatch is not on the path, .*`thesiskit run CONFIG` \(or --executor local\)",
+            done.output,
+        )
+    experiment = opened(tmp_path / "c.yaml", tmp_path / "r")
+    experiment.results.prepare()
+    cell = experiment.graph.cells_of(0)[0]
+    experiment.graph.files.fail(cell, "it broke")
+    done = invoke("batch", "retry", tmp_path / "c.yaml", "--results", tmp_path / "r")
+    assert done.exit_code == 2
+    assert done.output.startswith("Error: sbatch is not on the path")
+    assert not list((tmp_path / "r").rglob("*.npz"))
+    text = run("batch", "submit", tmp_path / "c.yaml", "--results", tmp_path / "r",
+               "--executor", "local")  # fmt: skip
+    assert "predict: " in text
+    text = run("batch", "submit", tmp_path / "c.yaml", "--executor", "local", "--time", "5", code=2)
+    assert "--time is for jobs of a cluster, not for --executor local" in text
 
 
 def test_states_are_squeues(tmp_path, commands, monkeypatch):
@@ -198,55 +218,225 @@ def test_a_forgotten_job_is_gone(tmp_path, commands):
 
 
 def test_arrays_share_the_width_or_wait_for_each_other(tmp_path, commands):
-    pytest.importorskip("submitit")
     commands(
-        srun="true",
-        squeue="echo '5_0|RUNNING|None'",
-        scontrol="echo 'MaxArraySize            = 4'",
+        squeue="echo '5_1|RUNNING|None'",
+        scontrol="echo 'MaxArraySize            = 5'",
         sbatch=f"""
         n=$(( $(cat {tmp_path}/n 2> /dev/null || echo 100) + 1 )); echo $n > {tmp_path}/n
-        echo "Submitted batch job $n" """,
+        echo "$n;cluster" """,
     )
     slurm = Slurm(tmp_path, ClusterBlock(array=2, time="10"))
-    ids = slurm.submit([Named(str(i)) for i in range(10)], "ten", after=["5_0", "6"], digest="d")
-    assert ids == [f"{array}_{i}" for array, n in ((101, 3), (102, 3), (103, 4)) for i in range(n)]
+    cells_of = [[str(i), f"{i}b"] for i in range(10)]
+    ids = slurm.submit("7", cells_of, COMMAND, "ten", after=["5_1", "6"], digest="d")
+    numbers = [(101, 3), (102, 3), (103, 4)]
+    assert ids == [f"{array}_{i}" for array, n in numbers for i in range(1, n + 1)]
     lines = {}
-    for array in (101, 102, 103):
-        text = (slurm.jobs / f"{array}_submission.sh").read_text()
+    for array in (1, 2, 3):
+        text = (slurm.jobs / f"7-{array}.sh").read_text()
+        assert f"--cells {slurm.jobs}/7-{array}.cells --share" in text
         lines[array] = [
             line.removeprefix("#SBATCH --")
             for line in text.splitlines()
             if line.startswith(("#SBATCH --array", "#SBATCH --depend", "#SBATCH --signal"))
         ]
-    signals = "signal=USR2@120"
+    signals = "signal=B:USR1@120"
     assert lines == {
-        101: ["array=0-2%1", "dependency=afterany:5_0", signals],
-        102: ["array=0-2%1", "dependency=afterany:5_0", signals],
-        103: ["array=0-3%1", "dependency=afterany:101", signals],
+        1: ["array=1-3%1", signals, "dependency=afterany:5_1"],
+        2: ["array=1-3%1", signals, "dependency=afterany:5_1"],
+        3: ["array=1-4%1", signals, "dependency=afterany:101"],
     }
-    assert [entry["cells"] for entry in submissions(tmp_path)] == [3, 3, 4]
-    assert slurm.cells("103_3") == ("9",)
-    assert slurm.cells("104_0") == ()
+    entries = submissions(tmp_path)
+    assert [entry["cells"] for entry in entries] == [6, 6, 8]
+    assert {entry["digest"] for entry in entries} == {"d"}
+    cells = slurm.cells(entries)
+    assert [cells[one] for one in ids] == cells_of
+    (slurm.jobs / "7-3.cells").unlink()
+    assert list(slurm.cells(entries)) == ids[:6]
 
 
-def test_what_was_submitted_before_a_refusal_is_recorded(tmp_path, commands, capfd):
-    pytest.importorskip("submitit")
+def test_what_was_submitted_before_a_refusal_is_recorded(tmp_path, commands):
     commands(
-        srun="true",
-        scontrol="echo 'MaxArraySize = 2'",
+        scontrol="echo 'MaxArraySize = 3'",
         sbatch=f"""
         [ -e {tmp_path}/one ] && {{ echo 'QOSMaxSubmitJobPerUserLimit' >&2; exit 1; }}
-        touch {tmp_path}/one; echo 'Submitted batch job 7'""",
+        touch {tmp_path}/one; echo 7""",
     )
     slurm = Slurm(tmp_path, ClusterBlock())
     with pytest.raises(UserError, match=r"Slurm refuses the job: .*QOSMaxSubmitJobPerUserLimit"):
-        slurm.submit([Named(str(i)) for i in range(4)], "four")
-    assert [entry["ids"] for entry in submissions(tmp_path)] == [["7_0", "7_1"]]
-    assert sorted(path.name for path in slurm.jobs.glob("*.pkl")) == [
-        "7_0_submitted.pkl",
-        "7_1_submitted.pkl",
-    ]
-    assert capfd.readouterr().err == ""
+        slurm.submit("1", [[str(i)] for i in range(4)], COMMAND, "four")
+    assert [entry["ids"] for entry in submissions(tmp_path)] == [["7_1", "7_2"]]
+    assert sorted(path.name for path in slurm.jobs.iterdir()) == ["1-1.cells", "1-1.sh"]
+
+
+def test_nothing_is_written_over(tmp_path):
+    """Two submissions at once have files of their own, and follow no link that stands there."""
+    slurm = Slurm(tmp_path, ClusterBlock())
+    assert [slurm.keep(text).name for text in "ab"] == ["0001.yaml", "0002.yaml"]
+    assert (slurm.jobs / "0001.yaml").read_text() == "a"
+    (slurm.jobs / "0003.yaml").symlink_to(tmp_path / "elsewhere")
+    assert slurm.keep("c").name == "0004.yaml"
+    slurm.write("0001-1", [["a"]], COMMAND, "n")
+    with pytest.raises(FileExistsError):
+        slurm.write("0001-1", [["b"]], COMMAND, "n")
+    assert (slurm.jobs / "0001-1.cells").read_text() == "a\n"
+
+
+# ---- what a task makes ----
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A config with a relative path, options that change it, and what `batch script` wrote."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    np.savez(folder / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    (folder / "own.yaml").write_text("""
+experiment: small
+title: Small
+about: A test.
+data: { source: file, path: x.npz }
+evaluation: { folds: 5 }
+block: 2
+selection: { features: [2, 3] }
+report: { parts: [score-table] }
+""")
+    monkeypatch.chdir(folder)
+    text = run("batch", "script", "own.yaml", "--results", "r", "--set", "evaluation.folds=4",
+               "--seed", 5, "--cells", 3)  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    return folder, text
+
+
+def command_of(text):
+    """Return what a script runs for each task: arguments of the command line."""
+    line = next(one for one in text.splitlines() if " batch cell " in one)
+    words = shlex.split(line.removesuffix(" &"))
+    assert words[:3] == [sys.executable, "-m", "thesiskit.cli"]
+    tasks = int(words[-1].rpartition("/")[2])
+    return [[*words[3:-1], f"{i}/{tasks}"] for i in range(1, tasks + 1)]
+
+
+def test_tasks_make_what_was_asked_for_whatever_becomes_of_the_config(written):
+    folder, text = written
+    jobs = folder / "r/small/batch/jobs"
+    assert (jobs / "0001-1.sh").read_text() == text
+    (folder / "own.yaml").write_text("experiment: another")
+    tasks = command_of(text)
+    cells = (jobs / "0001-1.cells").read_text().splitlines()
+    assert [len(line.split()) for line in cells] == [3, 1]
+    for task, many in zip(tasks, (3, 1), strict=True):
+        assert f"{many} of {many} cells done" in run(*task)
+    experiment = opened(jobs / "0001.yaml", folder / "r")
+    assert (experiment.config.evaluation.folds, experiment.config.seed) == (4, 5)
+    assert (folder / "r/small/predict/0000.npz").is_file()
+
+
+def test_data_that_change_under_a_job_are_noticed(written):
+    folder, text = written
+    rng = np.random.default_rng(1)
+    np.savez(folder / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    told = run(*command_of(text)[0], code=2)
+    assert "code or data have changed since these cells were submitted; submit again" in told
+    assert not list((folder / "r/small").rglob("*.npz"))
+
+
+def test_a_damaged_list_is_refused(written):
+    folder, text = written
+    path = folder / "r/small/batch/jobs/0001-1.cells"
+    whole, task = path.read_text(), command_of(text)[1]
+    for damaged, words in [
+        (whole[:40], "lines, not 2; submit again"),
+        ("", "has 0 lines, not 2; submit again"),
+        ("x y\n" * 2, "submit again"),
+        ("$(touch x)\n" * 2, "submit again"),
+        ("\0" * 9, "lines, not 2; submit again"),
+    ]:
+        path.write_text(damaged)
+        assert words in run(*task, code=2)
+    path.write_bytes(b"\xff" * 9)
+    assert "is damaged; submit again" in run(*task, code=2)
+    path.unlink()
+    assert "cannot be read: No such file" in run(*task, code=2)
+    assert "--cells needs --share" in run(*task[:-2], code=2)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda p: p.stem)
+def test_a_config_that_was_kept_says_the_same(path, tmp_path):
+    for smoke in (False, True):
+        config = load_config(path, smoke=smoke)
+        tree = config.model_dump(mode="json", exclude={"smoke"}, exclude_unset=True)
+        kept = tmp_path / "kept.yaml"
+        kept.write_text(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
+        assert load_config(kept).model_dump(exclude={"smoke"}) == config.model_dump(
+            exclude={"smoke"}
+        )
+
+
+def test_submit_and_script_write_the_same(tmp_path, commands):
+    """Submitting writes the script that is printed, and gives it to sbatch."""
+    (tmp_path / "c.yaml").write_text(KINDS["mixture"])
+    commands(scontrol="echo 'MaxArraySize = 1001'", squeue="true",
+             sbatch=f'[ "$1" = --parsable ] && cp "$2" {tmp_path}/given; echo 12')  # fmt: skip
+    asked = ("--results", tmp_path / "r", "--cells", "5", "--time", "10")
+    printed = run("batch", "script", tmp_path / "c.yaml", *asked)
+    told = run("batch", "submit", tmp_path / "c.yaml", *asked, "--no-probe")
+    assert re.match(r"\d+ jobs of 5 arms or chains each, \d+ in all, .*\(job array 12\)", told)
+    assert (tmp_path / "given").read_text() == printed.replace("/0001", "/0002")
+    jobs = tmp_path / "r/small/batch/jobs"
+    assert (jobs / "0001-1.cells").read_text() == (jobs / "0002-1.cells").read_text()
+    (entry,) = submissions(tmp_path / "r/small")
+    assert entry["script"] == "0002-1"
+    assert entry["config"]["model"]["kind"] == "mixture"
+    commands(sbatch='[ "$1" = --parsable ] && { echo no >&2; exit 1; }; true')
+    assert "Slurm refuses the job: sbatch: no" in run(
+        "batch", "submit", tmp_path / "c.yaml", *asked, "--no-probe", code=2)  # fmt: skip
+    assert sorted(path.name[:4] for path in jobs.iterdir()) == ["0001"] * 3 + ["0002"] * 3
+
+
+def test_a_retry_submits_the_failed_cells_alone(tmp_path, commands):
+    (tmp_path / "c.yaml").write_text(KINDS["naive"])
+    commands(scontrol="echo 'MaxArraySize = 1001'", squeue="true", sbatch="echo 12")
+    experiment = opened(tmp_path / "c.yaml", tmp_path / "r")
+    experiment.results.prepare()
+    cells = [cell for cell in experiment.graph.cells_of(1) if cell.stage == "fit"][:2]
+    for cell in cells:
+        experiment.graph.files.fail(cell, "it broke")
+    told = run("batch", "retry", tmp_path / "c.yaml", "--results", tmp_path / "r", "--no-probe",
+               "--cells", 1)  # fmt: skip
+    assert told.startswith("2 jobs of 1 arms or chains each, 2 in all")
+    written = (tmp_path / "r/small/batch/jobs/0001-1.cells").read_text()
+    assert written.split() == [cell.id for cell in cells]
+
+
+def test_jobs_that_ended_too_early_are_told_with_their_last_lines(tmp_path, commands):
+    (tmp_path / "c.yaml").write_text(KINDS["naive"])
+    commands(scontrol="echo 'MaxArraySize = 1001'", squeue="true", sbatch="echo 12")
+    asked = (tmp_path / "c.yaml", "--results", tmp_path / "r")
+    run("batch", "submit", *asked, "--no-probe", "--cells", 4)
+    (tmp_path / "r/small/batch/jobs/12_2.log").write_text("one\nout of memory\n")
+    run("batch", "cell", *asked, "--share", "1/2")
+    told = run("batch", "status", *asked)
+    assert "job 12_2 has ended before its cells were done\n    one\n    out of memory" in told
+    assert "job 12_1 has ended" not in told
+
+
+def test_sizes_by_measured_seconds(tmp_path, monkeypatch):
+    (tmp_path / "c.yaml").write_text(KINDS["naive"])
+    experiment = opened(tmp_path / "c.yaml", tmp_path / "r")
+
+    def sizes(**block):
+        batch = Batch(experiment, ClusterBlock(**block))
+        return [len(job) for job in batch._jobs(jobs.first_cells(experiment, done=True) * 100)]
+
+    assert sizes()[:2] == [8, 8]  # nobody knows, and 100 jobs at once
+    assert sizes(array=10)[0] == 80
+    assert sizes(cells=5)[0] == 5
+    for seconds, size in ((0.6, 100), (6.0, 10), (200.0, 8), (400.0, 4), (10**5, 1)):
+        monkeypatch.setattr(jobs, "_mean_seconds", lambda _, seconds=seconds: seconds)
+        assert sizes()[0] == size, seconds  # a minute at least, half of an hour at most
+    monkeypatch.setattr(jobs, "_mean_seconds", lambda _: 0.6)
+    assert sizes(cpus=4)[0] == 400
 
 
 @pytest.mark.parametrize(("jobs", "most"), [(1, 1), (10, 4), (1000, 1000), (1001, 1000), (7, 100)])
@@ -259,75 +449,60 @@ def test_as_few_arrays_as_can_be(jobs, most):
     assert max(sizes) - min(sizes) <= 1
 
 
-class Waiting:
-    """A share that is made for ever; `told` what its child processes inherit."""
-
-    ids = ("a",)
-
-    def __init__(self):
-        self.began = threading.Event()
-        self.told = ""
-
-    def make(self, stop):
-        status = ["grep", "SigBlk", "/proc/self/status"]
-        self.told = subprocess.run(status, capture_output=True, text=True, check=True).stdout
-        self.began.set()
-        stop.wait(30)
-        return False
+STUB = """#!/bin/bash
+# ends as it is told to, and says how it was called
+trap 'echo saved; exit {code}' TERM
+echo "$@"; touch began
+for _ in $(seq 300); do sleep 0.05; done
+"""
 
 
 @pytest.fixture
-def _sigterm():
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
+def job(tmp_path, commands):
+    """Run the script of a task whose cells take long, signal it, and return what became of it."""
+
+    def start(how, code=130, restarts=0, requeues=10):
+        stub = tmp_path / "stub"
+        stub.write_text(STUB.format(code=code))
+        stub.chmod(0o755)
+        commands(scontrol='echo "scontrol $@"')
+        text = sbatch.script(ClusterBlock(requeues=requeues), [str(stub)], 3, name="n",
+                             folder=tmp_path)  # fmt: skip
+        task = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2",
+                "SLURM_RESTART_COUNT": str(restarts)}  # fmt: skip
+        process = subprocess.Popen(["bash", "-c", text], cwd=tmp_path, env=os.environ | task,
+                                   stdout=subprocess.PIPE, text=True)  # fmt: skip
+        while not (tmp_path / "began").exists():
+            time.sleep(0.01)
+        process.send_signal(how)
+        out = process.communicate(timeout=10)[0].splitlines()
+        (tmp_path / "began").unlink()
+        assert out[:2] == ["--share 2/3", "saved"]
+        return process.returncode, out[2:]
+
+    return start
 
 
-@pytest.mark.usefixtures("_sigterm")
-def test_a_task_stops_when_told_to():
-    share = Waiting()
-    after = threading.Thread(
-        target=lambda: share.began.wait(30) and os.kill(os.getpid(), signal.SIGTERM)
-    )
-    after.start()
-    Task(share)()
-    after.join()
-    blocked = int(share.told.split()[1], 16)
-    assert {signal.SIGUSR1, signal.SIGUSR2} == {
-        one for one in signal.Signals if blocked >> one - 1 & 1
-    }
+def test_at_the_time_limit_a_job_saves_and_is_requeued(job):
+    assert job(signal.SIGUSR1) == (0, ["scontrol requeue 7_2"])
+    assert job(signal.SIGUSR1, restarts=9) == (0, ["scontrol requeue 7_2"])
+    # it had not yet listened
+    assert job(signal.SIGUSR1, code=143) == (0, ["scontrol requeue 7_2"])
 
 
-@pytest.mark.usefixtures("_sigterm")
-def test_what_goes_wrong_in_a_share_ends_its_task():
-    share = Named("a")
-    share.make = lambda stop: {}["no such cell"]
-    with pytest.raises(KeyError, match="no such cell"):
-        Task(share)()
+def test_no_more_requeues_than_allowed(job):
+    status, (said,) = job(signal.SIGUSR1, restarts=3, requeues=3)
+    assert status == 0
+    assert said.startswith("requeued 3 times, as cluster.requeues allows")
 
 
-@pytest.mark.usefixtures("_sigterm")
-def test_a_checkpoint_waits_until_all_is_written():
-    pytest.importorskip("submitit")
-    share, task = Waiting(), None
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_had_ended_is_not_requeued(job, code):
+    assert job(signal.SIGUSR1, code=code) == (code, [])
 
-    def checkpoint(*_):
-        raise InterruptedError(
-            task.checkpoint().function.share is share and not task.thread.is_alive()
-        )
 
-    before = signal.signal(signal.SIGUSR2, checkpoint)  # as submitit does
-    task = Task(share)
-    after = threading.Thread(
-        target=lambda: share.began.wait(30) and os.kill(os.getpid(), signal.SIGUSR2)
-    )
-    after.start()
-    try:
-        with pytest.raises(InterruptedError, match="True"):
-            task()
-    finally:
-        signal.signal(signal.SIGUSR2, before)
-        after.join()
+def test_a_cancelled_job_saves_and_is_not_requeued(job):
+    assert job(signal.SIGTERM) == (143, [])
 
 
 def test_the_script(tmp_path):
@@ -335,14 +510,13 @@ def test_the_script(tmp_path):
     block = ClusterBlock(partition="long", array=5, requeues=3, setup=["module load python"])
     text = sbatch.script(block, ["thesis kit", "batch"], 12, name="hmm", folder=folder)
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
-    assert (folder / "batch" / "jobs").is_dir()
     lines = text.splitlines()
     for line in (
         "#SBATCH --partition=long",
         "#SBATCH --array=1-12%5",
         "#SBATCH --signal=B:USR1@120",
         "#SBATCH --requeue",
-        f"#SBATCH --output='{folder}/batch/jobs/%A_%a.log'",
+        f"#SBATCH --output='{folder}/%A_%a.log'",
         "module load python",
         "'thesis kit' batch --share \"$SLURM_ARRAY_TASK_ID/12\" &",
     ):
@@ -359,10 +533,10 @@ def test_last_lines_of_a_log(tmp_path):
     slurm = Slurm(tmp_path, ClusterBlock())
     slurm.jobs.mkdir(parents=True)
     assert slurm.tail("7_1") == []
-    (slurm.jobs / "7_1_0_log.out").write_text("a\nb\n\nc\n")
-    (slurm.jobs / "7_1_0_log.err").write_text("\n")
+    log = slurm.jobs / "7_1.log"
+    log.write_text("a\nb\n\nc\n")
     assert slurm.tail("7_1", 2) == ["b", "c"]
-    (slurm.jobs / "7_1_0_log.err").write_bytes(b"x" * 10**6 + b"\nKilled \xff\n")
+    log.write_bytes(b"x" * 10**6 + b"\nKilled \xff\n")
     assert slurm.tail("7_1", 1) == ["Killed \ufffd"]
 
 

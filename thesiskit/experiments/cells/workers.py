@@ -1,7 +1,8 @@
 """Child processes that make cells, each supervised by itself: one that dies costs one cell.
 
-The parent has no threads of its own, and hands a child one cell at a time; a child notices that
-its parent is gone when the pipe between them is closed, saves what it has, and ends.
+They are forked by a fork server, a process that has imported what cells need, and that ends with
+this one.  The parent hands a child one cell at a time; a child notices that its parent is gone when
+the pipe between them is closed, saves what it has, and ends.
 """
 
 import multiprocessing
@@ -12,19 +13,57 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from multiprocessing import connection
-from typing import Any, NamedTuple
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, forkserver
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.experiments.cells.cell import Cell
-from thesiskit.experiments.cells.graph import Graph
 from thesiskit.models import running
+
+if TYPE_CHECKING:
+    from thesiskit.experiments.cells.graph import Graph
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
-PRELOADED = ["thesiskit.experiments.cells.graph", "thesiskit.experiments.selection.work",
-             "thesiskit.experiments.logistic.work"]  # fmt: skip
+FORKSERVER = multiprocessing.get_context("forkserver")
+LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# what the server imports, by `model.kind`, so that workers start in milliseconds
+PRELOADED = {
+    "naive-bayes": "selection.naive",
+    "mixture": "selection.mixture",
+    "logistic": "logistic.work",
+}
+
+
+def start_server(kind: str) -> None:
+    """Start the fork server, unless it runs, and do not wait for its imports.
+
+    Whoever knows early that cells are to be made calls this, and has his own imports meanwhile.
+    """
+    signals = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
+    names = ["cells.preload", "cells.graph", PRELOADED[kind]]
+    FORKSERVER.set_forkserver_preload([f"thesiskit.experiments.{name}" for name in names])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Keep a child from importing the script that this process runs: it needs nothing of it.
+
+    It would take time, and a script without `if __name__ == "__main__"` would run again.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class Failure(NamedTuple):
@@ -38,18 +77,12 @@ class Failure(NamedTuple):
 class Worker:
     """One child process, and the cell that it is at work on."""
 
-    def __init__(self, opening: tuple, threads: int, others: list["Worker"]):
-        # a child forked from a process with threads may hang on their locks
-        alone = sys.platform == "linux" and threading.active_count() == 1
-        context: Any = multiprocessing.get_context("fork" if alone else "forkserver")
-        if not alone:
-            context.set_forkserver_preload(PRELOADED)
-        self.pipe, its = context.Pipe()
-        # a forked child has copies of its siblings' pipes: they would never be seen to close
-        inherited = [*(one.pipe for one in others), self.pipe] if alone else []
-        arguments = (its, opening, threads, inherited)
-        self.process = context.Process(target=_work, args=arguments, daemon=True)
-        self.process.start()
+    def __init__(self, opening: tuple, threads: int):
+        self.pipe, its = FORKSERVER.Pipe()
+        arguments = (its, opening, threads, dict(os.environ))
+        self.process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
+        with _no_main_module():
+            self.process.start()
         its.close()
         self.cell: Cell | None = None
 
@@ -84,11 +117,12 @@ class Workers:
     graph : whose cells they are; each child opens it for itself.
     """
 
-    def __init__(self, graph: Graph, jobs: int):
+    def __init__(self, graph: "Graph", jobs: int):
         self.graph = graph
         self.jobs = jobs
         self.opening = (graph.config, graph.results, graph.folder)
         self.threads = max(1, running.cores() // jobs)
+        start_server(graph.config.model.kind)
         self.workers: list[Worker] = []
 
     def make(
@@ -141,7 +175,7 @@ class Workers:
         for one in self.workers:
             if one not in busy and one.process.is_alive():
                 return one
-        self.workers.append(Worker(self.opening, self.threads, self.workers))
+        self.workers.append(Worker(self.opening, self.threads))
         return self.workers[-1]
 
     def _result(
@@ -202,23 +236,16 @@ def _graph(cells: list[Cell], needs: Callable[[Cell], list[Cell]]):
     return ready, waiting, then
 
 
-def _work(pipe, opening: tuple, threads: int, inherited: list) -> None:
+def _work(pipe, opening: tuple, threads: int, environment: dict[str, str]) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
-    from thesiskit.store.results import LOCKS
-
-    running.stopping.clear()
-    for one in inherited:
-        one.close()
-    for lock in LOCKS:
-        lock.close()
-    LOCKS.clear()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())  # as a cancelled job does
-    os.environ["THESISKIT_THREADS"] = str(threads)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"  # of libraries still to be loaded
+    one_thread = dict.fromkeys(LIBRARIES, "1")  # of libraries still to be loaded
+    os.environ.update(environment, THESISKIT_THREADS=str(threads), **one_thread)
 
     from threadpoolctl import threadpool_limits
+
+    from thesiskit.experiments.cells.graph import Graph
 
     threadpool_limits(1)  # more threads add numbers in another order
     try:

@@ -3,7 +3,6 @@
 Nobody has to stay alive between `submit` and `collect`; both read the folder of results.
 """
 
-import math
 import re
 import sys
 from collections import Counter
@@ -11,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError, cut, quoted
 from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cluster.board import Row, board, table
+from thesiskit.experiments.cluster.jobs import all_cells, cells_per_job, first_cells, part
 from thesiskit.experiments.cluster.probe import probe as look
-from thesiskit.experiments.cluster.sbatch import script
-from thesiskit.experiments.cluster.share import Share, divided, share_of, units, usual_size
-from thesiskit.experiments.cluster.slurm import GONE, Slurm
+from thesiskit.experiments.cluster.slurm import GONE, Slurm, read_cells
 from thesiskit.experiments.cluster.submissions import submissions
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.store.provenance import code_digest
 
 FEW = 3  # changes that are named
 
@@ -41,8 +40,8 @@ class Batch:
         force : all cells are forgotten, once it is sure that jobs can be submitted.
         """
         experiment = self.experiment
-        experiment.check()
         self.slurm.check()
+        experiment.check()
         at_work = self.alive()
         if at_work:
             raise UserError(
@@ -50,7 +49,7 @@ class Batch:
                 "running; see `thesiskit batch status CONFIG`, or end them with `thesiskit batch "
                 "cancel CONFIG`"
             )
-        todo = units(experiment) if cells is None else list(cells)
+        todo = first_cells(experiment) if cells is None else list(cells)
         if not todo and not force:
             return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
         if probe:
@@ -58,21 +57,57 @@ class Batch:
             experiment.notes += [found.warning] if found.warning else []
         if force:
             self.forget()
-            todo = units(experiment)
-        block = self.block
-        size = block.cells or usual_size(
-            experiment, len(todo), block.array, block.minutes, block.cpus
-        )
-        shares = divided(experiment, todo, size, block.cpus)
+            todo = first_cells(experiment)
+        jobs = self._jobs(todo)
         name, note = experiment.config.experiment, self._described()
         with experiment.results.alone():
-            ids = self.slurm.submit(shares, name, config=note, code=code_digest())
+            config = self._kept_config()
+            try:
+                ids = self.slurm.submit(config.stem, jobs, self._command(config), name,
+                                        config=note, code=experiment.graph.code)  # fmt: skip
+            except ThesiskitError:
+                if not any(config.parent.glob(f"{config.stem}-*.sh")):
+                    config.unlink(missing_ok=True)
+                raise
         arrays = list(dict.fromkeys(one.partition("_")[0] for one in ids))
-        jobs = f"{len(ids):,} job" + "s" * (len(ids) > 1)
+        said = f"{len(ids):,} job" + "s" * (len(ids) > 1)
         return (
-            f"{jobs} of {size:,} arms or chains each, {len(todo):,} in all, with what they need "
-            f"(job array {', '.join(arrays)}); thesiskit batch status CONFIG"
+            f"{said} of {len(jobs[0]):,} arms or chains each, {len(todo):,} in all, with what they "
+            f"need (job array {', '.join(arrays)}); thesiskit batch status CONFIG"
         )
+
+    def script(self) -> str:
+        """Write what `submit` would for all cells, done or not, and return the script."""
+        experiment = self.experiment
+        experiment.results.prepare()
+        jobs = self._jobs(first_cells(experiment, done=True))
+        config = self._kept_config()
+        name = experiment.config.experiment
+        path = self.slurm.write(f"{config.stem}-1", jobs, self._command(config), name)
+        return path.read_text(encoding="utf-8")
+
+    def _jobs(self, cells: Sequence[Cell]) -> list[list[str]]:
+        """Return the ids of the cells of each job."""
+        block = self.block
+        size = block.cells or cells_per_job(
+            self.experiment, len(cells), block.array, block.minutes, block.cpus
+        )
+        ids = [cell.id for cell in cells]
+        return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+    def _kept_config(self) -> Path:
+        """Write the config, with all options in it: jobs read it whatever becomes of the user's."""
+        tree = self.experiment.config.model_dump(mode="json", exclude={"smoke"}, exclude_unset=True)
+        text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+        return self.slurm.keep(text)
+
+    def _command(self, config: Path) -> list[str]:
+        """Return the command that makes cells of a kept config."""
+        experiment = self.experiment
+        command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config)]
+        command += ["--relative-to", str(experiment.graph.folder.absolute())]
+        command += ["--results", str(experiment.results.root.absolute())]
+        return [*command, "--yes", "--jobs", str(self.block.cpus)]
 
     @property
     def jobs(self) -> list[str]:
@@ -119,9 +154,10 @@ class Batch:
     def _lost(self, states: Mapping[str, str], rows: list[Row]) -> list[str]:
         """Return the jobs that have ended, and were the last to have cells that are not done."""
         left = {row.cell.id for row in rows if row.state in ("to do", "interrupted")}
+        cells = self.slurm.cells(self._entries())
         found: list[str] = []
         for job in reversed(list(states)):
-            mine = left & set(self.slurm.cells(job))
+            mine = left & set(cells.get(job, ()))
             if mine and states[job] == GONE:
                 found.append(job)
             left -= mine
@@ -139,54 +175,50 @@ class Batch:
 
     def find(self, ids: Sequence[str]) -> list[Cell]:
         """Return the cells of ids, or of their first digits."""
-        experiment = self.experiment
-        cells = [
-            cell
-            for number in range(len(experiment.graph.blocks))
-            for cell in experiment.graph.cells_of(number)
-        ]
         if not ids:
             raise UserError("which cells? give ids (`thesiskit batch status CONFIG --all`) or "
                             "--share I/N")  # fmt: skip
+        cells = list(all_cells(self.experiment))
         found = []
         for one in ids:
             mine = [cell for cell in cells if cell.id.startswith(one)]
             if len(mine) != 1:
                 what = "no cell" if not mine else f"{len(mine)} cells"
                 raise UserError(
-                    f"{what} of {experiment.config.experiment} has an id that begins with "
+                    f"{what} of {self.experiment.config.experiment} has an id that begins with "
                     f"{quoted(one)}; `thesiskit batch status CONFIG --all` lists them"
                 )
             found += mine
         return found
 
-    def share(self, cells: Sequence[Cell]) -> Share:
-        """Return cells as one share, to be made here."""
-        (share,) = divided(self.experiment, cells, len(cells), max(1, self.experiment.jobs))
-        return share
+    def share(self, text: str, listed: Path | None = None) -> Sequence[Cell]:
+        """Return the cells of a text such as 3/100: a part of all, or of a list of N lines one.
 
-    def part(self, text: str) -> Share:
-        """Return the share of a text such as 3/100."""
-        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
-        i, n = map(int, found.groups()) if found else (0, 0)
+        Raises
+        ------
+        UserError: the list is damaged, or names cells that this experiment does not have.
+        """
+        given = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        i, n = map(int, given.groups()) if given else (0, 0)
         if not 1 <= i <= n:
             raise UserError(f"--share {cut(text)}: write it as 3/100, the third of a hundred")
-        return share_of(self.experiment, i, n, max(1, self.experiment.jobs))
-
-    def script(self, config: Path, options: Sequence[str]) -> str:
-        """Return a script for sbatch; options are those that the cells were asked for with."""
-        experiment = self.experiment
-        experiment.results.prepare()
-        command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config.absolute())]
-        command += ["--results", str(experiment.results.root.absolute()), *options]
-        command += ["--jobs", str(self.block.cpus)]
-        cells = len(units(experiment, done=True))
-        size = self.block.cells or usual_size(
-            experiment, cells, self.block.array, self.block.minutes, self.block.cpus
-        )
-        folder = experiment.results.folder
-        name = experiment.config.experiment
-        return script(self.block, command, math.ceil(cells / size), name=name, folder=folder)
+        if listed is None:
+            return part(first_cells(self.experiment, done=True), i, n)
+        lines = read_cells(listed)
+        if len(lines) != n:
+            raise UserError(f"{listed}: has {len(lines):,} lines, not {n:,}; submit again")
+        missing, found = set(lines[i - 1]), {}
+        for cell in all_cells(self.experiment):
+            if not missing:
+                break
+            if cell.id in missing:
+                missing.remove(cell.id)
+                found[cell.id] = cell
+        if missing:
+            raise UserError(
+                "code or data have changed since these cells were submitted; submit again"
+            )
+        return [found[one] for one in lines[i - 1]]
 
     def forget(self) -> None:
         """Remove all that there is of the cells."""
@@ -228,7 +260,7 @@ class Batch:
             f"{key} was {cut(before)} and is {cut(after)}"
             for key, before, after in _differences("", last["config"], self._described())
         ]
-        if last["code"] != code_digest():
+        if last["code"] != self.experiment.graph.code:
             found.append("thesiskit itself has changed")
         return found
 

@@ -29,7 +29,7 @@ for _ in $(seq {tries}); do
 done
 [ -n "$seen" ] || exit {unseen}
 {{ hostname && date +%s; }} > {answer}.part || exit {unwritable}
-{python} -c 'import submitit, thesiskit.experiments.cluster.slurm' 2>> {answer}.part
+{python} -c 'import thesiskit.experiments.cluster.slurm' 2>> {answer}.part
 mv {answer}.part {answer} || exit {unwritable}
 """
 

@@ -1,4 +1,4 @@
-"""What Slurm is asked by its commands, and scripts for sites where Python may not submit."""
+"""What Slurm is asked by its commands, and the text of the scripts that it is given."""
 
 import os
 import shlex
@@ -10,7 +10,8 @@ from pathlib import Path
 from thesiskit.config.cluster import ClusterBlock, control_character
 from thesiskit.errors import ThesiskitError, UserError, quoted
 
-JOBS = Path("batch") / "jobs"  # in an experiment's folder: scripts, pickles and logs
+JOBS = Path("batch") / "jobs"  # in an experiment's folder: scripts, what they read, and logs
+LOG = "%A_%a.log"  # of a task, as Slurm writes its array and its number
 PATIENCE = 120  # seconds for an answer
 NOTICE = 120  # seconds before the time limit at which a job is told to stop
 # variables that outdo the lines of a script, whose jobs could then not stop and go on
@@ -40,8 +41,9 @@ def call(
             )
         except (FileNotFoundError, PermissionError):
             raise UserError(
-                f"{command[0]} is not on the path: is this the login node of a Slurm cluster? "
-                "`thesiskit batch script CONFIG` prints a script to submit elsewhere"
+                f"{command[0]} is not on the path, so this is no login node of a Slurm cluster; "
+                "`thesiskit run CONFIG` (or --executor local) computes here, `thesiskit batch "
+                "script CONFIG` prints a script to submit elsewhere"
             ) from None
         except subprocess.TimeoutExpired:
             problem = f"no answer in {PATIENCE} s"
@@ -62,7 +64,7 @@ def environment(block: ClusterBlock) -> dict[str, str]:
     found = {
         name: value
         for name, value in os.environ.items()
-        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "SUBMITIT_"))
+        if name == "SLURM_CONF" or not name.startswith("SLURM_")
     }
     found = {name: value for name, value in found.items() if name not in outdo}
     for name in ("PYTHONPATH", "THESISKIT_DATA_DIR"):
@@ -109,7 +111,7 @@ def check(block: ClusterBlock) -> None:
     ------
     UserError: there is no Slurm here, or what it says against the job.
     """
-    call("squeue", "--version")
+    call("sbatch", "--version")
     try:
         text = heading(block.requests) + "true\n"
         call("sbatch", "--test-only", stdin=text, env=environment(block))
@@ -139,53 +141,67 @@ def setup_lines(block: ClusterBlock) -> str:
 
 
 SCRIPT = """\
+# written by `thesiskit batch`; each task of the array makes the cells of its line of the list
 {setup}
 # At the time limit: stop, with a checkpoint, and go on in the queue.  (Cancelling sends TERM.)
 at_limit() {{
     kill -TERM "$made"
     wait "$made"
+    code=$?
+    case $code in 0|1|2) exit $code ;; esac  # it had ended before it was told
     if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {requeues} ]; then
         scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+    else
+        echo "requeued {requeues} times, as cluster.requeues allows; submit again to go on"
     fi
     exit 0
 }}
 trap at_limit USR1
 trap 'kill -TERM "$made"; wait "$made"; exit 143' TERM
 
-{command} --share "$SLURM_ARRAY_TASK_ID/{shares}" &
+{command} --share "$SLURM_ARRAY_TASK_ID/{tasks}" &
 made=$!
 wait "$made"
 """
 
 
 def script(
-    block: ClusterBlock, command: Sequence[str], shares: int, *, name: str, folder: Path
+    block: ClusterBlock,
+    command: Sequence[str],
+    tasks: int,
+    *,
+    name: str,
+    folder: Path,
+    width: int | None = None,
+    after: Sequence[str] = (),
 ) -> str:
-    """Return the text of a plain sbatch script, and make the folder of its logs.
+    """Return the text of an sbatch script.
 
     Parameters
     ----------
     command : makes cells, and takes `--share I/N`; its paths should be absolute.
-    shares : N, the tasks of the array.
+    tasks : N, the tasks of the array.
     name : of the job.
-    folder : of the experiment's results.
+    folder : where the jobs run, and write their logs.
+    width : most tasks at once, unless `cluster.array`.
+    after : jobs that must have ended before.
     """
-    logs = Path(folder).absolute() / JOBS
     requests = block.requests | {
         "job-name": name,
-        "array": f"1-{shares}%{block.array}",
-        "chdir": str(logs),
-        "output": str(logs / "%A_%a.log"),
+        "array": f"1-{tasks}%{width or block.array}",
+        "chdir": str(folder),
+        "output": str(folder / LOG),
         "open-mode": "append",
         "signal": f"B:USR1@{notice(block)}",
         "requeue": True,
+        "export": "ALL",
     }
+    if after:
+        requests["dependency"] = ":".join(["afterany", *after])
     body = SCRIPT.format(
         setup=setup_lines(block),
         requeues=block.requeues,
         command=shlex.join(on_a_line("an argument", part) for part in command),
-        shares=shares,
+        tasks=tasks,
     )
-    text = heading(requests) + body
-    logs.mkdir(parents=True, exist_ok=True)
-    return text
+    return heading(requests) + body

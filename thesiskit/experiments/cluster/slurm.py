@@ -1,84 +1,24 @@
-"""Shares of a batch as jobs of a Slurm cluster.
+"""Cells as tasks of job arrays of a Slurm cluster.
 
-submitit writes arrays, passes on the signal of the time limit, and requeues.  Its own states and
-results are not asked for: without accounting, which many clusters lack, they wait for ever for a
-job that was killed.  What is done is said by result files alone, what is alive by squeue.
+An array is a plain script for sbatch and a list of cells, a line for each task, in batch/jobs
+below the results.  What is done is said by result files alone, what is alive by squeue.
 """
 
-import io
-import os
 import re
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
 
+from thesiskit import safe_io
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
-from thesiskit.experiments.cluster.submissions import append
-from thesiskit.store.results import read_record, write_record
+from thesiskit.experiments.cluster.submissions import Entry, append
+from thesiskit.store.results import create
 
 GONE = "GONE"  # the state of a job that is neither waiting nor running
 ATTEMPTS = 5  # to ask squeue, over half a minute
 LOG_END = 16_384  # bytes of a log that are looked at
-SIGNALS = {signal.SIGUSR1, signal.SIGUSR2}
-
-
-class Share(Protocol):
-    """What a job makes; it is pickled."""
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The cells."""
-
-    def make(self, stop: threading.Event) -> bool:
-        """Make the cells that are not done, until told to stop."""
-
-
-class Task:
-    """What submitit runs in a job.
-
-    The share is made in a thread, so that the main one can hear signals: at the time limit
-    `checkpoint` lets it stop, and submitit requeues the job.  Preempted or cancelled jobs stop
-    too.
-    """
-
-    thread: threading.Thread | None = None
-
-    def __init__(self, share: Share):
-        self.share = share
-
-    def __call__(self) -> None:
-        """Make the share; whether it is done is for its files to say."""
-        self.stop = threading.Event()
-        self.error: BaseException | None = None
-        signal.signal(signal.SIGTERM, lambda *_: self.stop.set())
-        self.thread = threading.Thread(target=self._make)
-        self.thread.start()
-        self.thread.join()  # a handler may wait for it meanwhile; for a future it could not
-        if self.error is not None:
-            raise self.error
-
-    def _make(self) -> None:
-        # Slurm signals the whole process group: child processes inherit that this is not for them
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
-            self.share.make(self.stop)
-        except BaseException as error:
-            self.error = error
-
-    def checkpoint(self) -> Any:
-        """Stop, and say what is to run after the requeue."""
-        from submitit.helpers import DelayedSubmission
-
-        if self.thread is not None:
-            self.stop.set()
-            self.thread.join()
-        return DelayedSubmission(Task(self.share))
 
 
 class Slurm:
@@ -93,41 +33,93 @@ class Slurm:
             raise UserError(f"{self.folder}: Slurm takes no path with a % in it; use --results")
 
     def check(self) -> None:
-        """Raise UserError where Slurm or submitit is not here, or Slurm refuses such jobs."""
+        """Raise UserError where Slurm is not here, or refuses such jobs."""
         sbatch.check(self.block)
-        _submitit()
+
+    def keep(self, config: str) -> Path:
+        """Write the config that jobs are to read, to a file of their own; return its path.
+
+        Its number is that of the submission, which no other has.
+        """
+        number = 1
+        while True:
+            path = self.jobs / f"{number:04d}.yaml"
+            try:
+                self._create(path, config)
+                return path
+            except FileExistsError:
+                number += 1
+
+    def write(
+        self,
+        stem: str,
+        jobs: Sequence[Sequence[str]],
+        command: Sequence[str],
+        name: str,
+        width: int | None = None,
+        after: Sequence[str] = (),
+    ) -> Path:
+        """Write a script and its list of cells, which are not there yet; return the script's path.
+
+        jobs : the ids of the cells of each.
+        command : makes cells, and takes `--cells LIST --share I/N`.
+        """
+        script, cells = self.jobs / f"{stem}.sh", self.jobs / f"{stem}.cells"
+        command = [*command, "--cells", str(cells)]
+        text = sbatch.script(self.block, command, len(jobs), name=name, folder=self.jobs,
+                             width=width, after=after)  # fmt: skip
+        self._create(cells, "".join(f"{' '.join(ids)}\n" for ids in jobs))
+        self._create(script, text)
+        return script
+
+    def _create(self, path: Path, text: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with create(path) as file:
+                file.write(text.encode())
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be written: {error.strerror}") from None
 
     def submit(
-        self, shares: Sequence[Share], name: str, after: Sequence[str] = (), **note: Any
+        self,
+        stem: str,
+        jobs: Sequence[Sequence[str]],
+        command: Sequence[str],
+        name: str,
+        after: Sequence[str] = (),
+        **note: object,
     ) -> list[str]:
-        """Submit job arrays, and return the id of each share's job, in order.
+        """Submit job arrays, and return the id of each job, in order.
 
         An array is no longer than the cluster allows, and all of them together run no more than
         `cluster.array` jobs at once.  No job starts before those of `after` have ended.  Each
         array is recorded, with the `note`, as soon as Slurm has it: see `submissions`.
 
+        stem, jobs, command : as of `write`.
+
         Raises
         ------
         UserError: with Slurm's words, where it refuses the jobs.
         """
-        self.jobs.mkdir(parents=True, exist_ok=True)
-        arrays = split(len(shares), _array_limit())
+        arrays = split(len(jobs), _array_limit())
         lanes = min(len(arrays), self.block.array)  # of arrays that wait for each other
         ends: list[Sequence[str]] = [self._alive(after)] * lanes
-        submitted = []
+        submitted: list[str] = []
         for number, array in enumerate(arrays):
             lane = number % lanes
             width = self.block.array // lanes + (lane < self.block.array % lanes)
-            part = [shares[i] for i in array]
-            ids = self._submit(part, name, width, ends[lane])
-            first = ids[0].partition("_")[0]
-            ends[lane] = [first]
-            cells = [list(share.ids) for share in part]
-            write_record(self.jobs / f"{first}.json", {"cells": cells})
+            mine = [jobs[i] for i in array]
+            script = self.write(f"{stem}-{number + 1}", mine, command, name, width, ends[lane])
+            job = self._submit(script)
+            ends[lane] = [job]
+            ids = [f"{job}_{task}" for task in range(1, len(mine) + 1)]
             entry = {
                 "ids": ids,
                 "name": name,
-                "cells": sum(map(len, cells)),
+                "cells": sum(map(len, mine)),
+                "script": script.stem,
                 "when": datetime.now(UTC).isoformat(timespec="seconds"),
                 "partition": self.block.partition,
             }
@@ -135,34 +127,16 @@ class Slurm:
             submitted += ids
         return submitted
 
-    def _submit(
-        self, shares: Sequence[Share], name: str, width: int, after: Sequence[str]
-    ) -> list[str]:
-        executor = _submitit().SlurmExecutor(self.jobs, max_num_timeout=self.block.requeues)
-        further = self.block.requests | {"chdir": str(self.jobs), "requeue": True, "export": "ALL"}
-        if after:
-            further["dependency"] = ":".join(["afterany", *after])
-        executor.update_parameters(
-            job_name=name,
-            time=self.block.minutes,
-            ntasks_per_node=1,
-            signal_delay_s=sbatch.notice(self.block),
-            array_parallelism=width,
-            setup=self.block.setup or None,
-            wckey=None,
-            # srun no longer takes this from the job
-            srun_args=[f"--cpus-per-task={self.block.cpus}"],
-            additional_parameters=further,
-        )
+    def _submit(self, script: Path) -> str:
+        """Submit a script, and return its job; one that is refused is not kept."""
         try:
-            with _environment(self.block), redirect_stderr(io.StringIO()):
-                return [job.job_id for job in executor.submit_array([Task(one) for one in shares])]
-        except OSError as error:
-            raise ResultsError(f"{self.jobs}: cannot be written: {error.strerror}") from None
-        except RuntimeError as error:  # of submitit, with what sbatch said
-            for path in self.jobs.glob("?" * 32 + ".pkl"):  # not of a job
+            out = sbatch.call("sbatch", "--parsable", str(script),
+                              env=sbatch.environment(self.block))  # fmt: skip
+        except ThesiskitError as error:
+            for path in (script, script.with_suffix(".cells")):
                 path.unlink(missing_ok=True)
-            raise sbatch.refused("; ".join(str(error).splitlines())) from None
+            raise error if isinstance(error, UserError) else sbatch.refused(str(error)) from None
+        return out.strip().partition(";")[0]
 
     def states(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the state of jobs in Slurm's words, GONE of those that have ended.
@@ -184,29 +158,43 @@ class Slurm:
             sbatch.call("scancel", *alive[start : start + 1000], attempts=ATTEMPTS)
         return alive
 
-    def cells(self, job: str) -> tuple[str, ...]:
-        """Return the ids of the cells of a job, none where they cannot be read."""
-        array, _, task = job.partition("_")
-        record = read_record(self.jobs / f"{array}.json")
-        try:
-            return tuple(record["cells"][int(task or 0)]) if record else ()
-        except (ValueError, IndexError):
-            return ()
+    def cells(self, entries: Sequence[Entry]) -> Mapping[str, Sequence[str]]:
+        """Return the ids of the cells of each job of submissions, none where they are not known."""
+        found: dict[str, Sequence[str]] = {}
+        for entry in entries:
+            try:
+                lines = read_cells(self.jobs / f"{entry.get('script')}.cells")
+            except ThesiskitError:
+                continue
+            found |= dict(zip(entry["ids"], lines, strict=False))
+        return found
 
     def tail(self, job: str, lines: int = 5) -> list[str]:
-        """Return the last lines that a job wrote, of its errors where there are any."""
-        for ending in ("err", "out"):
-            path = self.jobs / f"{job}_0_log.{ending}"
-            try:
-                with open(path, "rb") as file:
-                    file.seek(max(0, path.stat().st_size - LOG_END))
-                    found = file.read().decode(errors="replace").split("\n")
-            except OSError:
-                continue
-            found = [line.rstrip() for line in found if line.strip()]
-            if found:
-                return found[-lines:]
-        return []
+        """Return the last lines that a job wrote."""
+        array, _, task = job.partition("_")
+        path = self.jobs / sbatch.LOG.replace("%A", array).replace("%a", task)
+        try:
+            with safe_io.open_regular(path) as file:
+                file.seek(max(0, path.stat().st_size - LOG_END))
+                found = file.read().decode(errors="replace").split("\n")
+        except OSError:
+            return []
+        return [line.rstrip() for line in found if line.strip()][-lines:]
+
+
+def read_cells(path: Path) -> list[list[str]]:
+    """Return the ids of the cells of each job of a list.
+
+    Raises
+    ------
+    UserError: it cannot be read.
+    """
+    try:
+        return [line.split() for line in safe_io.read_text(path).splitlines()]
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}; submit again") from None
+    except ValueError:
+        raise UserError(f"{path}: is damaged; submit again") from None
 
 
 def split(jobs: int, most: int) -> list[range]:
@@ -239,27 +227,6 @@ def _queue(ids: Sequence[str]) -> dict[str, str]:
 
 
 def _array_limit() -> int:
-    """Return how many tasks an array may have."""
+    """Return how many tasks an array may have: Slurm counts them from 0, we from 1."""
     found = re.search(r"MaxArraySize\s*=\s*(\d+)", sbatch.call("scontrol", "show", "config"))
-    return max(1, int(found[1])) if found else 1
-
-
-@contextmanager
-def _environment(block: ClusterBlock) -> Iterator[None]:
-    """Be in the environment to submit in."""
-    before, wanted = dict(os.environ), sbatch.environment(block)
-    os.environ.clear()
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def _submitit() -> Any:
-    try:
-        import submitit
-    except ImportError:
-        raise UserError('submitting needs submitit: pip install "thesiskit[cluster]"') from None
-    return submitit
+    return max(1, int(found[1]) - 1) if found else 1
