@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from thesiskit.config.features import FEATURES, check_response
 from thesiskit.config.logistic import SEQUENCES, LogisticModel, check_peers
 from thesiskit.config.selection import DRAWN, MixtureModel
+from thesiskit.defaults import TABLE_CASES
 
 if TYPE_CHECKING:
     from thesiskit.config import Config
@@ -36,9 +37,9 @@ def check_mixture(config: "Config") -> None:
     assert isinstance(config.model, MixtureModel)
     train = getattr(config.data, "train", None)
     cases = sum(train) if isinstance(train, tuple) else train or 0
-    if cases > 600:
+    if cases > TABLE_CASES:
         raise ValueError(
-            f"data.train: the mixture model takes at most 600 training cases, got {cases}; "
+            f"data.train: the mixture model takes at most {TABLE_CASES} training cases, got {cases}; "
             "use fewer, or model.kind: naive-bayes"
         )
     if "enumeration" in config.model.samplers and (

@@ -10,7 +10,7 @@ import numpy as np
 from thesiskit.datasets import Drawn
 from thesiskit.experiments.ranks import MOST, Ranks, compare, spaced
 from thesiskit.models import naive_draws
-from thesiskit.models.mixture.target import Target
+from thesiskit.models.mixture import Target
 from thesiskit.models.naive_bayes import Posterior
 from thesiskit.models.priors import InverseGamma
 
