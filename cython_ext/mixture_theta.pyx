@@ -71,6 +71,10 @@ cdef class WithTheta:
                 for j in range(self.k + 1):
                     self.ones[z, j] += self.x[i, j]
 
+    cdef double log_factor(self, Py_ssize_t a) noexcept nogil:
+        # log of the adjustment factor at point a of the grid
+        return self.dropped * log_discards(self.discards, self.c[0], self.c[1])[a]
+
     cdef double concentration(self, Py_ssize_t j) noexcept nogil:
         return (self.alpha[self.point[0]] if j < self.k else self.response_alpha[self.point[1]])
 
@@ -96,7 +100,7 @@ cdef class WithTheta:
         for j in range(self.k + 1):
             total += self.log_likelihood(j, self.concentration(j), self.theta[j])
         if self.corrected:
-            total += self.dropped * log_discards(self.discards, self.c[0], self.c[1])[self.point[0]]
+            total += self.log_factor(self.point[0])
         return total
 
     cdef inline void set_odds(self, Py_ssize_t j, bint ones, bint zeros) noexcept nogil:
@@ -162,9 +166,9 @@ cdef class WithTheta:
             if self.corrected and self.in_labels:
                 c1 = self.c[y]
                 self.c[y] = c1 - z + 1
-                change += self.dropped * log_discards(self.discards, self.c[0], self.c[1])[self.point[0]]
+                change += self.log_factor(self.point[0])
                 self.c[y] = c1 - z
-                change -= self.dropped * log_discards(self.discards, self.c[0], self.c[1])[self.point[0]]
+                change -= self.log_factor(self.point[0])
                 self.c[y] = c1
             if (uniform(rng) * (1 + exp(-change)) < 1) == (z == 1):
                 continue
@@ -225,7 +229,7 @@ cdef class WithTheta:
             for j in range(self.k):
                 self.log_weight[a] += self.log_likelihood(j, self.alpha[a], self.theta[j])
             if self.corrected:
-                self.log_weight[a] += self.dropped * log_discards(self.discards, self.c[0], self.c[1])[a]
+                self.log_weight[a] += self.log_factor(a)
         self.point[0] = categorical(&self.log_weight[0], self.alpha.shape[0], 1, rng)
 
     cdef void draw_response_alpha(self, bitgen_t *rng) noexcept nogil:

@@ -39,8 +39,8 @@ def check_mixture(config: "Config") -> None:
     cases = sum(train) if isinstance(train, tuple) else train or 0
     if cases > TABLE_CASES:
         raise ValueError(
-            f"data.train: the mixture model takes at most {TABLE_CASES} training cases, got {cases}; "
-            "use fewer, or model.kind: naive-bayes"
+            f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
+            f"got {cases}; use fewer, or model.kind: naive-bayes"
         )
     if "enumeration" in config.model.samplers and (
         config.selection is None or config.selection.features != [1]

@@ -24,7 +24,7 @@ def predictions(drawn, k, settings, seed, *, correct=True):
         dropped,
         found.gamma_squared if dropped else None,
     )
-    draws = chains.sample(target, rng.spawn(settings.chains))
+    draws = mixture.sample(target, rng.spawn(settings.chains))
     reliable = mixture.diagnose(target, draws).reliable
     return target.predict(draws.flat, drawn.test.features[:, found.selected]), reliable
 

@@ -22,8 +22,8 @@ class Settings:
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
     (collapsed only; by default REPLICAS, and 1 beyond MOST_TEMPERED training cases, where the
-    tables that the others would need cost more than they bring).  None takes the sampler's default: see
-    SAMPLERS.  quadrature is the rule for theta in the adjustment factor.
+    tables that the others would need cost more than they bring).  None takes the sampler's
+    default: see SAMPLERS.  quadrature is the rule for theta in the adjustment factor.
 
     `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
     the thesis must have run, for it gives the numbers it prints, but it samples no posterior.

@@ -112,11 +112,9 @@ class Tables:
         if quadrature not in self._counted:
             totals = np.arange(self.n // 2 + 1)
             self._counted[quadrature] = self._make_marginals(totals, quadrature, counted=True)
-        return kernel.Discards(
-            *class_counts,
-            self._counted[quadrature],
-            *_retained_from(*class_counts, gamma_squared),
-        )
+        n0, n1 = class_counts
+        high, low = _retained_from(n0, n1, gamma_squared)
+        return kernel.Discards(n0, n1, self._counted[quadrature], high, low)
 
 
 def recent(known: dict, key, make):
