@@ -7,8 +7,8 @@ from threading import local
 
 import numpy as np
 
-from thesiskit._kernels.mixture_collapsed import Collapsed  # type: ignore[import-not-found]
-from thesiskit._kernels.mixture_theta import WithTheta  # type: ignore[import-not-found]
+from thesiskit._kernels.mixture_collapsed import Collapsed
+from thesiskit._kernels.mixture_theta import WithTheta
 from thesiskit.models.mixture.tables import Tables, recent
 from thesiskit.models.mixture.target import Target
 from thesiskit.models.running import Arrays, after_fork, run

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from thesiskit._kernels.mixture_prediction import LogOdds  # type: ignore[import-not-found]
+from thesiskit._kernels.mixture_prediction import LogOdds
 from thesiskit.errors import DataError
 from thesiskit.models.mixture.settings import Settings
 from thesiskit.models.mixture.tables import check_cases
