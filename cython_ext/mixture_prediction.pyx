@@ -49,37 +49,42 @@ cdef class LogOdds:
         P is (alpha E(theta) + I) / (alpha + m) with the mean of theta given the labels; or with
         theta itself where it is not None but (B, k + 1).
         """
-        cdef Py_ssize_t n = self.x.shape[0], k = self.x.shape[1], b, i, j, z, m, s, cell
+        # views of its own, which the compiler knows that no loop changes
+        cdef const unsigned char[:, ::1] x = self.x
+        cdef const unsigned char[::1] y = self.y
+        cdef Py_ssize_t[::1] total = self.total, ones = self.ones, met = self.met
+        cdef double[:, ::1] memo = self.memo
+        cdef Py_ssize_t n = x.shape[0], k = x.shape[1], b, i, j, z, m, s, cell
         cdef double[2] size
         cdef double[4] own  # where nothing is remembered
         cdef double *known
         cdef bint given = theta is not None
         with nogil:
-            for cell in range(self.met.shape[0]):
-                self.met[cell] = -1
+            for cell in range(met.shape[0]):
+                met[cell] = -1
             for b in range(labels.shape[0]):
                 m = 0
                 for j in range(k + 1):
-                    self.ones[j] = 0
+                    ones[j] = 0
                 for i in range(n):
                     if labels[b, i]:
                         m += 1
-                        self.ones[k] += self.y[i]
+                        ones[k] += y[i]
                         for j in range(k):
-                            self.ones[j] += self.x[i, j]
+                            ones[j] += x[i, j]
                 size[0], size[1] = n - m, m
                 base[b, 0] = base[b, 1] = 0
                 if not given:
                     self.weigh(alpha[b], m)
                 for j in range(k):
-                    s = self.total[j]
-                    cell = s * (s + 1) // 2 + self.ones[j]
-                    known = &own[0] if given else &self.memo[cell, 0]
+                    s = total[j]
+                    cell = s * (s + 1) // 2 + ones[j]
+                    known = &own[0] if given else &memo[cell, 0]
                     if given:
                         self.set_odds(alpha[b], theta[b, j], j, size, known)
-                    elif self.met[cell] != b:
+                    elif met[cell] != b:
                         self.set_odds(alpha[b], self.theta_mean(j), j, size, known)
-                        self.met[cell] = b
+                        met[cell] = b
                     for z in range(2):
                         slope[b, z, j] = known[z]
                         base[b, z] += known[2 + z]
