@@ -31,9 +31,8 @@ from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.models import integrals, naive_bayes, running, selection
-from thesiskit.models.mixture import chains, diagnostics
-from thesiskit.models.mixture import target as mixture
+from thesiskit.models import integrals, mixture, naive_bayes, running, selection
+from thesiskit.models.mixture import chains
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -175,7 +174,7 @@ def sampled(target, seed=1):
     running.threads.cache_clear()  # new threads, new tables
     generators = np.random.default_rng(seed).spawn(target.settings.chains)
     started = time.perf_counter()
-    draws = chains.sample(target, generators)
+    draws = mixture.sample(target, generators)
     return time.perf_counter() - started, draws
 
 
@@ -238,7 +237,7 @@ def mixture_rows():
     started = time.perf_counter()
     complete.predict(draws.flat, data[3])
     seconds += time.perf_counter() - started
-    found = diagnostics.diagnose(complete, draws)
+    found = mixture.diagnose(complete, draws)
     yield "mixture: complete data, four chains, and 2,000 predictions (s)", seconds, 60.0
     yield "the same, largest R-hat", float(found.rhat.max()), 1.01
 

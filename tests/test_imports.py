@@ -9,11 +9,12 @@ from commands import ROOT
 
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
-LEAVES = {"errors", "safe_io", "blocks"}
+LEAVES = {"errors", "safe_io", "blocks", "defaults"}
 ALLOWED = {
     "cli": {"store", "cli", "config", "experiments", "report", "datasets", "models", "__version__"},
-    "blocks": {"errors"},
+    "blocks": {"errors", "defaults"},
     "config": {"config", "datasets"},
+    "defaults": set(),
     "errors": set(),
     "safe_io": set(),
     "estimators": {"estimators", "models"},

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from thesiskit.defaults import MOST_POINTS
 from thesiskit.errors import cut
 
 MOST = 2**63 - 1  # what arrays and files can hold; sizes that are absurd are for estimates
@@ -11,7 +12,7 @@ Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 PositiveNumber = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-Points = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Points = Annotated[int, Field(strict=True, ge=1, le=MOST_POINTS)]
 Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 Pair = tuple[PositiveNumber, PositiveNumber]
 Counts = tuple[Count, Count]

@@ -15,7 +15,7 @@ from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models.mixture import diagnostics
+from thesiskit.models.mixture import QUANTITIES
 from thesiskit.models.selection import select_features
 
 REAL = "the check fits real-valued features, which the classifier refuses by design"
@@ -233,7 +233,7 @@ def test_the_mixture_keeps_draws_and_says_whether_they_serve():
     summary = arviz_stats.summary(model.draws_, var_names=["log_alpha", "log_alpha_0"])
     assert set(summary.index) == {"log_alpha", "log_alpha_0"}
     assert set(model.diagnostics_) == {"rhat", "ess", "reliable"}
-    assert set(model.diagnostics_["rhat"]) == set(diagnostics.QUANTITIES)
+    assert set(model.diagnostics_["rhat"]) == set(QUANTITIES)
     assert model.diagnostics_["reliable"]
     p = model.predict_proba(new)
     np.testing.assert_allclose(p.sum(axis=1), 1)

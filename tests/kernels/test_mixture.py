@@ -9,10 +9,12 @@ import pytest
 import reference
 import reference_mixture as twin
 
-from thesiskit._kernels import mixture as kernel
+from thesiskit._kernels import mixture_collapsed, mixture_tables, mixture_theta
+from thesiskit.defaults import TABLE_CASES
+from thesiskit.models import mixture
 from thesiskit.models.integrals import pair_integrals
 from thesiskit.models.mixture import chains
-from thesiskit.models.mixture import target as mixture
+from thesiskit.models.mixture.tables import interpolation
 from thesiskit.models.quadrature import theta_rule
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
@@ -58,7 +60,7 @@ def test_discard_factor_against_rational_arithmetic(counts):
     cuts = {values[0], values[len(values) // 2], values[-1], values[len(values) // 4]}
     cuts |= {(values[len(values) // 2] + values[-1]) / 2, Fraction(2)}
     dense = np.geomspace(0.01, 1e8, 101)  # more points than nodes: interpolated
-    assert len(mixture.interpolation(dense, sum(map(sum, counts)))[0]) < len(dense)
+    assert len(interpolation(dense, sum(map(sum, counts)))[0]) < len(dense)
     few = np.array([float(a) for a in ALPHAS])
     for cut in sorted(cuts):
         direct = mixture.log_discard_probability(counts, cut, few)
@@ -197,7 +199,7 @@ def test_simpson_11_against_a_plain_sum(counts):
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_marginals_of_all_cells(n):
     alpha = np.array([float(a) for a in ALPHAS])
-    made, _ = mixture.Tables(n, alpha).marginals(np.arange(n // 2 + 1))
+    made = mixture.Tables(n, alpha).marginals(np.arange(n // 2 + 1))
     for m, s in product(range(n + 1), range(n // 2 + 1)):
         for i1 in range(max(0, s - (n - m)), min(s, m) + 1):
             i0 = s - i1
@@ -215,23 +217,23 @@ def test_marginals_of_all_cells(n):
 def test_interpolated_marginals_against_integrals(n):
     alpha = np.geomspace(0.02, 1e6, 200)
     totals = np.array([0, 1, n // 7, n // 2])
-    made, _ = mixture.Tables(n, alpha).marginals(totals)
+    made = mixture.Tables(n, alpha).marginals(totals)
     points = [0, 3, 77, 140, 199]
     sizes = {0, 1, n // 3, n // 2 - 1, n // 2, n // 2 + 1, n - n // 3, n - 1, n}
     for m in sorted(sizes):
         pairs, cells = [], []
-        for t, s in enumerate(totals):
+        for s in totals:
             for i1 in sorted({max(0, s - (n - m)), min(s, m), min(s, m) // 2}):
                 if max(0, s - (n - m)) <= i1:
                     pairs.append((s - i1, i1))
-                    cells.append((t, i1))
+                    cells.append((s, i1))
         found = pair_integrals(np.array(pairs), (n - m, m), alpha[points]).log_marginal
-        for (i0, i1), (t, _), row in zip(pairs, cells, found, strict=True):
+        for (i0, i1), (s, _), row in zip(pairs, cells, found, strict=True):
             orderings = sum(
                 lgamma(size + 1) - lgamma(i + 1) - lgamma(size - i + 1)
                 for size, i in ((n - m, i0), (m, i1))
             )
-            ours = [made.log_marginal(m, a, t, i1) for a in points]
+            ours = [made.log_marginal(m, a, s, i1) for a in points]
             np.testing.assert_allclose(ours, row - orderings, rtol=0, atol=1e-8)
 
 
@@ -240,21 +242,18 @@ def test_interpolated_marginals_against_integrals(n):
 
 def test_few_points_are_their_own_nodes():
     alpha = np.array([0.5, 2.0, 9.0])
-    node, matrix = mixture.interpolation(alpha, 30)
+    node, matrix = interpolation(alpha, 30)
     assert (node == alpha).all()
-    assert matrix.shape == (3, 8)
-    assert (matrix == np.eye(3, 8)).all()
-    assert mixture.interpolation(np.full(5, 2.0), 30)[0].shape == (1,)
+    assert (matrix == np.eye(3)).all()
+    assert interpolation(np.full(5, 2.0), 30)[0].shape == (1,)
 
 
 def test_interpolation_reproduces_rational_functions():
     alpha = np.geomspace(0.01, 1e7, 300)
-    node, matrix = mixture.interpolation(alpha, 50)
-    assert matrix.shape[1] % 8 == 0
-    assert (matrix[:, len(node) :] == 0).all()
+    node, matrix = interpolation(alpha, 50)
+    assert matrix.shape == (300, len(node))
     for pole in (0.0, 1.0, 25.0, 49.0):
-        values = np.zeros(matrix.shape[1])
-        values[: len(node)] = np.log((node + pole) / (node + 50))
+        values = np.log((node + pole) / (node + 50))
         np.testing.assert_allclose(
             matrix @ values, np.log((alpha + pole) / (alpha + 50)), atol=1e-11
         )
@@ -293,7 +292,7 @@ def test_order_and_forgetting_change_nothing(rng):
         found, out = tables.discards((5, 6), cut), np.empty((len(entries), len(alpha)))
         for e in order:
             found.log_discards(*entries[e], out[e])
-        made = tables.marginals(np.arange(n // 2 + 1))[0]
+        made = tables.marginals(np.arange(n // 2 + 1))
         cells = [
             (m, a, s, i1)
             for m in range(n + 1)
@@ -384,7 +383,7 @@ def exact_log_posterior(target, z, point, theta=None) -> float:
 @pytest.mark.parametrize("dropped", [0, 5])
 def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatch):
     if points == 90:  # interpolated, with no room for more than one table
-        monkeypatch.setattr(mixture, "POOL_BYTES", 1)
+        monkeypatch.setattr("thesiskit.models.mixture.tables.POOL_BYTES", 1)
     target = some_target(rng, dropped=dropped, alpha_points=points, replicas=1)
     tables = mixture.Tables(target.n, target.settings.alpha, block_bytes=1)
     discards = tables.discards(target.class_counts, target.gamma_squared) if dropped else None
@@ -449,7 +448,7 @@ def test_draws_do_not_depend_on_what_tables_forget(rng, monkeypatch):
         return *out, np.array(generator.random())
 
     plain = draws()
-    monkeypatch.setattr(mixture, "POOL_BYTES", 1)
+    monkeypatch.setattr("thesiskit.models.mixture.tables.POOL_BYTES", 1)
     for one, other in zip(plain, draws(block_bytes=1), strict=True):
         assert (one == other).all()
 
@@ -527,24 +526,30 @@ def test_predictions_do_not_depend_on_the_block_length(rng, monkeypatch):
     new = rng.integers(0, 2, (5, 4), dtype=np.uint8)
     whole = target.predict((labels, point), new)
     for length in (1, 7, 1000):
-        monkeypatch.setattr(mixture, "DRAWS", length)
+        monkeypatch.setattr("thesiskit.models.mixture.target.DRAWS", length)
         np.testing.assert_allclose(target.predict((labels, point), new), whole, rtol=1e-12)
 
 
 def test_nothing_underflows_for_as_many_cases_as_are_taken():
-    n = mixture.MOST_CASES
+    n = TABLE_CASES
     alpha = np.geomspace(0.05, 1e6, 9)
     tables = mixture.Tables(n, alpha, block_bytes=1 << 20)
     rule = theta_rule("exact", n)
     assert len(rule.theta) == n // 2 + 1
-    made, _ = tables.marginals(np.array([0, n // 2]))
+    made = tables.marginals(np.array([0, n // 2]))
     for m, i1 in [(0, 0), (n // 2, n // 2), (n // 2, 0), (n // 3, n // 3), (n // 3, 0)]:
         found = pair_integrals(np.array([[n // 2 - i1, i1]]), (n - m, m), alpha).log_marginal[0]
         for size, ones in ((n - m, n // 2 - i1), (m, i1)):
             found -= lgamma(size + 1) - lgamma(ones + 1) - lgamma(size - ones + 1)
-        ours = [made.log_marginal(m, a, 1, i1) for a in range(9)]
+        ours = [made.log_marginal(m, a, n // 2, i1) for a in range(9)]
         np.testing.assert_allclose(ours, found, rtol=1e-9)
 
 
-def test_the_kernels_are_the_ones_the_models_use():
-    assert mixture.kernel is chains.kernel is kernel
+def test_the_kernels_are_the_ones_the_models_use(rng):
+    target = some_target(rng)
+    tables = mixture.Tables(target.n, target.settings.alpha)
+    discards = tables.discards(target.class_counts, target.gamma_squared)
+    assert isinstance(discards, mixture_tables.Discards)
+    assert isinstance(tables.marginals(target.totals[:1]), mixture_tables.Marginals)
+    assert chains.Collapsed is mixture_collapsed.Collapsed
+    assert chains.WithTheta is mixture_theta.WithTheta

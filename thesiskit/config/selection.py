@@ -14,6 +14,7 @@ from thesiskit.blocks import (
     Positive,
     distinct,
 )
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, THESIS
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
@@ -51,8 +52,8 @@ class SelectionBlock(Block):
 class ModelBlock(Block):
     """What both models have: priors, and methods to compare."""
 
-    class_prior: Pair = (1.0, 1.0)  # f_0, f_1
-    alpha_prior: Pair = (0.5, 5.0)  # shape, rate
+    class_prior: Pair = CLASS_PRIOR  # f_0, f_1
+    alpha_prior: Pair = ALPHA_PRIOR  # shape, rate
 
     @field_validator("methods", "quadrature", "samplers", check_fields=False)
     @classmethod
@@ -75,7 +76,7 @@ class NaiveModel(ModelBlock):
         list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
-    alpha_points: Points = 30
+    alpha_points: Points = NAIVE_ALPHA_POINTS
     alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
     quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
 
@@ -93,20 +94,20 @@ class NaiveModel(ModelBlock):
 class CollapsedBlock(Block):
     """How the collapsed sampler runs."""
 
-    chains: Positive = 4
-    iterations: Positive = 400
-    burn_in: Count = 100
-    replicas: Positive | None = None  # 4, or 1 beyond 250 training cases
-    alpha_points: Points = 200
+    chains: Positive = COLLAPSED["chains"]
+    iterations: Positive = COLLAPSED["iterations"]
+    burn_in: Count = COLLAPSED["burn_in"]
+    replicas: Positive | None = None  # as many as suit the number of training cases
+    alpha_points: Points = COLLAPSED["alpha_points"]
 
 
 class ThesisBlock(Block):
     """How the thesis's sampler runs."""
 
-    chains: Positive = 1
-    iterations: Positive = 50
-    burn_in: Count = 10
-    alpha_points: Points = 10
+    chains: Positive = THESIS["chains"]
+    iterations: Positive = THESIS["iterations"]
+    burn_in: Count = THESIS["burn_in"]
+    alpha_points: Points = THESIS["alpha_points"]
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
 
 
@@ -127,7 +128,7 @@ class MixtureModel(ModelBlock):
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
-    response_alpha_prior: Pair = (0.5, 5.0)
+    response_alpha_prior: Pair = ALPHA_PRIOR
     samplers: Annotated[
         list[Literal["collapsed", "thesis", "as-printed", "enumeration"]], Field(min_length=1)
     ] = ["collapsed"]

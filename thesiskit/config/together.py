@@ -6,6 +6,7 @@ from thesiskit.config.logistic import LogisticModel, check_peers
 from thesiskit.config.selection import MixtureModel
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
+from thesiskit.defaults import TABLE_CASES
 
 if TYPE_CHECKING:
     from thesiskit.config import Config
@@ -37,10 +38,10 @@ def check_mixture(config: "Config") -> None:
     assert isinstance(config.model, MixtureModel)
     sizes = config.data.sizes if config.data else None
     cases = sizes.train if sizes else 0
-    if cases > 600:
+    if cases > TABLE_CASES:
         raise ValueError(
-            f"data.train: the mixture model takes at most 600 training cases, got {cases}; "
-            "use fewer, or model.kind: naive-bayes"
+            f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
+            f"got {cases}; use fewer, or model.kind: naive-bayes"
         )
     if "enumeration" in config.model.samplers and (
         config.selection is None or config.selection.features != [1]

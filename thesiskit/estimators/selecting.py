@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, T
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.models import naive_bayes
 from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
@@ -97,9 +98,9 @@ class NaiveBayesClassifier(SelectingClassifier):
         n_features=10,
         *,
         correct=True,
-        class_prior=(1.0, 1.0),
-        alpha_prior=(0.5, 5.0),
-        alpha_points=30,
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        alpha_points=NAIVE_ALPHA_POINTS,
         quadrature="exact",
         random_state=None,
     ):
@@ -170,12 +171,12 @@ class MixtureClassifier(SelectingClassifier):
         *,
         correct=True,
         sampler="collapsed",
-        chains=4,
+        chains=COLLAPSED["chains"],
         iterations=None,
         burn_in=None,
-        class_prior=(1.0, 1.0),
-        alpha_prior=(0.5, 5.0),
-        response_alpha_prior=(0.5, 5.0),
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        response_alpha_prior=ALPHA_PRIOR,
         alpha_points=None,
         random_state=None,
     ):
@@ -196,8 +197,7 @@ class MixtureClassifier(SelectingClassifier):
 
         Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
         """
-        from thesiskit.models.mixture import chains, diagnostics
-        from thesiskit.models.mixture import target as mixture
+        from thesiskit.models import mixture
 
         if self.sampler == "as-printed":
             raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
@@ -220,13 +220,13 @@ class MixtureClassifier(SelectingClassifier):
             selection.n_dropped if corrected else 0,
             selection.gamma_squared if corrected else None,
         )
-        draws = chains.sample(self._target, rng.spawn(settings.chains))
-        found = diagnostics.diagnose(self._target, draws)
+        draws = mixture.sample(self._target, rng.spawn(settings.chains))
+        found = mixture.diagnose(self._target, draws)
         self._flat = draws.flat
         self.alpha_ = settings.alpha
-        self.draws_ = diagnostics.as_arviz(self._target, draws, found)
+        self.draws_ = mixture.as_arviz(self._target, draws, found)
         self.diagnostics_ = {
-            name: dict(zip(diagnostics.QUANTITIES, map(float, values), strict=True))
+            name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
             for name, values in (("rhat", found.rhat), ("ess", found.ess))
         } | {"reliable": found.reliable}
         if not found.reliable:

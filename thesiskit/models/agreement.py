@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-from arviz_stats.base import array_stats
 
 RELIABLE_RHAT = 1.05
 RELIABLE_ESS = 100.0
@@ -14,6 +13,8 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     One chain is cut in halves; a quantity that no chain ever changes counts as known.
     """
+    from arviz_stats.base import array_stats  # seconds: only where chains are compared
+
     still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
     total = values.shape[0] * values.shape[1]
     if len(values) == 1:

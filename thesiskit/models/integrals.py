@@ -28,11 +28,11 @@ import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
+from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models.quadrature import ThetaRule, gauss_legendre, theta_rule
 from thesiskit.models.selection import as_gamma_squared, reach
 
-TABLE_CASES = 600
 TOLERANCE = 1e-11  # relative
 TINY = float(np.finfo(float).tiny)
 SMALL = 1e-200  # probabilities below are integrated on a log scale

@@ -25,16 +25,11 @@ import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS
 from thesiskit.errors import DataError, ThesiskitError, UserError
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import (
-    MOST_POINTS,
-    InverseGamma,
-    check_alpha_prior,
-    check_class_prior,
-    whole,
-)
+from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
 from thesiskit.models.quadrature import check_rule
 from thesiskit.models.selection import Selection
 
@@ -55,9 +50,9 @@ class Settings:
     prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).
     """
 
-    class_prior: tuple[float, float] = (1.0, 1.0)
-    alpha_prior: tuple[float, float] = (0.5, 5.0)
-    alpha_points: int = 30
+    class_prior: tuple[float, float] = CLASS_PRIOR
+    alpha_prior: tuple[float, float] = ALPHA_PRIOR
+    alpha_points: int = NAIVE_ALPHA_POINTS
     alpha_quadrature: str = "midpoint"
     quadrature: str = "exact"
 

@@ -21,7 +21,6 @@ from thesiskit.errors import UserError, quoted
 # beyond these, squares of alpha, or differences of logs of f_0 and f_1, are not what they should be
 LEAST_ALPHA, MOST_ALPHA = 1e-100, 1e200
 MOST_SHAPE = 1e8
-MOST_POINTS = 10_000  # for alpha
 LEAST_COUNT, MOST_COUNT = 1e-8, 1e8
 
 

@@ -5,8 +5,7 @@ import pytest
 from statistical import assert_calibrated
 
 from thesiskit.datasets.synthetic import draw_mixture
-from thesiskit.models.mixture import chains, diagnostics
-from thesiskit.models.mixture import target as mixture
+from thesiskit.models import mixture
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
@@ -25,8 +24,8 @@ def predictions(drawn, k, settings, seed, *, correct=True):
         dropped,
         found.gamma_squared if dropped else None,
     )
-    draws = chains.sample(target, rng.spawn(settings.chains))
-    reliable = diagnostics.diagnose(target, draws).reliable
+    draws = mixture.sample(target, rng.spawn(settings.chains))
+    reliable = mixture.diagnose(target, draws).reliable
     return target.predict(draws.flat, drawn.test.features[:, found.selected]), reliable
 
 

@@ -18,16 +18,15 @@ from thesiskit.experiments.ranks import Ranks, compare_last, spaced
 from thesiskit.experiments.selection.design import Arm, Split
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
-from thesiskit.models.mixture import chains, diagnostics
-from thesiskit.models.mixture.enumeration import enumerate_posterior
-from thesiskit.models.mixture.target import Settings, Target
+from thesiskit.models import mixture
+from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.store.draws import read_draws, write_draws
 
 EXACT = "enumeration"  # the sampler that draws nothing
-QUANTITIES = len(diagnostics.QUANTITIES)
+QUANTITIES = len(mixture.QUANTITIES)
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
     "rhat": (QUANTITIES,), "ess": (QUANTITIES,), "at_end": (2,), "table": (2,), "means": (2,),
     "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
@@ -114,7 +113,7 @@ class MixtureWork(SelectionWork):
             place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
             rng = generator(self.config.seed, "chain", *place, chain)
             running = unfinished.begin(s)
-            (fit,) = chains.run_chains(
+            (fit,) = mixture.run_chains(
                 target, [rng], [chain], saved=running.saved, save=running.save
             )
             fit["point"] = fit["point"].astype(np.int16)
@@ -130,7 +129,7 @@ class MixtureWork(SelectionWork):
         """Return the exact posterior's predictions and means."""
         started = time.perf_counter()
         target = self.target(split, selection, arm)
-        exact = enumerate_posterior(target)
+        exact = mixture.enumerate_posterior(target)
         means = [
             exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
         ]  # fmt: skip
@@ -149,8 +148,8 @@ class MixtureWork(SelectionWork):
         for s, (split, selection) in enumerate(pairs):
             target = self.target(split, selection, arm)
             mine = [_part(arrays, s) for arrays in left]
-            draws = chains.gather(target, mine)
-            compared = diagnostics.diagnose(target, draws)
+            draws = mixture.gather(target, mine)
+            compared = mixture.diagnose(target, draws)
             q = compared.quantities
             arrays = {
                 "labels": draws.labels,
@@ -203,7 +202,7 @@ class MixtureWork(SelectionWork):
         names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
         arrays = {name: stack(name) for name in names if name in first}
         features = [one["theta"].shape[2] if "theta" in one else 0 for one in fits]
-        tree = diagnostics.draws_tree(
+        tree = mixture.draws_tree(
             arrays,
             (first["alpha"], first["response_alpha"]),
             {

@@ -7,8 +7,10 @@ from threading import local
 
 import numpy as np
 
-from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
-from thesiskit.models.mixture.target import Tables, Target, recent
+from thesiskit._kernels.mixture_collapsed import Collapsed
+from thesiskit._kernels.mixture_theta import WithTheta
+from thesiskit.models.mixture.tables import Tables, recent
+from thesiskit.models.mixture.target import Target
 from thesiskit.models.running import Arrays, after_fork, run
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
@@ -184,60 +186,41 @@ class Chain:
         return draws
 
 
-def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> kernel.Collapsed:
+def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> Collapsed:
     """Return the collapsed sampler; it changes labels, point and holder in place."""
     assert labels.shape == (len(target.powers), target.n)
-    wanted, rows = np.unique(target.totals, return_inverse=True)
-    marginals, start = tables.marginals(wanted)
-    total = min(target.class_counts)
     response_tables = SHARED.get(target.n, target.settings.response_alpha)
-    response, _ = response_tables.marginals(np.array([total]))
-    size = target.k + 1
-    return kernel.Collapsed(
+    return Collapsed(
         target.bits,
         target.response,
-        target.response ^ np.uint8(total != target.class_counts[1]),
-        marginals,
-        response,
+        tables.marginals(np.unique(target.totals)),
+        response_tables.marginals(np.array([min(target.class_counts)])),
         discards,
-        float(target.n_dropped),
+        target.n_dropped,
         target.log_prior,
         target.powers,
         labels,
         point,
         holder,
-        np.append(start[rows], 0).astype(np.int32),
-        np.append(target.totals, total).astype(np.int32),
-        np.empty((len(holder), size), dtype=np.int32),
-        np.empty(size, dtype=np.int32),
-        np.empty((len(holder), 2), dtype=np.intp),
-        np.empty((len(holder), 2)),
-        np.empty(tables.interpolation.shape[1]),
-        np.empty(target.settings.alpha_points),
     )
 
 
-def with_theta(target: Target, discards, labels, theta, point) -> kernel.WithTheta:
+def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
     """Return the thesis's sampler; it changes labels, theta and point in place."""
-    size = target.k + 1
     settings = target.settings
-    return kernel.WithTheta(
+    return WithTheta(
         np.ascontiguousarray(np.column_stack([target.bits, target.response])),
         target.response,
         settings.alpha,
         settings.response_alpha,
         discards,
-        float(target.n_dropped),
+        target.n_dropped,
         settings.sampler == "thesis",
         THETA_STEP,
         target.log_prior,
         labels,
         theta,
         point,
-        np.empty((2, size), dtype=np.intp),
-        np.empty((2, size)),
-        np.empty((2, size)),
-        np.empty(settings.alpha_points),
     )
 
 

@@ -12,7 +12,8 @@ from scipy import special
 
 from thesiskit.errors import UserError
 from thesiskit.models.integrals import pair_integrals
-from thesiskit.models.mixture.target import Tables, Target
+from thesiskit.models.mixture.tables import Tables
+from thesiskit.models.mixture.target import Target
 
 MOST = 20_000_000  # sums over counts and points for alpha
 

@@ -1,4 +1,4 @@
-"""The binary mixture model with a selection of features: its tables, target and predictions.
+"""The binary mixture model with a selection of features: its posterior and predictions.
 
 | thesis | name | shape |
 |---|---|---|
@@ -10,301 +10,24 @@
 | n_y^[z] | `counts[z][y]` | (2, 2) |
 | P(S given labels, alpha) = q^(p - k) | log q is `log_discard_probability` | (K,) |
 
-Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.  Integrated over phi
-and theta, a feature enters through its ones in all and in component 1; the adjustment factor
-(adjust-factor-mix) depends on the labels through four counts, two of which are free.  Both are
-tables by component size and alpha, computed when first met (kernel `mixture`).
+Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from operator import index
 
 import numpy as np
 from scipy import special
 
-from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
-from thesiskit.errors import DataError, UserError
-from thesiskit.models.integrals import alpha_points
+from thesiskit._kernels.mixture_prediction import LogOdds
+from thesiskit.errors import DataError
+from thesiskit.models.mixture.settings import Settings
+from thesiskit.models.mixture.tables import check_cases
 from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import (
-    MOST_POINTS,
-    InverseGamma,
-    check_alpha_prior,
-    check_class_prior,
-    whole,
-)
-from thesiskit.models.quadrature import check_rule, theta_rule
-from thesiskit.models.selection import as_gamma_squared, reach
+from thesiskit.models.quadrature import theta_rule
 
-MOST_CASES = 600  # beyond, the tables' recurrences underflow
-BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
-POOL_BYTES = 1 << 27  # of marginals at points of the grid
-KEPT = 4  # sets of marginals, and of adjustment factors, of different data
-LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
-REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
-DEFAULTS = {
-    "collapsed": {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200},
-    # section "A Simulation Experiment", mixture; how many are dropped it does not say
-    "thesis": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
-    "as-printed": {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10},
-}
 DRAWS = 64  # predicted from together
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Priors of the model and length of the chains.
-
-    iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
-    many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
-    (collapsed only; by default 4, and 1 beyond MOST_TEMPERED training cases, where the tables
-    that the others would need cost more than they bring).  None takes the sampler's default: see
-    DEFAULTS.  quadrature is the rule for theta in the adjustment factor.
-
-    `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
-    the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
-    """
-
-    class_prior: tuple[float, float] = (1.0, 1.0)
-    alpha_prior: tuple[float, float] = (0.5, 5.0)
-    response_alpha_prior: tuple[float, float] = (0.5, 5.0)
-    sampler: str = "collapsed"
-    chains: int = None  # type: ignore[assignment]
-    iterations: int = None  # type: ignore[assignment]
-    burn_in: int = None  # type: ignore[assignment]
-    replicas: int | None = None
-    alpha_points: int = None  # type: ignore[assignment]
-    quadrature: str = "exact"
-
-    def __post_init__(self):
-        check_class_prior(self.class_prior)
-        for name in ("alpha_prior", "response_alpha_prior"):
-            check_alpha_prior(name, getattr(self, name))
-        if not (isinstance(self.sampler, str) and self.sampler in DEFAULTS):
-            raise UserError(
-                f"unknown sampler {self.sampler!r}; choose one of {', '.join(DEFAULTS)}"
-            )
-        for name, default in DEFAULTS[self.sampler].items():
-            value = getattr(self, name)
-            if value is None:
-                value = default
-                if name == "burn_in" and self.iterations != DEFAULTS[self.sampler]["iterations"]:
-                    value = self.iterations // 4
-            most = MOST_POINTS if name == "alpha_points" else None
-            value = whole(name, value, 0 if name == "burn_in" else 1, most)
-            object.__setattr__(self, name, value)
-        if self.replicas is not None:
-            object.__setattr__(self, "replicas", whole("replicas", self.replicas))
-        if self.burn_in >= self.iterations:
-            raise UserError(
-                f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
-            )
-        check_rule(self.quadrature)
-
-    @property
-    def samples_theta(self) -> bool:
-        """Whether theta is part of the state, not integrated out."""
-        return self.sampler != "collapsed"
-
-    @property
-    def kept(self) -> int:
-        """Draws kept of each chain."""
-        return self.iterations - self.burn_in
-
-    @cached_property
-    def alpha(self) -> np.ndarray:
-        """The grid of alpha, (K,)."""
-        return InverseGamma(*self.alpha_prior).midpoints(self.alpha_points)
-
-    @cached_property
-    def response_alpha(self) -> np.ndarray:
-        """The grid of alpha_0, (K,)."""
-        return InverseGamma(*self.response_alpha_prior).midpoints(self.alpha_points)
-
-
-def check_cases(n: int) -> None:
-    """Say so if there are more training cases than tables serve."""
-    if n > MOST_CASES:
-        raise UserError(
-            f"the mixture model takes at most {MOST_CASES} training cases, got {n}; "
-            "use fewer cases, or the naive Bayes model"
-        )
-
-
-def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
-    """Return log P(|COR| <= gamma given labels, alpha) of one feature, (K,).
-
-    Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11, theta integrated exactly.
-
-    Parameters
-    ----------
-    counts : counts[z][y], the cases of class y in component z, whole numbers from 0.
-    gamma_squared : Fraction, or pair of integers; compared with exactly.
-    alpha : a positive number or (K,) of them.
-    quadrature : "exact", or "simpson-11" to replicate the thesis.
-    """
-    alpha = alpha_points(alpha)
-    try:
-        table = [[index(value) for value in row] for row in counts]
-    except TypeError:
-        table = []
-    if [len(row) for row in table] != [2, 2] or min(map(min, table)) < 0:
-        raise UserError(f"counts must be counts[z][y], four whole numbers from 0, got {counts!r}")
-    (c00, c01), (c10, c11) = table
-    if c00 + c01 + c10 + c11 == 0:
-        raise UserError("counts must not all be 0")
-    tables = Tables(c00 + c01 + c10 + c11, alpha)
-    found = tables.discards((c00 + c10, c01 + c11), gamma_squared, quadrature)
-    result = np.empty(len(alpha))
-    found.log_discards(c10, c11, result)
-    return result
-
-
-class Tables:
-    """Marginals and adjustment factors for n cases and a grid of alpha, kept while they serve.
-
-    They depend on no feature, so that fits to equally many cases can share them; one thread at a
-    time may use them.
-    """
-
-    def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
-        check_cases(n)
-        self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
-        self.node, self.interpolation = interpolation(alpha, n)
-        self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
-        self._marginals: dict[bytes, tuple[kernel.Marginals, np.ndarray]] = {}
-        self._counted: dict[str, tuple[kernel.Marginals, np.ndarray]] = {}
-        self._discards: dict[tuple, kernel.Discards] = {}
-
-    def marginals(self, totals: np.ndarray) -> tuple[kernel.Marginals, np.ndarray]:
-        """Return log m of features with these sorted totals, and where the cells of each start."""
-        return recent(
-            self._marginals,
-            totals.tobytes(),
-            lambda: self._make_marginals(totals.astype(np.intp), "exact", False),
-        )
-
-    def _make_marginals(self, totals, quadrature: str, counted: bool):
-        rule = theta_rule(quadrature, self.n)
-        spare = -len(rule.theta) % 8
-        start = np.concatenate([[0], np.cumsum(totals + 1)]).astype(np.intp)
-        cells, sizes, J = max(int(start[-1]), 1), self.n // 2 + 1, self.interpolation.shape[1]
-        points = 1 if counted else _fitting(POOL_BYTES, 8 * cells, sizes * len(self.alpha))
-        made = kernel.Marginals(
-            self.n,
-            counted,
-            self.node,
-            self.interpolation,
-            np.append(rule.theta, np.full(spare, 0.5)),
-            np.append(rule.complement, np.full(spare, 0.5)),
-            np.append(rule.weight, np.zeros(spare)),
-            self.log_factorial,
-            totals,
-            start,
-            np.zeros((_fitting(self.block_bytes, 8 * cells * J, sizes), cells, J)),
-            np.full(sizes, -1, dtype=np.int32),
-            np.empty((points, cells)),
-            np.full((sizes, len(self.alpha)), -1, dtype=np.int32),
-            np.empty((self.n + 1, len(rule.theta) + spare)),
-            np.empty((self.n + 1, len(rule.theta) + spare)),
-        )
-        return made, start
-
-    def discards(
-        self, class_counts: tuple[int, int], gamma_squared, quadrature: str = "exact"
-    ) -> kernel.Discards:
-        """Return the adjustment factors for these class counts and this cut."""
-        gamma_squared = as_gamma_squared(gamma_squared)
-        return recent(
-            self._discards,
-            (class_counts, gamma_squared, quadrature),
-            lambda: self._make_discards(class_counts, gamma_squared, quadrature),
-        )
-
-    def _make_discards(self, class_counts, gamma_squared, quadrature) -> kernel.Discards:
-        n0, n1 = class_counts
-        sizes, J = self.n // 2 + 1, self.interpolation.shape[1]
-        if quadrature not in self._counted:
-            all_totals = np.arange(sizes)
-            self._counted[quadrature] = self._make_marginals(all_totals, quadrature, True)
-        marginals, start = self._counted[quadrature]
-        return kernel.Discards(
-            n0,
-            n1,
-            marginals,
-            *_retained_from(n0, n1, gamma_squared),
-            np.empty((n0 + 1, n1 + 1, len(self.alpha))),
-            np.zeros((n0 + 1, n1 + 1), dtype=np.uint8),
-            np.empty(int(start[-1])),
-            np.empty(J),
-            np.empty((self.n + 1, n1 + 1)),
-            np.empty((self.n + 1, 2 * n1 + 1)),
-            np.empty((self.n + 1, 2 * n1 + 1)),
-        )
-
-
-def recent(known: dict, key, make):
-    """Return known[key], made if it is not there; forget what was not asked for lately."""
-    value = known.pop(key) if key in known else make()
-    known[key] = value
-    if len(known) > KEPT:
-        del known[next(iter(known))]
-    return value
-
-
-def _fitting(room: int, each: int, wanted: int) -> int:
-    """Return how many fit, from 1 to what is wanted."""
-    return int(np.clip(room // each, 1, wanted))
-
-
-def interpolation(alpha: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes for alpha, and the matrix (K, J) that takes values there to all alpha.
-
-    Probabilities of counts are rational in alpha with poles, and zeros, among 0, ..., -(n - 1) or
-    near them.  With u = log(alpha / (alpha + n)) these lie at a distance pi from the real line,
-    and interpolation in Chebyshev nodes of u gains a digit with every two or three nodes.  J is
-    the number of nodes, raised to a multiple of 8 by columns of zeros.
-    """
-    u = -np.log1p(n / alpha)
-    low, high = u.min(), u.max()
-    # the ellipse of Bernstein that stays clear of the poles promises a rate of the whole asinh
-    count = int(40 / np.arcsinh(2 * np.pi / (high - low))) + 1 if high > low else 1
-    if len(alpha) <= count:
-        node, matrix = alpha, np.eye(len(alpha))
-    else:
-        angle = np.pi * (np.arange(count) + 0.5) / count
-        v = (low + high) / 2 + (high - low) / 2 * np.cos(angle)
-        difference = u[:, None] - v
-        with np.errstate(divide="ignore", invalid="ignore"):
-            matrix = (-1.0) ** np.arange(count) * np.sin(angle) / difference
-            matrix /= matrix.sum(axis=1, keepdims=True)
-        met = difference == 0
-        matrix[met.any(axis=1)] = met[met.any(axis=1)]
-        node = n / np.expm1(-v)
-    return node, np.pad(matrix, ((0, 0), (0, -len(node) % 8)))
-
-
-def _retained_from(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each total s up to n / 2, the least I1 with Cor > gamma, the most with < -gamma.
-
-    n1 + 1 and -1 where there is none.
-    """
-    limit = reach(n0, n1, gamma_squared)
-    half = (n0 + n1) // 2 + 1
-    high = np.full(half, n1 + 1, dtype=np.intp)
-    low = np.full(half, -1, dtype=np.intp)
-    for s in range(half):
-        for i1 in range(max(0, s - n0), min(s, n1) + 1):
-            if s - i1 <= limit[i1]:
-                high[s] = min(high[s], i1)
-            # H- is H+ with zeros and ones exchanged
-            if n0 - (s - i1) <= limit[n1 - i1]:
-                low[s] = i1
-    return high, low
 
 
 class Target:
@@ -341,10 +64,7 @@ class Target:
     @property
     def powers(self) -> np.ndarray:
         """Powers of the likelihood that replicas are sampled at, from 1 down, (replicas,)."""
-        if self.settings.samples_theta:
-            return np.ones(1)
-        replicas = self.settings.replicas or (REPLICAS if self.n <= MOST_TEMPERED else 1)
-        return np.geomspace(1, LEAST_POWER, replicas) if replicas > 1 else np.ones(1)
+        return self.settings.powers(self.n)
 
     @cached_property
     def log_prior(self) -> np.ndarray:
@@ -368,31 +88,18 @@ class Target:
         averaged over given the rest, in closed form: what is predicted is linear in theta.
         """
         bits = self.oriented(features).astype(float)
-        rule = theta_rule("exact", self.n)
-        half, nodes = self.n // 2, len(rule.theta)
+        odds = LogOdds(self.bits, self.response, theta_rule("exact", self.n))
         f0, f1 = self.settings.class_prior
-        scratch = np.empty((3, self.n + 1, nodes))
-        memo = np.empty(((half + 1) * (half + 2) // 2, 4))
         for start in range(0, len(draws[0]), DRAWS):
             labels, point, *theta = (one[start : start + DRAWS] for one in draws)
             B = len(labels)
             slope, base = np.empty((B, 2, self.k)), np.empty((B, 2))
             response = np.empty((B, 2, 2))
-            kernel.fill_log_odds(
-                self.bits,
-                self.response,
+            odds.fill(
                 np.ascontiguousarray(labels),
                 self.settings.alpha[point[:, 0]],
                 self.settings.response_alpha[point[:, 1]],
-                np.ascontiguousarray(theta[0]) if theta else np.empty((0, 0)),
-                self.totals,
-                rule.theta,
-                rule.complement,
-                rule.weight,
-                scratch,
-                memo,
-                np.full(len(memo), -1, dtype=np.intp),
-                np.empty(self.k, dtype=np.intp),
+                np.ascontiguousarray(theta[0]) if theta else None,
                 slope,
                 base,
                 response,

@@ -1,0 +1,171 @@
+"""Tables of the mixture model: marginals of features, and adjustment factors.
+
+Integrated over phi and theta, a feature enters through its ones in all and in component 1; the
+adjustment factor (adjust-factor-mix) depends on the labels through four counts, two of which are
+free.  Both are tables by component size and alpha, computed when first met (kernel
+`mixture_tables`).  Appendix 2 of chapter 2.
+"""
+
+from fractions import Fraction
+from operator import index
+
+import numpy as np
+from scipy import special
+
+from thesiskit._kernels import mixture_tables as kernel  # type: ignore[attr-defined]
+from thesiskit.defaults import TABLE_CASES
+from thesiskit.errors import UserError
+from thesiskit.models.integrals import alpha_points
+from thesiskit.models.quadrature import theta_rule
+from thesiskit.models.selection import as_gamma_squared, reach
+
+BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
+POOL_BYTES = 1 << 27  # of marginals at points of the grid
+KEPT = 4  # sets of marginals, and of adjustment factors, of different data
+
+
+def check_cases(n: int) -> None:
+    """Say so if there are more training cases than tables serve."""
+    if n > TABLE_CASES:
+        raise UserError(
+            f"the mixture model takes at most {TABLE_CASES} training cases, got {n}; "
+            "use fewer cases, or the naive Bayes model"
+        )
+
+
+def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
+    """Return log P(|COR| <= gamma given labels, alpha) of one feature, (K,).
+
+    Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11, theta integrated exactly.
+
+    Parameters
+    ----------
+    counts : counts[z][y], the cases of class y in component z, whole numbers from 0.
+    gamma_squared : Fraction, or pair of integers; compared with exactly.
+    alpha : a positive number or (K,) of them.
+    quadrature : "exact", or "simpson-11" to replicate the thesis.
+    """
+    alpha = alpha_points(alpha)
+    try:
+        table = [[index(value) for value in row] for row in counts]
+    except TypeError:
+        table = []
+    if [len(row) for row in table] != [2, 2] or min(map(min, table)) < 0:
+        raise UserError(f"counts must be counts[z][y], four whole numbers from 0, got {counts!r}")
+    (c00, c01), (c10, c11) = table
+    if c00 + c01 + c10 + c11 == 0:
+        raise UserError("counts must not all be 0")
+    tables = Tables(c00 + c01 + c10 + c11, alpha)
+    found = tables.discards((c00 + c10, c01 + c11), gamma_squared, quadrature)
+    result = np.empty(len(alpha))
+    found.log_discards(c10, c11, result)
+    return result
+
+
+class Tables:
+    """Marginals and adjustment factors for n cases and a grid of alpha, kept while they serve.
+
+    They depend on no feature, so that fits to equally many cases can share them; one thread at a
+    time may use them.
+    """
+
+    def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
+        check_cases(n)
+        self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
+        self.node, self.interpolation = interpolation(alpha, n)
+        self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
+        self._marginals: dict[bytes, kernel.Marginals] = {}
+        self._counted: dict[str, kernel.Marginals] = {}
+        self._discards: dict[tuple, kernel.Discards] = {}
+
+    def marginals(self, totals: np.ndarray) -> kernel.Marginals:
+        """Return log m of features with these totals, which are sorted."""
+        return recent(
+            self._marginals, totals.tobytes(), lambda: self._make_marginals(totals, "exact")
+        )
+
+    def _make_marginals(self, totals: np.ndarray, quadrature: str, *, counted: bool = False):
+        return kernel.Marginals(
+            self.n,
+            counted,
+            self.node,
+            self.interpolation,
+            theta_rule(quadrature, self.n),
+            self.log_factorial,
+            totals.astype(np.intp),
+            self.block_bytes,
+            0 if counted else POOL_BYTES,  # the counted ones are read at the nodes only
+        )
+
+    def discards(
+        self, class_counts: tuple[int, int], gamma_squared, quadrature: str = "exact"
+    ) -> kernel.Discards:
+        """Return the adjustment factors for these class counts and this cut."""
+        gamma_squared = as_gamma_squared(gamma_squared)
+        return recent(
+            self._discards,
+            (class_counts, gamma_squared, quadrature),
+            lambda: self._make_discards(class_counts, gamma_squared, quadrature),
+        )
+
+    def _make_discards(self, class_counts, gamma_squared, quadrature) -> kernel.Discards:
+        if quadrature not in self._counted:
+            totals = np.arange(self.n // 2 + 1)
+            self._counted[quadrature] = self._make_marginals(totals, quadrature, counted=True)
+        n0, n1 = class_counts
+        high, low = _retained_from(n0, n1, gamma_squared)
+        return kernel.Discards(n0, n1, self._counted[quadrature], high, low)
+
+
+def recent(known: dict, key, make):
+    """Return known[key], made if it is not there; forget what was not asked for lately."""
+    value = known.pop(key) if key in known else make()
+    known[key] = value
+    if len(known) > KEPT:
+        del known[next(iter(known))]
+    return value
+
+
+def interpolation(alpha: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes for alpha, and the matrix (K, nodes) that takes values there to all alpha.
+
+    Probabilities of counts are rational in alpha with poles, and zeros, among 0, ..., -(n - 1) or
+    near them.  With u = log(alpha / (alpha + n)) these lie at a distance pi from the real line,
+    and interpolation in Chebyshev nodes of u gains a digit with every two or three nodes.
+    """
+    u = -np.log1p(n / alpha)
+    low, high = u.min(), u.max()
+    # the ellipse of Bernstein that stays clear of the poles promises a rate of the whole asinh
+    count = int(40 / np.arcsinh(2 * np.pi / (high - low))) + 1 if high > low else 1
+    if len(alpha) <= count:
+        node, matrix = alpha, np.eye(len(alpha))
+    else:
+        angle = np.pi * (np.arange(count) + 0.5) / count
+        v = (low + high) / 2 + (high - low) / 2 * np.cos(angle)
+        difference = u[:, None] - v
+        with np.errstate(divide="ignore", invalid="ignore"):
+            matrix = (-1.0) ** np.arange(count) * np.sin(angle) / difference
+            matrix /= matrix.sum(axis=1, keepdims=True)
+        met = difference == 0
+        matrix[met.any(axis=1)] = met[met.any(axis=1)]
+        node = n / np.expm1(-v)
+    return node, matrix
+
+
+def _retained_from(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each total s up to n / 2, the least I1 with Cor > gamma, the most with < -gamma.
+
+    n1 + 1 and -1 where there is none.
+    """
+    limit = reach(n0, n1, gamma_squared)
+    half = (n0 + n1) // 2 + 1
+    high = np.full(half, n1 + 1, dtype=np.intp)
+    low = np.full(half, -1, dtype=np.intp)
+    for s in range(half):
+        for i1 in range(max(0, s - n0), min(s, n1) + 1):
+            if s - i1 <= limit[i1]:
+                high[s] = min(high[s], i1)
+            # H- is H+ with zeros and ones exchanged
+            if n0 - (s - i1) <= limit[n1 - i1]:
+                low[s] = i1
+    return high, low
