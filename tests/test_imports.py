@@ -9,10 +9,11 @@ from commands import ROOT
 
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
-LEAVES = {"errors", "safe_io"}
+LEAVES = {"defaults", "errors", "safe_io"}
 ALLOWED = {
     "cli": {"store", "cli", "config", "experiments", "report", "datasets", "models", "__version__"},
     "config": {"config"},
+    "defaults": set(),
     "errors": set(),
     "safe_io": set(),
     "estimators": {"estimators", "models"},

@@ -14,8 +14,9 @@ from thesiskit.config.blocks import (
     Text,
     distinct,
 )
+from thesiskit.defaults import MOST_VALUES
 
-Values = Annotated[int, Field(strict=True, ge=1, le=255)]
+Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
 Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, field_validator, model_validator
 
+from thesiskit import defaults
 from thesiskit.config.blocks import (
     AtLeastTwo,
     Block,
@@ -15,9 +16,9 @@ from thesiskit.config.blocks import (
     distinct,
 )
 
-MOST_STATES = 255  # a byte each
 Order = Count | Literal["all"]
-Width = Annotated[float, Field(strict=True, ge=1e-20, le=1e20)]
+Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
+Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
 
 
 class HiddenMarkovData(Block):
@@ -26,7 +27,7 @@ class HiddenMarkovData(Block):
     source: Literal["hidden-markov"]
     transition: list[list[Probability]]  # from each hidden state to each
     # of each observable state in each hidden state
-    emission: list[Annotated[list[Probability], Field(max_length=MOST_STATES)]]
+    emission: list[Annotated[list[Probability], Field(max_length=defaults.MOST_VALUES)]]
     history: Positive  # states before the one that is predicted
     train: Positive
     test: Positive
@@ -36,7 +37,7 @@ class PriorData(Block):
     """Sequences drawn from the model itself, with the first of its orders and priors."""
 
     source: Literal["logistic"]
-    states: Annotated[AtLeastTwo, Field(le=MOST_STATES)]
+    states: Annotated[AtLeastTwo, Field(le=defaults.MOST_VALUES)]
     classes: AtLeastTwo
     history: Positive
     train: Positive
@@ -90,28 +91,32 @@ class LogisticModel(Block):
     kind: Literal["logistic"]
     response: Literal["classes", "gaussian"] = "classes"
     orders: Annotated[list[Order], Field(min_length=1)]
-    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = ["cauchy"]
+    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = [defaults.PRIOR]
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
-    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = ["log"]
+    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = [
+        defaults.SIGMA_SCALE
+    ]
     peers: list[Text] = []
-    min_cases: Positive = 1  # patterns that fewer training cases express are left out
-    chains: Positive = 1
-    iterations: Positive = 2000
-    burn_in: Count = 750
-    thin: Positive = 5
-    sigma_updates: Positive = 10
-    joint_updates: Count = 1
+    min_cases: Positive = (
+        defaults.MIN_CASES
+    )  # patterns that fewer training cases express are left out
+    chains: Positive = defaults.CHAINS
+    iterations: Positive = defaults.ITERATIONS
+    burn_in: Count = defaults.BURN_IN
+    thin: Positive = defaults.THIN
+    sigma_updates: Positive = defaults.SIGMA_UPDATES
+    joint_updates: Count = defaults.JOINT_UPDATES
     sigma_0: Width | None = None
-    sigma_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
-    sigma_mode: Width = 0.1
+    sigma_shape: Shape = defaults.SIGMA_SHAPE
+    sigma_mode: Width = defaults.SIGMA_MODE
     standardise: StrictBool = True  # real responses, by the training cases
     noise: Width | None = None  # of real responses, in their units; sampled unless given
-    noise_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
-    noise_mode: Width = 0.5
+    noise_shape: Shape = defaults.NOISE_SHAPE
+    noise_mode: Width = defaults.NOISE_MODE
     step: PositiveNumber | None = None
-    sigma_step: PositiveNumber = 1.0
-    most_steps: Positive = 50
+    sigma_step: PositiveNumber = defaults.SIGMA_STEP
+    most_steps: Positive = defaults.MOST_STEPS
     split_draws: Positive | Literal["exact"] = 1
     original: StrictBool = False  # keep draws of every original coefficient
 

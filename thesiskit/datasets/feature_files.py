@@ -13,8 +13,9 @@ from thesiskit.datasets.cells import (
     choose_features,
     read_cells,
 )
-from thesiskit.datasets.features import MISSING, MOST_VALUES, UNSEEN, FeatureTable
+from thesiskit.datasets.features import MISSING, UNSEEN, FeatureTable
 from thesiskit.datasets.text_files import shown
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, cut, few, quoted
 
 LARGEST = 1e20  # of real responses

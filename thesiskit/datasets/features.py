@@ -18,11 +18,11 @@ import numpy as np
 
 from thesiskit.datasets.sequences import at_least_one, numbered
 from thesiskit.datasets.synthetic import draw_real_responses, draw_responses
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
-MOST_VALUES = 255
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from thesiskit.datasets.feature_files import read_features
 from thesiskit.datasets.features import draw_interactions, folds
 from thesiskit.errors import DataError
 from thesiskit.experiments.logistic.design import LogisticDesign
-from thesiskit.models.logistic.prediction import Response
+from thesiskit.models.logistic import Response
 from thesiskit.models.peers.features import REGRESSION_METHODS
 from thesiskit.store.draws import read_draws
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit import defaults
 from thesiskit.config.features import (
     EpistasisData,
     InteractionData,
@@ -20,7 +21,6 @@ from thesiskit.datasets.synthetic import draw_noise, draw_sigma
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.logistic.cases import Cases, Source
-from thesiskit.models.logistic.model import SIGMA_0
 from thesiskit.models.patterns import FeatureGroups, compress_features
 from thesiskit.models.peers import features as feature_peers
 
@@ -115,7 +115,7 @@ class FeatureSource(Source):
         """Return what responses are drawn with: all of it comes from the model's priors."""
         model, prior, order = self.model, self.model.priors[0], self.model.orders[0]
         order = data.features if order == "all" else int(order)
-        widths = (model.sigma_0 or SIGMA_0[prior], model.sigma_shape, model.sigma_mode)
+        widths = (model.sigma_0 or defaults.SIGMA_0[prior], model.sigma_shape, model.sigma_mode)
         noise = None
         if model.continuous:
             noise = model.noise or draw_noise(rng, model.noise_shape, model.noise_mode)

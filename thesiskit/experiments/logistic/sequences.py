@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit import defaults
 from thesiskit.config.logistic import (
     HiddenMarkovData,
     PriorData,
@@ -18,7 +19,6 @@ from thesiskit.datasets.sequences import Sequences
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.logistic.cases import Cases, Source
-from thesiskit.models.logistic.model import SIGMA_0
 from thesiskit.models.patterns import SequenceGroups, compress_sequences
 from thesiskit.models.peers import sequences as sequence_peers
 
@@ -136,7 +136,7 @@ class SequenceSource(Source):
             cases=data.train + data.test,
             train=data.train,
             cauchy=prior == "cauchy",
-            sigma_0=model.sigma_0 or SIGMA_0[prior],
+            sigma_0=model.sigma_0 or defaults.SIGMA_0[prior],
             sigma_shape=model.sigma_shape,
             sigma_mode=model.sigma_mode,
         )

@@ -20,8 +20,7 @@ from thesiskit.experiments.selection.naive import NaiveFits
 from thesiskit.experiments.selection.naive import settings as naive_settings
 from thesiskit.experiments.selection.select import select, unpack_selections
 from thesiskit.experiments.work import Work
-from thesiskit.models import naive_bayes
-from thesiskit.models.peers import selection as peers
+from thesiskit.models import naive_bayes, peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
@@ -252,10 +251,10 @@ class SelectionWork(Work):
 
     def _predict_peer(self, split: Split, selection: Selection, arm: Arm) -> np.ndarray:
         """Return a peer's predictions; it selects, fits and predicts."""
-        peers.load()
+        peers.selection.load()
         table = split.features.unpack(np.arange(len(split.features)))
         rng = generator(self.config.seed, arm.method, split.replicate, split.group, split.fold)
-        return peers.fit_predict(
+        return peers.selection.fit_predict(
             arm.method,
             len(selection.selected),
             table[split.train],
