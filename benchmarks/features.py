@@ -9,8 +9,7 @@ import pandas as pd
 from sequences import iteration_seconds
 
 from thesiskit.datasets.features import draw_interactions
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.prediction import predict
+from thesiskit.models import logistic
 from thesiskit.models.patterns import compress_features
 from thesiskit.report.layout import INK, canvas, save_space
 
@@ -136,7 +135,7 @@ def prediction_rows():
     def work():
         shared = one.groups.shared(tests)
         rng = np.random.default_rng(3)
-        predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
+        logistic.predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
 
     name = f"features: prediction, 5,000 cases, {len(coefficient)} draws, that model"
     yield name, best(work, 3), 2.0

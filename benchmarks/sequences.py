@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.datasets.sequences import draw_hidden_markov
+from thesiskit.models import logistic
 from thesiskit.models.agreement import compare_chains
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.prediction import predict
 from thesiskit.models.patterns import compress_sequences
 from thesiskit.report.layout import INK, canvas, save_space
 
@@ -99,7 +98,7 @@ def prediction_rows():
             started = time.perf_counter()
             shared = one.groups.shared(drawn.histories[500:])
             rng = np.random.default_rng(3)
-            predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
+            logistic.predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
             times.append(time.perf_counter() - started)
         yield f"sequences: prediction, 5,000 cases, 250 draws, order {order}", min(times), target
 

@@ -1,5 +1,6 @@
 # Standard distributions from the caller's generator, one value at a time: no state of their own.
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport log, sqrt
 from numpy.random cimport bitgen_t
 
@@ -25,3 +26,7 @@ cdef inline double standard_normal(bitgen_t *bitgen) noexcept nogil:
         r = x * x + y * y
         if 0 < r <= 1:
             return x * sqrt(-2 * log(r) / r)
+
+cdef inline bitgen_t *generator(capsule) except NULL:
+    # the C generator of a NumPy bit generator's capsule
+    return <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")

@@ -16,12 +16,17 @@ from libc.math cimport fabs, log
 from libc.stdint cimport int16_t, int32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+import numpy as np
+
 cdef enum:
     UNKNOWN_STEP = -2
+    VALUES = 256  # an item, a feature with a value, is feature * VALUES + value
 
-UNKNOWN = UNKNOWN_STEP
+UNKNOWN, ITEM_VALUES = UNKNOWN_STEP, VALUES
 
-cdef double ROUNDING = 1e-12  # part of a case's patterns that counts beyond 2^53 do not resolve
+LEAST_PART = 1e-12  # of a case's patterns: counts beyond 2^53 do not tell less from 0
+
+cdef double ROUNDING = LEAST_PART
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -38,9 +43,8 @@ cdef class Listing:
     members[begin[g] : begin[g + 1]], counts[g] (O + 1,) its patterns by order, least[g] the
     smallest; table has at least twice as many places as there is room for groups.  Where
     `merged` is false every pattern is a group, found by that without its last feature.
-    touched, sizes, first (values,), sums (values,), scratch (R,) and constant (room,) are
-    overwritten.  A sweep returns 0 when it is done, and otherwise the number of rows that a new
-    group needs: then make room, and call it again.
+    constant (room,) is overwritten.  Codes are below n_values.  A sweep returns 0 when it is done,
+    and otherwise the number of rows that a new group needs: then make room, and call it again.
     """
 
     cdef const int16_t[:, ::1] codes
@@ -59,12 +63,13 @@ cdef class Listing:
     cdef readonly Py_ssize_t n_groups, n_superpatterns
 
     def __init__(self, const int16_t[:, ::1] codes, const int32_t[::1] weight,
-                 const uint64_t[::1] random, int32_t[::1] touched, int32_t[::1] sizes,
-                 int32_t[::1] first, int32_t[::1] weights, uint64_t[::1] sums,
-                 int32_t[::1] scratch, int32_t least_weight, bint merged, bint free):
+                 const uint64_t[::1] random, Py_ssize_t n_values, int32_t least_weight,
+                 bint merged, bint free):
         self.codes, self.weight, self.random = codes, weight, random
-        self.touched, self.sizes, self.first, self.weights = touched, sizes, first, weights
-        self.sums, self.scratch = sums, scratch
+        self.touched, self.sizes, self.first, self.weights = np.zeros(
+            (4, max(1, n_values)), dtype=np.int32)
+        self.sums = np.zeros(max(1, n_values), dtype=np.uint64)
+        self.scratch = np.empty(codes.shape[1], dtype=np.int32)
         self.least_weight, self.merged, self.free = least_weight, merged, free
         self.n_groups = self.n_superpatterns = self.old = 0
         self.cursor = -1
@@ -231,11 +236,11 @@ cdef class Listing:
             if self.merged:
                 child = self.find(self.sums[v], &self.scratch[self.first[v]], self.sizes[v])
             else:
-                child = self.find_step(g, t * 256 + v)
+                child = self.find_step(g, t * VALUES + v)
             if child < 0:
                 child = self.add(
-                    self.sums[v] if self.merged else self.step_key(g, t * 256 + v),
-                    &self.scratch[self.first[v]], self.sizes[v], g, t * 256 + v)
+                    self.sums[v] if self.merged else self.step_key(g, t * VALUES + v),
+                    &self.scratch[self.first[v]], self.sizes[v], g, t * VALUES + v)
                 if child < 0:
                     need = max(need, <Py_ssize_t> self.begin[g + 1] - self.begin[g])
                     break
@@ -253,7 +258,7 @@ cdef class Listing:
                 self.counts[child, o + 1] += self.counts[g, o]
             if self.least[g] + 1 < self.least[child]:  # through g to a shortest pattern
                 self.least[child] = self.least[g] + 1
-                self.parent[child], self.item[child] = <int32_t> g, <int32_t> (t * 256 + v)
+                self.parent[child], self.item[child] = <int32_t> g, <int32_t> (t * VALUES + v)
         return need
 
     # ---- the thesis's own way ----
@@ -441,7 +446,7 @@ cdef class Listing:
         cdef int32_t r
         cdef uint64_t key = 0
         if not self.merged:
-            return <int32_t> self.find_step(g, t * 256 + v)
+            return <int32_t> self.find_step(g, t * VALUES + v)
         if a >= 0:
             if step[a, t, v] == UNKNOWN_STEP:
                 step[a, t, :] = -1
@@ -480,7 +485,7 @@ cdef class Listing:
                         child = self.find(self.sums[v], &self.scratch[self.first[v]],
                                           self.sizes[v])
                     else:
-                        child = self.find_step(g, t * 256 + v)
+                        child = self.find_step(g, t * VALUES + v)
                     self.sizes[v] = 0
                     part[parts + i] = <int32_t> child
                 parts += n
@@ -497,7 +502,7 @@ cdef class Listing:
                     continue
                 t = 0
                 if not self.merged and self.item[g] >= 0:
-                    t = self.item[g] // 256 + 1  # the pattern's last feature, and on
+                    t = self.item[g] // VALUES + 1  # the pattern's last feature, and on
                 for t in range(t, self.codes.shape[0]):
                     if self.complete(g, t):
                         axis[g] = <int32_t> t

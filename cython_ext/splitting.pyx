@@ -5,12 +5,13 @@ of groups that it expresses entirely, of the shares of those that it expresses i
 new patterns, drawn from their prior.  Section "Sampling from the Splitting Distribution".
 """
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport exp, fabs, sqrt
 from libc.stdint cimport int32_t
 from numpy.random cimport bitgen_t
 
-from _draws cimport standard_cauchy, standard_normal, uniform
+import numpy as np
+
+from _draws cimport generator, standard_cauchy, standard_normal, uniform
 
 
 cdef inline double split_cauchy(double s, double a, double b, bitgen_t *bitgen) noexcept nogil:
@@ -64,17 +65,16 @@ def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1
                       const int32_t[::1] partial, const int32_t[::1] partial_kind,
                       const double[:, ::1] shared, const double[:, ::1] other,
                       const int32_t[::1] new_kind, const double[:, ::1] new, bint cauchy,
-                      Py_ssize_t split_draws, Py_ssize_t n_classes, double[:, ::1] out,
-                      double[::1] eta, capsule):
+                      Py_ssize_t split_draws, double[:, ::1] out, capsule):
     """Add to out (T, K) the probabilities of the classes, summed over draws and splits.
 
     coefficients (D, S, G); shared, other (D, kinds) widths, or variances, of what is and is not
     shared of a group, new (D, kinds) of new patterns; the rest as in `patterns.Shared`.
-    eta (2 K,) is scratch.
     """
-    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
-    cdef Py_ssize_t d, t, k, j, a, size, _e, S = coefficients.shape[1], K = n_classes
+    cdef bitgen_t *bitgen = generator(capsule)
+    cdef Py_ssize_t d, t, k, j, a, size, _e, S = coefficients.shape[1], K = out.shape[1]
     cdef double x, w, top, total
+    cdef double[::1] eta = np.empty(2 * K)
     cdef const double *s
     with nogil:
         for d in range(coefficients.shape[0]):
@@ -119,7 +119,7 @@ def fill_linear(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whol
                 const int32_t[::1] new_kind, const double[:, ::1] new, bint cauchy,
                 Py_ssize_t split_draws, double[:, ::1] out, capsule):
     """Fill out (D split_draws, T) with linear functions; the rest as in `add_probabilities`."""
-    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
+    cdef bitgen_t *bitgen = generator(capsule)
     cdef Py_ssize_t d, t, j, e, a, size
     cdef double x, y
     cdef const double *s
@@ -143,7 +143,7 @@ def fill_linear(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whol
 def split_off(const double[::1] s, const double[::1] width, const double[::1] other, bint cauchy,
               double[::1] out, capsule):
     """Fill out with shares of sums s; widths for Cauchy, variances for Gaussian summands."""
-    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
+    cdef bitgen_t *bitgen = generator(capsule)
     cdef Py_ssize_t i
     with nogil:
         for i in range(s.shape[0]):

@@ -1,4 +1,29 @@
-"""Numbers that configs, models and estimators share; it imports nothing."""
+"""Numbers that configs, models and estimators share, so that each stands once."""
+
+from typing import Final
+
+# Logistic models.  The thesis's, but for SIGMA_SCALE and JOINT_UPDATES.
+PRIOR: Final = "cauchy"
+# by prior: the width of the coefficient of order 0, and a coefficient's first slice interval
+SIGMA_0: dict[str, float] = {"cauchy": 5, "gaussian": 10}
+STEP: dict[str, float] = {"cauchy": 20, "gaussian": 10}
+SIGMA_SHAPE, SIGMA_MODE = 0.25, 0.1  # of the Inverse-Gamma prior of sigma_1
+SIGMA_SCALE: Final = "log"
+SIGMA_UPDATES = 10
+SIGMA_STEP = 1.0
+MOST_STEPS = 50
+JOINT_UPDATES = 1
+NOISE_SHAPE, NOISE_MODE = 0.25, 0.5  # of the prior of the standard deviation of noise
+ITERATIONS, BURN_IN, THIN = 2000, 750, 5
+CHAINS = 1
+MIN_CASES = 1
+LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond
+LEAST_WIDTH, MOST_WIDTH = 1e-20, 1e20
+RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood: chains that support predictions
+
+MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
+
+# ---- models of chapter 2 ----
 
 TABLE_CASES = 600  # cases up to which counts are tabulated: beyond, the recurrences underflow
 MOST_POINTS = 10_000  # for alpha

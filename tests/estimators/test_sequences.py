@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import SequenceClassifier
-from thesiskit.models.logistic.model import Settings
+from thesiskit.models.logistic import Settings
 
 QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")

@@ -21,9 +21,9 @@ from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import naive_draws
-from thesiskit.models.logistic.model import Settings
+from thesiskit.models import process as gp
+from thesiskit.models.logistic import Settings
 from thesiskit.models.priors import InverseGamma
-from thesiskit.models.process import gaussian_process as gp
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import uniform
 

@@ -38,11 +38,10 @@ from logistic_cases import (
 from scipy import special, stats
 from statistical import ALARM
 
-from thesiskit._kernels import logistic as kernel
+from thesiskit._kernels import linear as kernel
 from thesiskit._kernels import shims, splitting
 from thesiskit.errors import UserError
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.splitting import cauchy_split_cdf
+from thesiskit.models import logistic
 from thesiskit.models.patterns import compress_sequences
 
 PRIORS = ("cauchy", "gaussian")
@@ -526,10 +525,9 @@ def replicates(model, slow, size, rng, stages, *, log_sigma=None, data=None, tol
     log_likelihood = np.empty((len(stages) + 1, size))
     sigmas = np.repeat(sigmas[None], len(stages) + 1, axis=0)
     coefficients = np.repeat(coefficients[None], len(stages) + 1, axis=0)
-    cell = model.layout["response"]
     capsule = rng.bit_generator.capsule
     for m in range(size):
-        cell[:] = cases[m]
+        model.cases[:] = cases[m].T
         coefficient, here = coefficients[0, m].copy(), sigmas[0, m].copy()
         chain = model.sampler(coefficient, here)
         log_likelihood[0, m] = chain.log_likelihood
@@ -669,7 +667,7 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
     if harm == "rate":
         data = replace(slow, mode=slow.mode * 2)
     if harm == "width":
-        model.layout["kinds"][-1, -1] += 1
+        model.layout.kinds[-1, -1] += 1
     response, states = replicates(
         model, slow, 6000, rng, [iterations_of(model)], data=data,
         told=[0, 2, 1] if harm == "class" else None,
@@ -768,7 +766,7 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
     splitting.add_probabilities(
         np.ascontiguousarray(coefficient), shared.whole_begin, shared.whole, shared.partial_begin,
         shared.partial, shared.partial_kind, first, second, shared.new_kind, new, cauchy, splits,
-        n_classes, out, np.empty(2 * n_classes), rng.bit_generator.capsule,
+        out, rng.bit_generator.capsule,
     )  # fmt: skip
     return (out / (len(coefficient) * splits))[shared.case_of]
 
@@ -827,7 +825,7 @@ def test_predictions_of_one_draw(rng):
                     if part and rest and cauchy:
                         x = np.tan(np.pi * (midpoints(4001) - 0.5))
                         grid = np.sort(np.concatenate([part * x, s + rest * x]))
-                        cdf = cauchy_split_cdf(grid, s, part, rest)
+                        cdf = logistic.cauchy_split_cdf(grid, s, part, rest)
                         total += np.interp(rng.random(size), cdf, grid)
                     elif part and rest:
                         share = part / (part + rest)
@@ -858,7 +856,7 @@ def test_splits_of_cauchy_sums(ratio):
                 np.full(size, s * unit), np.full(size, ratio), np.ones(size), True, out,
                 rng.bit_generator.capsule,
             )  # fmt: skip
-            u = cauchy_split_cdf(out, s * unit, ratio, 1.0)
+            u = logistic.cauchy_split_cdf(out, s * unit, ratio, 1.0)
             assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM / 12
 
 
@@ -876,7 +874,7 @@ def test_splits_of_gaussian_sums_and_ends(rng):
             assert (out[:9] == wanted).all()
     for scale in (1e-200, 1e200):
         splitting.split_off(np.full(size, scale), *np.full((2, size), scale), True, out, capsule)
-        u = cauchy_split_cdf(out / scale, 1, 1, 1)
+        u = logistic.cauchy_split_cdf(out / scale, 1, 1, 1)
         assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM
 
 

@@ -36,10 +36,9 @@ from statistical import ALARM
 
 from thesiskit._kernels import shims, splitting
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.prediction import Response, predict_response
+from thesiskit.models import logistic
 from thesiskit.models.patterns import compress_sequences
-from thesiskit.models.process.gaussian_process import agreement, covariance
+from thesiskit.models.process import agreement, covariance
 
 PRIORS = ("cauchy", "gaussian")
 
@@ -234,7 +233,7 @@ def replicates(model, slow, size, rng, stages, *, data=None, harm="none"):
         mean[:, 0] *= 1.2
     capsule = rng.bit_generator.capsule
     for m in range(size):
-        model.layout["mean"], model.layout["within"] = mean[m].copy(), within[m]
+        model.mean, model.within = mean[m].copy(), within[m]
         here = coefficients[0, m].copy(), sigmas[0, m].copy(), noises[0, m : m + 1].copy()
         chain = model.sampler(*here)
         log_likelihood[0, m] = chain.log_likelihood
@@ -331,7 +330,7 @@ def test_the_joint_distribution_finds_what_is_wrong(prior, harm):
     if harm == "noise rate":
         data = replace(slow, noise_mode=slow.noise_mode * 2)
     if harm == "width":
-        model.layout["kinds"][1, -1] += 2
+        model.layout.kinds[1, -1] += 2
     response, states = replicates(
         model, slow, 6000, rng, [iterations_of(model)], data=data, harm=harm
     )
@@ -449,7 +448,7 @@ def test_predictions_of_gaussian_priors(compressed):
     settings = {"sigma": sigma, "noise": 0.4, "iterations": 20_000, "burn_in": 0, "thin": 1}
     model, _ = both(groups, response, prior="gaussian", **settings)
     drawn = logistic.sample(model, [np.random.default_rng(1)])
-    found = predict_response(
+    found = logistic.predict_response(
         *drawn.flat, drawn.log_noise.ravel(), groups.shared(tests), cauchy=False, rng=rng,
         split_draws=2,
     )  # fmt: skip
@@ -488,10 +487,10 @@ def test_linear_functions_are_those_of_classes(rng, cauchy):
         out, again = np.zeros((len(shared.new_kind), 2)), np.random.default_rng(1)
         splitting.add_probabilities(
             coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, first, second, shared.new_kind, new, cauchy, 3, 2, out,
-            np.empty(4), again.bit_generator.capsule,
+            shared.partial_kind, first, second, shared.new_kind, new, cauchy, 3, out,
+            again.bit_generator.capsule,
         )  # fmt: skip
-        found = predict_response(
+        found = logistic.predict_response(
             coefficient, log_sigma, log_noise, shared, cauchy=cauchy, split_draws=3,
             rng=np.random.default_rng(1),
         )  # fmt: skip
@@ -504,7 +503,7 @@ def test_linear_functions_are_those_of_classes(rng, cauchy):
 def test_quantiles_of_mixtures(rng):
     linear = rng.standard_cauchy((300, 40)) * np.exp(rng.uniform(-20, 30, 40))
     noise = np.exp(rng.normal(size=300))
-    found = Response(linear, noise, np.arange(40))
+    found = logistic.Response(linear, noise, np.arange(40))
     levels = np.array([1e-4, 0.025, 0.5, 0.8, 0.999])
     quantiles = found.quantile(levels)
     assert (np.diff(quantiles, axis=0) > 0).all()
@@ -514,15 +513,15 @@ def test_quantiles_of_mixtures(rng):
         for sign in (-1, 1):
             cdf = special.ndtr((points + sign * slack - linear) / noise[:, None]).mean(axis=0)
             assert (sign * (cdf - level) > -1e-15).all()
-    again = Response(linear, noise, np.array([3, 0, 3])).quantile(levels)
+    again = logistic.Response(linear, noise, np.array([3, 0, 3])).quantile(levels)
     assert (again == quantiles[:, [3, 0, 3]]).all()
-    one = Response(np.ones((1, 1)), np.full(1, 2.0), np.zeros(1, int))
+    one = logistic.Response(np.ones((1, 1)), np.full(1, 2.0), np.zeros(1, int))
     assert one.quantile([0.975]) == pytest.approx(1 + 2 * 1.959964, abs=1e-4)
     for bad in ([0.0], [1.0], [0.5, np.nan], 0.5):
         with pytest.raises(UserError, match="levels of quantiles must be between 0 and 1, got"):
             found.quantile(bad)
     with pytest.raises(UserError, match="split_draws must be a whole number from 1, got 0"):
-        predict_response(None, None, None, None, cauchy=True, rng=rng, split_draws=0)
+        logistic.predict_response(None, None, None, None, cauchy=True, rng=rng, split_draws=0)
 
 
 # ---- whole chains ----

@@ -14,7 +14,6 @@ from commands import ROOT
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.models.logistic import settings as logistic_settings
 from thesiskit.models.mixture import chains
 from thesiskit.report import metrics
 from thesiskit.report.exhibits import exhibits, exhibits_found
@@ -190,8 +189,6 @@ def test_other_settings_are_told():
 
 
 def test_what_configs_leave_to_the_models():
-    assert settings.SIGMA_0 == logistic_settings.SIGMA_0
-    assert settings.STEP == logistic_settings.STEP
     assert (settings.GIBBS["labels"], settings.GIBBS["theta"]) == (
         chains.ROUNDS, chains.THETA_UPDATES,
     )  # fmt: skip

@@ -4,10 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, field_validator, model_validator
 
+from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
 
 Order = Count | Literal["all"]
-Width = Annotated[float, Field(strict=True, ge=1e-20, le=1e20)]
+Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
+Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
 SEQUENCE_PEERS = (
     "vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting",
 )  # fmt: skip
@@ -24,28 +26,31 @@ class LogisticModel(Block):
     kind: Literal["logistic"]
     response: Literal["classes", "gaussian"] = "classes"
     orders: Annotated[list[Order], Field(min_length=1)]
-    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = ["cauchy"]
+    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = [defaults.PRIOR]
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
-    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = ["log"]
+    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = [
+        defaults.SIGMA_SCALE
+    ]
     peers: list[Text] = []
-    min_cases: Positive = 1  # patterns that fewer training cases express are left out
-    chains: Positive = 1
-    iterations: Positive = 2000
-    burn_in: Count = 750
-    thin: Positive = 5
-    sigma_updates: Positive = 10
-    joint_updates: Count = 1
+    # patterns that fewer training cases express are left out
+    min_cases: Positive = defaults.MIN_CASES
+    chains: Positive = defaults.CHAINS
+    iterations: Positive = defaults.ITERATIONS
+    burn_in: Count = defaults.BURN_IN
+    thin: Positive = defaults.THIN
+    sigma_updates: Positive = defaults.SIGMA_UPDATES
+    joint_updates: Count = defaults.JOINT_UPDATES
     sigma_0: Width | None = None
-    sigma_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
-    sigma_mode: Width = 0.1
+    sigma_shape: Shape = defaults.SIGMA_SHAPE
+    sigma_mode: Width = defaults.SIGMA_MODE
     standardise: StrictBool = True  # real responses, by the training cases
     noise: Width | None = None  # of real responses, in their units; sampled unless given
-    noise_shape: Annotated[float, Field(strict=True, ge=0.2, le=1e6)] = 0.25
-    noise_mode: Width = 0.5
+    noise_shape: Shape = defaults.NOISE_SHAPE
+    noise_mode: Width = defaults.NOISE_MODE
     step: PositiveNumber | None = None
-    sigma_step: PositiveNumber = 1.0
-    most_steps: Positive = 50
+    sigma_step: PositiveNumber = defaults.SIGMA_STEP
+    most_steps: Positive = defaults.MOST_STEPS
     split_draws: Positive | Literal["exact"] = 1
     original: StrictBool = False  # keep draws of every original coefficient
 

@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from thesiskit.blocks import Block, Positive, distinct
+from thesiskit.defaults import MOST_VALUES
 
-Values = Annotated[int, Field(strict=True, ge=1, le=255)]
+Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Several = Field(min_length=2)
 
 

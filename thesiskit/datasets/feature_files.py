@@ -17,7 +17,8 @@ from thesiskit.datasets.reading.cells import (
     read_cells,
 )
 from thesiskit.datasets.reading.text_files import shown
-from thesiskit.datasets.source import MISSING, MOST_VALUES, UNSEEN, FeatureTable, Source
+from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Source
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, cut, few, quoted
 
 LARGEST = 1e20  # of real responses

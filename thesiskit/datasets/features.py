@@ -19,7 +19,6 @@ from pydantic import Field, model_validator
 
 from thesiskit.blocks import AtLeastTwo, Positive, PositiveNumber
 from thesiskit.datasets.source import (
-    MOST_VALUES,
     FeatureTable,
     LogisticPriors,
     Sizes,
@@ -33,6 +32,7 @@ from thesiskit.datasets.synthetic import (
     draw_responses,
     draw_sigma,
 )
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from thesiskit.blocks import AtLeastTwo, Positive, Probability
 from thesiskit.datasets.source import (
-    MOST_VALUES,
     LogisticPriors,
     Sequences,
     Sizes,
@@ -25,6 +24,7 @@ from thesiskit.datasets.source import (
     numbered,
 )
 from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError
 
 

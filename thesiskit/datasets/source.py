@@ -23,7 +23,6 @@ from thesiskit.errors import DataError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
-MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
 
 
 # ---- what is returned ----

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError
 from thesiskit.models.patterns import MISSING, UNSEEN
-from thesiskit.models.patterns.features import MOST_VALUES
 
 
 def find_categories(X: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:

@@ -4,11 +4,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.estimators.features import FeatureModel
 from thesiskit.estimators.logistic import SPLIT_DRAWS, PatternClassifier
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.prediction import predict_response
+from thesiskit.models import logistic
 from thesiskit.models.priors import positive
 
 LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
@@ -55,16 +55,16 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         self,
         order,
         *,
-        prior="cauchy",
+        prior=defaults.PRIOR,
         compress=True,
-        min_cases=1,
+        min_cases=defaults.MIN_CASES,
         engine="slice",
-        iterations=2000,
-        burn_in=750,
-        thin=5,
-        chains=1,
+        iterations=defaults.ITERATIONS,
+        burn_in=defaults.BURN_IN,
+        thin=defaults.THIN,
+        chains=defaults.CHAINS,
         sigma=None,
-        sigma_scale="log",
+        sigma_scale=defaults.SIGMA_SCALE,
         random_state=None,
     ):
         self.order = order
@@ -117,16 +117,16 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         self,
         order,
         *,
-        prior="cauchy",
+        prior=defaults.PRIOR,
         compress=True,
-        min_cases=1,
+        min_cases=defaults.MIN_CASES,
         noise=None,
-        iterations=2000,
-        burn_in=750,
-        thin=5,
-        chains=1,
+        iterations=defaults.ITERATIONS,
+        burn_in=defaults.BURN_IN,
+        thin=defaults.THIN,
+        chains=defaults.CHAINS,
         sigma=None,
-        sigma_scale="log",
+        sigma_scale=defaults.SIGMA_SCALE,
         random_state=None,
     ):
         self.order = order
@@ -188,7 +188,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         check_is_fitted(self)
         shared = self.compression_.shared(self._codes(X))
         coefficient, log_sigma = self._draws.flat
-        found = predict_response(
+        found = logistic.predict_response(
             coefficient, log_sigma, self._draws.log_noise.reshape(-1), shared,
             cauchy=self.prior == "cauchy", rng=self._generator(), split_draws=split_draws,
         )  # fmt: skip

@@ -9,8 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from thesiskit.errors import UnreliableWarning, UserError
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.prediction import original_coefficients, predict
+from thesiskit.models import logistic
 from thesiskit.models.patterns import Groups
 
 SPLIT_DRAWS = 10  # where no expectation is known
@@ -109,7 +108,7 @@ class PatternModel(BaseEstimator):
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         coefficient, log_sigma = self._draws.flat
         cauchy, rng = self.prior == "cauchy", np.random.default_rng(seed)
-        return self._unit * original_coefficients(
+        return self._unit * logistic.original_coefficients(
             coefficient, log_sigma, self.compression_, cauchy=cauchy, rng=rng
         )
 
@@ -133,10 +132,10 @@ class PatternClassifier(ClassifierMixin, PatternModel):
     def _sample(self, codes, order, response, settings, generators):
         if self.engine == "slice":
             return super()._sample(codes, order, response, settings, generators)
-        from thesiskit.models.process import gaussian_process
+        from thesiskit.models import process
 
         self.compression_ = None
-        return gaussian_process.sample(
+        return process.sample(
             codes, response, len(self.classes_), order, settings, generators,
             patterns=self.patterns,
         )  # fmt: skip
@@ -158,12 +157,12 @@ class PatternClassifier(ClassifierMixin, PatternModel):
             split_draws = "exact" if known else SPLIT_DRAWS
         rng = self._generator()
         if self.engine == "gp":
-            from thesiskit.models.process import gaussian_process
+            from thesiskit.models import process
 
             draws = 1 if split_draws == "exact" else split_draws
-            return gaussian_process.predict(self._draws, codes, rng, draws)
+            return process.predict(self._draws, codes, rng, draws)
         coefficient, log_sigma = self._draws.flat
-        return predict(
+        return logistic.predict(
             coefficient,
             log_sigma,
             self.compression_.shared(codes),

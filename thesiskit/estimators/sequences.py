@@ -10,6 +10,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from thesiskit import defaults
 from thesiskit.estimators.logistic import PatternClassifier
 from thesiskit.models.patterns import check_histories, check_order, compress_sequences
 
@@ -50,15 +51,15 @@ class SequenceClassifier(PatternClassifier):
         self,
         order,
         *,
-        prior="cauchy",
+        prior=defaults.PRIOR,
         compress=True,
         engine="slice",
-        iterations=2000,
-        burn_in=750,
-        thin=5,
-        chains=1,
+        iterations=defaults.ITERATIONS,
+        burn_in=defaults.BURN_IN,
+        thin=defaults.THIN,
+        chains=defaults.CHAINS,
         sigma=None,
-        sigma_scale="log",
+        sigma_scale=defaults.SIGMA_SCALE,
         random_state=None,
     ):
         self.order = order

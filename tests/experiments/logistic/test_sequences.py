@@ -126,8 +126,7 @@ def test_chains_of_other_settings_are_not_extended(config, tmp_path):
 
 def test_a_killed_fit_goes_on(config, tmp_path, monkeypatch):
     """Interrupt in the middle of the arms, and within one: the result is the same."""
-    from thesiskit.models import running
-    from thesiskit.models.logistic import model as logistic
+    from thesiskit.models import logistic, running
 
     fit(config, tmp_path / "whole")
     monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)

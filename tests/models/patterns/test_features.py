@@ -218,13 +218,13 @@ class Tight(listing.Listing):
         self.grown, self.rows = 0, rows.shape[1]
         super().__init__(rows, *arguments, **options)
 
-    def _grow(self, groups, members):
+    def grow(self, groups, members):
         self.grown += 1
-        super()._grow(*((1, self.rows) if self.grown == 1 else (groups, members)))
+        super().grow(*((1, self.rows) if self.grown == 1 else (groups, members)))
 
-    def _more(self, need):
+    def make_room(self, need):
         room, used = len(self.members), int(self.begin[self.n_groups])
-        self._grow(max(len(self.key), self.n_groups + 1), max(room, used + need))
+        self.grow(max(len(self.key), self.n_groups + 1), max(room, used + need))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -239,7 +239,7 @@ def test_a_listing_may_stop_anywhere(X, order, least):
             groups = compress_features(X, order, min_cases=least, **way)
             check_groups(groups, X, order, least)
             assert groups.n_intervals == wanted.n_intervals
-        assert groups._listing.grown >= groups.n_groups
+        assert groups.listing.grown >= groups.n_groups
         for name in ("begin", "end", "members", "kind", "kinds", "row_of", "indptr", "indices"):
             assert np.array_equal(getattr(groups, name), getattr(wanted, name)), name
 
@@ -536,7 +536,7 @@ def test_what_cannot_be_asked_for(options, message):
 
 
 def listed_bytes(groups) -> float:
-    return groups._listing._bytes(groups.n_groups, len(groups.members))
+    return groups.listing.bytes_for(groups.n_groups, len(groups.members))
 
 
 def estimate(X, order, memory, monkeypatch, **options) -> tuple[float, str]:

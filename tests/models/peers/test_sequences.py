@@ -131,14 +131,14 @@ def test_n_gram_against_its_definition(order, rng):
     test, _ = sequences(rng, 30)
     test = np.vstack([test, train[:10]])
     cut = (one[:, one.shape[1] - order :] for one in (train, test))
-    *_, p = sequence_peers._n_grams(next(cut), response, next(cut), 3, 3)
+    *_, p = sequence_peers.n_grams(next(cut), response, next(cut), 3, 3)
     twin = [witten_bell(h, order, train.tolist(), response.tolist(), 3) for h in test.tolist()]
     np.testing.assert_allclose(p, twin, rtol=1e-12)
 
 
 def test_n_gram_of_long_histories_does_not_overflow(rng):
     train, response = sequences(rng, 50, length=60, n_states=9)
-    *_, p = sequence_peers._n_grams(train, response, train, 9, 9)
+    *_, p = sequence_peers.n_grams(train, response, train, 9, 9)
     assert p[np.arange(50), response].min() > 0.9
 
 
@@ -146,7 +146,7 @@ def test_n_gram_chooses_its_order(rng):
     train, test = (rng.integers(0, 2, (300, 8)) for _ in range(2))
     response = np.where(rng.random(300) < 0.7, train[:, -2], 1 - train[:, -2])
     p = sequence_peers.fit_predict("n-gram", 8, train, response, test, 2, 2, 1)
-    *_, whole = sequence_peers._n_grams(train, response, test, 2, 2)
+    *_, whole = sequence_peers.n_grams(train, response, test, 2, 2)
     loss = [-np.log(one[np.arange(300), test[:, -2]]).mean() for one in (p, whole)]
     assert loss[0] < loss[1] - 0.1
 

@@ -11,17 +11,17 @@ from statistical import ALARM
 
 from thesiskit._kernels import splitting as splitting_kernel
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.model import Settings
+from thesiskit.models import logistic
+from thesiskit.models import process as gp
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.process import gaussian_process as gp
+from thesiskit.models.process import inputs
 from thesiskit.store.draws import read_draws, write_draws
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
 
 
 def settings(**changes):
-    return Settings(prior="gaussian", **changes)
+    return logistic.Settings(prior="gaussian", **changes)
 
 
 def generators(seed, count=2):
@@ -507,7 +507,7 @@ def compressed_batches(
             splitting_kernel.add_probabilities(
                 np.ascontiguousarray(c), shared.whole_begin, shared.whole, shared.partial_begin,
                 shared.partial, shared.partial_kind, mine, other, shared.new_kind, new, False,
-                splits, K, out, np.empty(2 * K), rngs[0].bit_generator.capsule,
+                splits, out, rngs[0].bit_generator.capsule,
             )  # fmt: skip
             parts.append(out[shared.case_of] / len(c) / splits)
     return np.array(parts)
@@ -727,7 +727,7 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"settings": Settings()}, "has Gaussian priors; use prior: gaussian"),
+        ({"settings": logistic.Settings()}, "has Gaussian priors; use prior: gaussian"),
         ({"order": 4}, "order must be from 0 to 3, got 4"),
         ({"order": -1}, "order must be from 0 to 3"),
         ({"response": [0, 1]}, "3 histories but 2 responses"),
@@ -757,7 +757,7 @@ def test_mistakes(changes, words):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr(gp, "MOST_ROWS", 2)
+    monkeypatch.setattr(inputs, "MOST_ROWS", 2)
     with pytest.raises(UserError, match=r"3 distinct histories are more than 2.*lower order"):
         gp.Process(np.eye(3, dtype=int), [0, 1, 1], 2, 3, settings())
     with pytest.raises(UserError, match=r"3 distinct cases are more than 1.*lower order"):

@@ -10,9 +10,9 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.datasets.source import LogisticPriors, Sizes
+from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.logistic.settings import SIGMA_0
 from thesiskit.models.patterns import check_order
 
 

@@ -21,11 +21,8 @@ from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.stored import Stored
 from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.work import Block, Unfinished
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.draws import flat
-from thesiskit.models.logistic.prediction import original_coefficients, predict
+from thesiskit.models import logistic, process
 from thesiskit.models.patterns import Groups
-from thesiskit.models.process import gaussian_process
 from thesiskit.models.running import Arrays
 from thesiskit.store.draws import read_draws, write_draws
 
@@ -126,7 +123,7 @@ class LogisticFits:
     def _draws(self, arm: Arm, settings, generators, saved: Arrays | None, save=None) -> Any:
         """Return the draws of chains, sampled as far as they are not in `saved`."""
         if arm.engine == "gp":
-            return gaussian_process.sample(
+            return process.sample(
                 self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
                 generators, patterns=self.patterns.kind, saved=saved, save=save,
             )  # fmt: skip
@@ -149,7 +146,7 @@ class LogisticFits:
                 names[g] = self.patterns.name(groups, int(g))
             more["pattern"] = (("group",), names.astype(str))
             if self.model_config.original and arm.compress:
-                beta = original_coefficients(
+                beta = logistic.original_coefficients(
                     draws.flat[0], draws.flat[1], groups, cauchy=arm.prior == "cauchy",
                     rng=self.generator("original", arm),
                 )  # fmt: skip
@@ -192,7 +189,7 @@ class LogisticFits:
             found = read_draws(self.path(arm))
             known = json.loads(str(found["identity"])) == self.identity(arm)
             if known and int(found["done"]) <= self.model_config.iterations:
-                engine = gaussian_process if arm.engine == "gp" else logistic
+                engine = process if arm.engine == "gp" else logistic
                 saved = engine.saved_from(found)
                 mine = rf"^(state|draws)-{chain}-"
                 return {"done": saved["done"]} | {
@@ -253,25 +250,25 @@ class LogisticFits:
         """Return the predictive probabilities of the classes, (T, K)."""
         split_draws = self.model_config.split_draws
         if arm.engine == "gp":
-            p = gaussian_process.predict(
+            p = process.predict(
                 self._process(arm, found), self.cases.test, rng,
                 1 if split_draws == "exact" else split_draws,
             )  # fmt: skip
         else:
-            p = predict(
-                *flat(found["coefficient"], found["log_sigma"]),
+            p = logistic.predict(
+                *logistic.flat(found["coefficient"], found["log_sigma"]),
                 self.stored.shared(arm.order, compress=arm.compress), self.n_classes,
                 cauchy=arm.prior == "cauchy", rng=rng, split_draws=split_draws,
             )  # fmt: skip
         return {"probability": p}
 
-    def _process(self, arm: Arm, found: Arrays) -> gaussian_process.Draws:
-        process = gaussian_process.Process(
+    def _process(self, arm: Arm, found: Arrays) -> process.Draws:
+        fitted = process.Process(
             self.cases.train, self.cases.train_response, self.n_classes, arm.order,
             self.settings(arm), self.patterns.kind,
         )  # fmt: skip
-        return gaussian_process.Draws(
-            found["latent"], found["log_sigma"], found["log_likelihood"], process, {}
+        return process.Draws(
+            found["latent"], found["log_sigma"], found["log_likelihood"], fitted, {}
         )
 
     def _read(self, arm: Arm) -> Arrays:
@@ -297,12 +294,12 @@ class LogisticFits:
         if arm.engine == "gp":
             fitted = self._process(arm, found)
             log_sigma = fitted.flat[1]
-            p = gaussian_process.probabilities(fitted, case, rng)[:, 0]
+            p = process.probabilities(fitted, case, rng)[:, 0]
         else:
-            coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+            coefficient, log_sigma = logistic.flat(found["coefficient"], found["log_sigma"])
             shared = self.groups(arm).shared(case)
             p = np.concatenate([
-                predict(
+                logistic.predict(
                     coefficient[d : d + 1], log_sigma[d : d + 1], shared, self.n_classes,
                     cauchy=arm.prior == "cauchy", rng=rng,
                 )

@@ -15,9 +15,7 @@ from thesiskit.config import Config
 from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.fits import SETTINGS, LogisticFits
 from thesiskit.experiments.work import Block
-from thesiskit.models.logistic import model as logistic
-from thesiskit.models.logistic.draws import flat
-from thesiskit.models.logistic.prediction import predict_response
+from thesiskit.models import logistic
 from thesiskit.models.patterns import Groups
 from thesiskit.models.running import Arrays
 
@@ -64,8 +62,9 @@ class ResponseFits(LogisticFits):
         """Return medians, 90 % intervals and log densities of the test responses, (T,) each."""
         split_draws = self.model_config.split_draws
         assert split_draws != "exact"
-        predicted = predict_response(
-            *flat(found["coefficient"], found["log_sigma"]), found["log_noise"].reshape(-1),
+        predicted = logistic.predict_response(
+            *logistic.flat(found["coefficient"], found["log_sigma"]),
+            found["log_noise"].reshape(-1),
             self.stored.shared(arm.order, compress=arm.compress),
             cauchy=arm.prior == "cauchy", rng=rng,
             split_draws=split_draws,
@@ -82,9 +81,9 @@ class ResponseFits(LogisticFits):
     def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
         """Return draws of log sigma_1, log noise and the linear function of a case; the truth."""
         found, truth = self._read(arm), self.cases.truth
-        coefficient, log_sigma = flat(found["coefficient"], found["log_sigma"])
+        coefficient, log_sigma = logistic.flat(found["coefficient"], found["log_sigma"])
         log_noise = found["log_noise"].reshape(-1)
-        predicted = predict_response(
+        predicted = logistic.predict_response(
             coefficient, log_sigma, log_noise, self.groups(arm).shared(self.cases.test[:1]),
             cauchy=arm.prior == "cauchy", rng=rng,
         )  # fmt: skip

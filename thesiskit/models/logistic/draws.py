@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.models.agreement import compare_chains
 from thesiskit.models.draws import Named, as_tree
 from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.running import Arrays
 
-RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood
 INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
 DIMENSIONS = {"coefficient": ("set", "group"), "log_sigma": ("order",), "log_noise": ("noise",)}
 

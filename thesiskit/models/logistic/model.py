@@ -24,19 +24,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thesiskit._kernels import linear  # type: ignore[attr-defined]
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.logistic.draws import INFO, Draws, reliable, saved_from
-from thesiskit.models.logistic.settings import SCALES, SIGMA_0, Settings
+from thesiskit.models.logistic.draws import INFO, Draws
+from thesiskit.models.logistic.layout import Layout, lay_out
+from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.patterns import Groups
 from thesiskit.models.running import Arrays, check_saved, run
 
-__all__ = [
-    "SCALES", "SIGMA_0", "Chain", "Draws", "Model", "Normal", "Settings", "reliable", "sample",
-    "saved_from",
-]  # fmt: skip
-
-WINDOWS, NODES = 4, 28  # of the kernel's interpolation
 LARGEST = 1e20  # of real responses
 
 
@@ -57,97 +53,19 @@ class Linear:
         """Return the responses of the rows, as the kernel reads them."""
         raise NotImplementedError
 
-    def build(self, **arguments) -> kernel.Linear:
-        """Return the kernel's chain, given what all of them need."""
+    def sampler(self, coefficient, log_sigma, *noise) -> linear.Linear:
+        """Return the kernel's chain, which changes the parameters, as of `start`, in place."""
         raise NotImplementedError
 
     @cached_property
-    def layout(self) -> dict[str, Any]:
-        """Groups and responses as the kernel reads them, and a quarter of its buffer's length."""
-        groups = self.groups
-        kinds = groups.kinds.astype(float)
-        by_kind = np.argsort(groups.kind, kind="stable").astype(np.int32)
-        sizes = np.bincount(groups.kind, minlength=len(kinds))
-        order_of, kind_of = np.nonzero(kinds.T)
-        weight = self.weight
-        lengths = groups.end - groups.begin
-        repeated = np.concatenate([[0], np.cumsum(weight[groups.members] != 1)])
-        members = groups.members
-        straight = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
-        # a run: every member after the first is the one before plus one, and in its own place
-        runs = (straight[groups.end] - straight[np.minimum(groups.begin + 1, groups.end)]) == 0
-        runs &= members[groups.begin] == groups.begin
-        small = sizes * self.sets <= kernel.LARGE_KIND
-        entries = max(
-            (int((sizes * self.sets)[(kinds[:, o] > 0) & small].sum())
-             for o in range(1, groups.order + 1)),
-            default=0,
-        )  # fmt: skip
-        most_parts = int(np.diff(groups.part_begin).max(initial=0))
-        return {
-            "whole": np.ascontiguousarray(groups.whole, dtype=np.int32),
-            "part_begin": groups.part_begin.astype(np.intp),
-            "part": np.ascontiguousarray(groups.part, dtype=np.int32),
-            "begin": groups.begin.astype(np.intp),
-            "end": groups.end.astype(np.intp),
-            "members": np.ascontiguousarray(members, dtype=np.int32),
-            "kind": np.ascontiguousarray(groups.kind, dtype=np.int32),
-            "kinds": kinds,
-            "by_kind": by_kind,
-            "kind_begin": np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
-            "order_begin": np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
-            "order_kind": kind_of.astype(np.int32),
-            "runs": runs.astype(np.uint8),
-            "unit": (repeated[groups.end] == repeated[groups.begin]).astype(np.uint8),
-            "weight": weight,
-            "quarter": 1 + max(
-                groups.n_rows, int(lengths.max()), entries, len(kinds), most_parts, self.sets
-            ),
-            **self.responses(),
-        }  # fmt: skip
+    def layout(self) -> Layout:
+        """Groups as the kernel reads them."""
+        return lay_out(self.groups, self.weight)
 
     def start(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return coefficients of 0 and dispersed log sigmas to start from."""
         coefficient = np.zeros((self.sets, self.groups.n_groups))
         return coefficient, self.settings.start(self.groups.order, rng)
-
-    def sampler(self, coefficient, log_sigma, log_noise=()) -> kernel.Linear:
-        """Return the kernel's chain, which changes the parameters in place."""
-        settings, layout = self.settings, dict(self.layout)
-        order, n_groups, quarter = self.groups.order, self.groups.n_groups, layout.pop("quarter")
-        kinds = len(layout["kinds"])
-        assert coefficient.shape == (self.sets, n_groups)
-        assert log_sigma.shape == (order + 1,)
-        free = np.full(order + 1, settings.sigma is None, dtype=np.uint8)
-        free[0] = 0
-        i, j = np.arange(NODES)[:, None], np.arange(NODES)
-        basis = 2 / NODES * np.cos(j * np.pi * (i + 0.5) / NODES)
-        basis[:, 0] /= 2
-        return self.build(
-            **layout,
-            coefficient=coefficient,
-            log_sigma=log_sigma,
-            log_noise=np.asarray(log_noise),
-            power=np.empty(order + 1),
-            eta=np.empty((self.sets, self.groups.n_rows)),
-            trial=np.empty((self.sets, self.groups.n_rows)),
-            total=np.empty(n_groups),
-            square=np.empty((self.sets, n_groups)),
-            size_of_kind=np.empty(kinds),
-            sum_of_kind=np.empty(kinds),
-            buffer=np.empty(4 * quarter),
-            window=np.full((kinds, WINDOWS), -1e300),
-            interpolant=np.empty((kinds, WINDOWS, NODES)),
-            node_basis=basis,
-            free=free,
-            shape=np.full(order + 1, settings.sigma_shape),
-            rate=settings.rates(order),
-            cauchy=settings.cauchy,
-            log_scale=settings.sigma_scale == "log",
-            coefficient_width=settings.step,
-            sigma_width=settings.sigma_step,
-            most_steps=settings.most_steps,
-        )
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -190,11 +108,11 @@ class Model(Linear):
         """Return cases of each class, (K, R)."""
         return {"response": np.ascontiguousarray(self.cases.T)}
 
-    def build(self, **arguments) -> kernel.Logistic:
-        """Return the kernel's chain."""
-        p, q = np.empty((2, self.sets, self.groups.n_rows))
-        cases = np.empty((self.sets, self.groups.n_groups))
-        return kernel.Logistic(p=p, q=q, cases=cases, **arguments)
+    def sampler(self, coefficient, log_sigma) -> kernel.Logistic:
+        """Return the kernel's chain, which changes the parameters in place."""
+        return kernel.Logistic(
+            self.layout, self.settings, coefficient, log_sigma, **self.responses()
+        )
 
 
 class Normal(Linear):
@@ -235,14 +153,10 @@ class Normal(Linear):
         start = np.log(self.spread) + rng.normal() if noise is None else np.log(noise)
         return *super().start(rng), np.array([start])
 
-    def build(self, **arguments) -> kernel.Normal:
-        """Return the kernel's chain."""
-        settings = self.settings
+    def sampler(self, coefficient, log_sigma, log_noise) -> kernel.Normal:
+        """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Normal(
-            noise_free=settings.noise is None,
-            noise_shape=settings.noise_shape,
-            noise_rate=(settings.noise_shape + 1) * settings.noise_mode,
-            **arguments,
+            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses()
         )
 
 
@@ -297,7 +211,7 @@ class Chain:
     def __init__(self, model: Linear, rng: np.random.Generator):
         self.model, self.rng, self.done = model, rng, 0
         self.place = dict(zip(model.parameters, model.start(rng), strict=True))
-        self.kernel: kernel.Linear | None = None
+        self.kernel: linear.Linear | None = None
 
     def state(self) -> Arrays:
         """Return all that the next iteration depends on."""

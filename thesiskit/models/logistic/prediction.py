@@ -53,7 +53,7 @@ def predict(
         kernel.add_probabilities(
             coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
             shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, int(split_draws),
-            n_classes, total, np.empty(2 * n_classes), rng.bit_generator.capsule,
+            total, rng.bit_generator.capsule,
         )  # fmt: skip
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
 

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.models.priors import positive, whole
 
 PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
-SIGMA_0 = {"cauchy": 5.0, "gaussian": 10.0}
-STEP = {"cauchy": 20.0, "gaussian": 10.0}
 START_SIGMA = 0.1
-LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond
 
 
 @dataclass(frozen=True)
@@ -38,31 +36,31 @@ class Settings:
     iterations counts all, burn_in the first ones; every thin-th of the others is kept.
     """
 
-    prior: str = "cauchy"
+    prior: str = defaults.PRIOR
     sigma_0: float | None = None
-    sigma_shape: float = 0.25
-    sigma_mode: float = 0.1
+    sigma_shape: float = defaults.SIGMA_SHAPE
+    sigma_mode: float = defaults.SIGMA_MODE
     sigma: tuple[float, ...] | None = None
-    noise_shape: float = 0.25
-    noise_mode: float = 0.5
+    noise_shape: float = defaults.NOISE_SHAPE
+    noise_mode: float = defaults.NOISE_MODE
     noise: float | None = None
-    sigma_scale: str = "log"
-    sigma_updates: int = 10
-    joint_updates: int = 1
+    sigma_scale: str = defaults.SIGMA_SCALE
+    sigma_updates: int = defaults.SIGMA_UPDATES
+    joint_updates: int = defaults.JOINT_UPDATES
     step: float | None = None
-    sigma_step: float = 1.0
-    most_steps: int = 50
-    iterations: int = 2000
-    burn_in: int = 750
-    thin: int = 5
-    chains: int = 1
+    sigma_step: float = defaults.SIGMA_STEP
+    most_steps: int = defaults.MOST_STEPS
+    iterations: int = defaults.ITERATIONS
+    burn_in: int = defaults.BURN_IN
+    thin: int = defaults.THIN
+    chains: int = defaults.CHAINS
 
     def __post_init__(self):
         if self.prior not in PRIORS:
             raise UserError(f"unknown prior {self.prior!r}; choose cauchy or gaussian")
         if self.sigma_scale not in SCALES:
             raise UserError(f"unknown sigma_scale {self.sigma_scale!r}; choose log or natural")
-        for name, default in (("sigma_0", SIGMA_0), ("step", STEP)):
+        for name, default in (("sigma_0", defaults.SIGMA_0), ("step", defaults.STEP)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default[self.prior])
         for name in ("sigma_shape", "noise_shape", "step", "sigma_step"):
@@ -72,10 +70,10 @@ class Settings:
                 object.__setattr__(self, name, _width(name, getattr(self, name)))
         for name in ("sigma", "noise"):
             shape = getattr(self, f"{name}_shape")
-            if shape < LEAST_SHAPE:
+            if shape < defaults.LEAST_SHAPE:
                 raise UserError(
-                    f"{name}_shape must be at least {LEAST_SHAPE}, got {shape:g}: with less, "
-                    f"{name} is often beyond what numbers hold"
+                    f"{name}_shape must be at least {defaults.LEAST_SHAPE}, got {shape:g}: with "
+                    f"less, {name} is often beyond what numbers hold"
                 )
         for name, least in (
             ("sigma_updates", 1), ("joint_updates", 0), ("most_steps", 1), ("iterations", 1),
@@ -111,6 +109,11 @@ class Settings:
         """Return rates of the Inverse-Gamma priors of sigma_o, (order + 1,); order 0 has none."""
         return (self.sigma_shape + 1) * self.sigma_mode / np.maximum(np.arange(order + 1), 1)
 
+    @property
+    def noise_rate(self) -> float:
+        """Rate of the Inverse-Gamma prior of the noise's standard deviation."""
+        return (self.noise_shape + 1) * self.noise_mode
+
     def start(self, order: int, rng: np.random.Generator) -> np.ndarray:
         """Return log sigmas (order + 1,) to start from: those given, or dispersed ones."""
         if self.sigma is not None:
@@ -134,6 +137,7 @@ def check_sigma(sigma, order: int) -> None:
 
 def _width(name: str, value: float) -> float:
     value = positive(name, value)
-    if not 1e-20 <= value <= 1e20:
-        raise UserError(f"{name} must be between 1e-20 and 1e20, got {value:g}")
+    low, high = defaults.LEAST_WIDTH, defaults.MOST_WIDTH
+    if not low <= value <= high:
+        raise UserError(f"{name} must be between {low:g} and {high:g}, got {value:g}")
     return value

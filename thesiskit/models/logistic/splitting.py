@@ -74,7 +74,7 @@ def sample_cauchy_split(s, width, other_width, rng: np.random.Generator):
     draws = np.empty(len(s))
     todo = np.arange(len(s))
     while len(todo):
-        draw, probability = _propose(s[todo], a[todo], b[todo], rng)
+        draw, probability = propose(s[todo], a[todo], b[todo], rng)
         accepted = rng.random(len(todo)) < probability
         draws[todo[accepted]] = draw[accepted]
         todo = todo[~accepted]
@@ -194,7 +194,7 @@ def _narrow_first(s, a, b):
     return centre, other, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
 
 
-def _propose(s, a, b, rng):
+def propose(s, a, b, rng):
     """Return proposals and the probabilities to accept them with.
 
     With A = a^2 + x^2 and B = b^2 + (x - s)^2, 1 / (A B) = (1 / A + 1 / B) / (A + B): a mixture of

@@ -23,6 +23,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import special
 
+from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.patterns.groups import (
     MISSING,
@@ -32,12 +33,10 @@ from thesiskit.models.patterns.groups import (
     check_order,
     distinct_rows,
 )
-from thesiskit.models.patterns.listing import Listing
+from thesiskit.models.patterns.listing import ITEM_VALUES, LEAST_PART, Listing
 
-MOST_VALUES = 255
 ALGORITHMS = ("closed", "thesis")
 EXACT = 2.0**53  # counts of patterns are whole up to here
-ROUNDING = 1e-12  # part of larger counts that is not told apart
 MOST_PATTERNS = 1e300
 
 Pattern = tuple[tuple[int, int], ...]
@@ -103,7 +102,7 @@ class FeatureGroups(Groups):
         )  # fmt: skip
 
     @cached_property
-    def _listing(self) -> Listing:
+    def listing(self) -> Listing:
         """The listing in the kernel, which test cases are matched with."""
         listing = self._new_listing()
         if self.algorithm == "closed":
@@ -113,7 +112,7 @@ class FeatureGroups(Groups):
         return listing
 
     def _list(self) -> None:
-        listing = self._listing
+        listing = self.listing
         counts = listing.counts[: listing.n_groups]
         self.begin, self.end = listing.begin[: listing.n_groups], listing.begin[1:]
         self.end = self.end[: listing.n_groups]
@@ -129,11 +128,11 @@ class FeatureGroups(Groups):
     def _divide(self) -> None:
         """Set whole, part_begin and part: a group's rows are divided by a feature's values."""
         axis = np.empty(self.n_groups, dtype=np.int32)
-        self._listing.kernel.find_axes(axis)
+        self.listing.kernel.find_axes(axis)
         divided = axis >= 0
         most = (self.end - self.begin)[divided].sum()
         part, bounds = np.empty(most, dtype=np.int32), np.empty(len(axis) + 1, dtype=np.intp)
-        parts = self._listing.kernel.find_parts(axis, part, bounds)
+        parts = self.listing.kernel.find_parts(axis, part, bounds)
         self.whole = np.flatnonzero(divided).astype(np.int32)
         self.part = part[:parts].copy()
         self.part_begin = np.append(bounds[:-1][divided], bounds[-1])
@@ -154,7 +153,7 @@ class FeatureGroups(Groups):
         if not self.compressed:
             return self.n_groups
         if self.algorithm == "thesis":
-            return self._listing.kernel.n_superpatterns
+            return self.listing.kernel.n_superpatterns
         listing = self._new_listing(free=False)
         listing.take_features()
         return int(listing.counts[: listing.n_groups].sum())
@@ -206,7 +205,7 @@ class FeatureGroups(Groups):
                 "make them the same"
             )
         first, case_of = distinct_rows(tests)
-        found = self._listing.match(np.ascontiguousarray(tests[first][:, self._columns]))
+        found = self.listing.match(np.ascontiguousarray(tests[first][:, self._columns]))
         whole_begin, whole, partial_begin, partial, polynomial, left = found
         if self.min_cases > 1:
             left[:] = 0
@@ -232,7 +231,7 @@ class FeatureGroups(Groups):
     def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
         """Return whole - part, where counts beyond 2^53 differ by rounding 0."""
         rest = whole - part
-        return np.where(rest <= ROUNDING * whole, 0, rest)
+        return np.where(rest <= LEAST_PART * whole, 0, rest)
 
     # ---- for people ----
 
@@ -282,7 +281,8 @@ class FeatureGroups(Groups):
             return min((fixed for fixed, _ in self.intervals(g)), key=len)
         found = []
         while (item := int(self.item[g])) >= 0:
-            found.append((int(self._columns[item // 256]), item % 256))
+            t, v = divmod(item, ITEM_VALUES)
+            found.append((int(self._columns[t]), v))
             g = int(self.parent[g])
         return tuple(sorted(found))
 

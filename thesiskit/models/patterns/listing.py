@@ -10,6 +10,7 @@ from thesiskit._kernels import feature_patterns as kernel  # type: ignore[attr-d
 from thesiskit.errors import UserError
 
 PROBED = 50_000  # groups from which on their number is projected
+ITEM_VALUES, LEAST_PART = kernel.ITEM_VALUES, kernel.LEAST_PART
 BLOCK = 1 << 20  # entries of test cases held at once
 LARGE, STEPS = 8, 1 << 25  # rows from which on it is kept what a group's rows become; how many
 
@@ -45,12 +46,9 @@ class Listing:
         self.least, self.parent, self.item = (np.empty(0, dtype=np.int32) for _ in range(3))
         self.constant = np.empty(0, dtype=np.uint8)
         self.kernel = kernel.Listing(
-            rows, weight.astype(np.int32), random,
-            *(np.zeros(max(1, self.n_values), dtype=np.int32) for _ in range(4)),
-            np.zeros(max(1, self.n_values), dtype=np.uint64),
-            np.empty(n_rows, dtype=np.int32), min_cases, merged, free,
-        )  # fmt: skip
-        self._grow(1000, max(10_000, 2 * n_rows))
+            rows, weight.astype(np.int32), random, self.n_values, min_cases, merged, free
+        )
+        self.grow(1000, max(10_000, 2 * n_rows))
         self.all_rows = np.arange(n_rows, dtype=np.int32)
         self.lock = threading.Lock()  # one match at a time, for the kernel has one set of scratch
         self.start_key = int(random.sum(dtype=np.uint64))
@@ -60,8 +58,9 @@ class Listing:
         """Groups listed so far."""
         return self.kernel.n_groups
 
-    def _grow(self, groups: int, members: int) -> None:
-        if self._bytes(groups, members) > self.limit:
+    def grow(self, groups: int, members: int) -> None:
+        """Make the arrays as long as so many groups and members need."""
+        if self.bytes_for(groups, members) > self.limit:
             self._refuse(groups, members, f" (that is after {self.taken} of them)")
         self.begin = _longer(self.begin, groups + 1)
         self.members = _longer(self.members, members)
@@ -76,23 +75,23 @@ class Listing:
             np.empty(1 << (2 * groups - 1).bit_length(), dtype=np.int32),
         )  # fmt: skip
 
-    def _more(self, need: int) -> None:
+    def make_room(self, need: int) -> None:
         """Make room for more groups, or members, whichever are short: twice, or what fits."""
         groups, members = len(self.key), len(self.members)
         more_groups = groups if self.n_groups + 300 > groups else 0
         more_members = members + need if self.begin[self.n_groups] + need > members else 0
         for part in (1.0, 0.5, 0.25, 0.1):
             wanted = groups + int(part * more_groups), members + need + int(part * more_members)
-            if self._bytes(*wanted) <= self.limit:
+            if self.bytes_for(*wanted) <= self.limit:
                 break
-        self._grow(*wanted)
+        self.grow(*wanted)
 
-    def _bytes(self, groups: float, members: float) -> float:
+    def bytes_for(self, groups: float, members: float) -> float:
         """Memory that so much takes, with the arrays that it is copied from when it grows."""
         return 1.5 * (groups * (8 * (self.order + 1) + 45) + 4 * members)
 
     def _refuse(self, groups: float, members: float, how: str = "") -> None:
-        needed = self._bytes(groups, members) / 1e9
+        needed = self.bytes_for(groups, members) / 1e9
         raise UserError(
             f"order {self.order} of {self.n_features} features gives {groups:.2g} groups or "
             f"more{how}, which need {needed:.3g} GB of {self.limit / 1e9:,.1f} free; lower the "
@@ -106,7 +105,7 @@ class Listing:
         for t in range(self.n_features):
             self.taken = t
             while need := self.kernel.add_feature(t):
-                self._more(need)
+                self.make_room(need)
             if t and self.n_groups > PROBED:
                 self._project(t, before)
             before = self.n_groups
@@ -122,7 +121,7 @@ class Listing:
         power = np.log(self.n_groups / before) / np.log(have / had) if have > had else 0
         growth = (whole / have) ** power
         groups, members = growth * self.n_groups, growth * self.begin[self.n_groups]
-        if self._bytes(groups, members) > self.limit:
+        if self.bytes_for(groups, members) > self.limit:
             self._refuse(groups, members, f" (as those of the first {t + 1} grow)")
 
     def diverge(self) -> None:
@@ -140,7 +139,7 @@ class Listing:
         while left := self.kernel.diverge(
             task_end, task_order, unconsidered, task_rows, left, binomial
         ):
-            self._more(rows)
+            self.make_room(rows)
 
     def match(self, tests: np.ndarray):
         """Return what each of test rows (T, p), in the listing's order of features, shares."""

@@ -180,7 +180,7 @@ def _context_tree(
     return np.array([model.calc_pred_dist(case).make_prediction().copy() for case in dummy])
 
 
-def _n_grams(
+def n_grams(
     train: np.ndarray, response: np.ndarray, test: np.ndarray, n_states: int, n_classes: int
 ) -> Iterator[np.ndarray]:
     """Yield interpolated n-grams (Witten and Bell 1991, method C) of orders 0, 1, ..., (T, K) each.
@@ -221,10 +221,10 @@ def _n_gram(
     losses = np.zeros(train.shape[1] + 1)
     for f in range(min(5, len(train)) if len(train) > 1 else 0):
         out = fold == f
-        models = _n_grams(train[~out], response[~out], train[out], n_states, n_classes)
+        models = n_grams(train[~out], response[~out], train[out], n_states, n_classes)
         for order, p in enumerate(models):
             losses[order] -= np.log(p[np.arange(out.sum()), response[out]]).sum()
-    models = _n_grams(train, response, test, n_states, n_classes)
+    models = n_grams(train, response, test, n_states, n_classes)
     return next(islice(models, int(losses.argmin()), None))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.logistic.record import Arm, LogisticRecord
 
@@ -43,10 +44,10 @@ def sampler_table(record: LogisticRecord) -> list[Table]:
             "sampler",
             "The chains",
             pd.DataFrame(rows),
-            "Effective draws of all iterations after burn-in. Reliable: R-hat at most 1.1 and 40 "
-            "effective draws of the log likelihood; sigmas of orders that matter little may "
-            "wander without harm to predictions. Milliseconds of one chain's iteration; chains run "
-            "side by side.",
+            "Effective draws of all iterations after burn-in. Reliable: R-hat at most "
+            f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
+            "of orders that matter little may wander without harm to predictions. Milliseconds of "
+            "one chain's iteration; chains run side by side.",
             long=len(rows) > 25,
         )
     ]

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from thesiskit.defaults import SIGMA_0, STEP
 from thesiskit.report.finished import Finished
 from thesiskit.report.verification.rows import Row, exact, setting
 
 Entries = dict[str, tuple[str, Any]]
 
 # what configs leave to the models: a test holds these to what the models do
-SIGMA_0 = {"cauchy": 5, "gaussian": 10}
-STEP = {"cauchy": 20, "gaussian": 10}
 GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 
 

@@ -1,0 +1,65 @@
+"""Groups as the kernel reads them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thesiskit.models.patterns import Groups
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Groups and cases of rows, in arrays of the kernel's types.
+
+    begin, end (G,) and members (.) give the rows of each group; kind (G,) and kinds (C, O + 1)
+    its patterns by order; weight (R,) the cases of a row.  runs (G,) says whether a group's members
+    are consecutive rows, each in its own place of `members`; unit (G,) whether all its rows have
+    one case.
+    The rows of group whole[i] are those of the groups part[part_begin[i] : part_begin[i + 1]], each
+    in one of them.  Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the
+    kinds that have patterns of order o are order_kind[order_begin[o] : order_begin[o + 1]].
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    members: np.ndarray
+    kind: np.ndarray
+    kinds: np.ndarray
+    weight: np.ndarray
+    runs: np.ndarray
+    unit: np.ndarray
+    whole: np.ndarray
+    part_begin: np.ndarray
+    part: np.ndarray
+    by_kind: np.ndarray
+    kind_begin: np.ndarray
+    order_begin: np.ndarray
+    order_kind: np.ndarray
+
+
+def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
+    """Return the layout of groups whose rows have weight (R,) cases."""
+    members, begin, end = groups.members, groups.begin, groups.end
+    kinds = groups.kinds.astype(float)
+    order_of, kind_of = np.nonzero(kinds.T)
+    repeated = np.concatenate([[0], np.cumsum(weight[members] != 1)])
+    jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
+    runs = jumps[end] == jumps[np.minimum(begin + 1, end)]
+    return Layout(
+        begin=begin.astype(np.intp),
+        end=end.astype(np.intp),
+        members=np.ascontiguousarray(members, dtype=np.int32),
+        kind=np.ascontiguousarray(groups.kind, dtype=np.int32),
+        kinds=kinds,
+        weight=weight,
+        runs=(runs & (members[begin] == begin)).astype(np.uint8),
+        unit=(repeated[end] == repeated[begin]).astype(np.uint8),
+        whole=np.ascontiguousarray(groups.whole, dtype=np.int32),
+        part_begin=groups.part_begin.astype(np.intp),
+        part=np.ascontiguousarray(groups.part, dtype=np.int32),
+        by_kind=np.argsort(groups.kind, kind="stable").astype(np.int32),
+        kind_begin=np.concatenate([[0], np.cumsum(np.bincount(groups.kind, minlength=len(kinds)))])
+        .astype(np.intp),
+        order_begin=np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
+        order_kind=kind_of.astype(np.int32),
+    )  # fmt: skip
