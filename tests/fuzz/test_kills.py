@@ -72,7 +72,9 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
         )  # fmt: skip
         tally.counts["kills"] += kills
         shutil.rmtree(target)
-    print(f"kills: {tally.counts.pop('kills')} processes ended by a signal")
+    kills = tally.counts.pop("kills")
+    print(f"kills: {kills} processes ended by a signal")
+    assert kills  # else nothing was cut short
     return tally
 
 

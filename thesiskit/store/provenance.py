@@ -27,6 +27,7 @@ def code_digest(part: str = "") -> str:
     return content.hexdigest()[:16]
 
 
+@lru_cache(maxsize=1)
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that numbers may depend on."""
     return {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "pandas")}
