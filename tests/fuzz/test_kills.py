@@ -31,7 +31,7 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
             running.SAVE_SECONDS, running.BLOCK_SECONDS = 0.02, 0.01
             command_line(arguments, prog_name="thesiskit")
 
-        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main, seconds=60)
+        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main)
         os._exit(0)
     time.sleep(seconds)
     alive = os.waitpid(child, os.WNOHANG)[0] == 0
