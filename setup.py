@@ -30,7 +30,7 @@ def kernel(path: Path) -> Extension:
             "-fno-trapping-math",
             "-ffp-contract=off",
             "-g0",
-        ],  # fmt: skip
+        ],
         define_macros=[("THESISKIT_CHECKED", str(int(CHECKED)))],
     )
 
