@@ -103,4 +103,4 @@ bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
 
 clean:
-	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so
+	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so .coverage
