@@ -12,7 +12,7 @@ SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.
     chapter3/text.yaml chapter3/parameter-reduction.yaml)
 REPLICATES ?= 8
 
-.PHONY: setup chapter2 chapter3 thesis verify test lint check-kernels check-sdist test-slow \
+.PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
     cluster-test bench clean help
 
 help:
@@ -20,7 +20,8 @@ help:
 	@echo "make chapter3    the same for chapter 3"
 	@echo "make thesis      both, and verify: all tables and figures of the thesis on one page"
 	@echo "make verify      its numbers among $(REPLICATES) replicates (REPLICATES=200: more)"
-	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
+	@echo "make test        lint, tests, and the sdist: built with checks, installed, its kernels tested"
+	@echo "make coverage    the tests, and which lines they do not reach"
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
 	@echo "make bench       speed and memory, with a figure of how they grow"
@@ -57,9 +58,17 @@ verify: $(VENV)/peers
 	$(BIN)/thesiskit run --results $(RESULTS) $(SINGLE)
 	$(BIN)/thesiskit verify --results $(RESULTS) --partial $(STUDIES) $(SINGLE)
 
-test: lint
-	$(BIN)/python -m pytest -n 2
-	$(MAKE) --no-print-directory check-kernels check-sdist
+# Whoever of the two processes has no tests left takes some of the other's.
+PYTEST := -m pytest -n 2 --dist worksteal
+
+test: lint tests check-sdist
+
+tests: $(VENV)/tools
+	$(BIN)/python $(PYTEST)
+
+# What is not covered, and why: docs/coverage.md
+coverage: $(VENV)/tools
+	$(BIN)/python $(PYTEST) --cov --cov-report=term
 
 lint: $(VENV)/tools
 	$(BIN)/ruff check .
@@ -67,27 +76,25 @@ lint: $(VENV)/tools
 	PATH="$(abspath $(BIN)):$$PATH" cython-lint cython_ext  # it looks for pycodestyle on the path
 	$(BIN)/mypy
 
-# The kernel tests once more, on a build with bounds checks.
-check-kernels: $(VENV)/tools
-	rm -rf build/checked
-	THESISKIT_CHECKED=1 $(BIN)/python -m pip install --quiet --no-deps --target build/checked .
-	cd build/checked && THESISKIT_EXPECT_CHECKED=1 PYTHONPATH=. \
-	    ../../$(BIN)/pytest -n 2 -c ../../pyproject.toml --rootdir ../.. \
-	    ../../tests/kernels ../../tests/models/patterns
-
 # What is shipped is what works: build the sdist, install it in a fresh environment, and run it away
-# from the sources.
+# from the sources.  Its kernels are built with bounds checks, and the kernel tests run once more on
+# them, from the sdist: compiling takes a minute, and so one build serves both.
 check-sdist: $(VENV)/tools
 	rm -rf build/sdist
 	$(BIN)/python -m build --sdist --outdir build/sdist . > /dev/null
+	cd build/sdist && tar -xzf *.tar.gz && rm -rf thesiskit-*/thesiskit && mv thesiskit-*/ shipped
 	$(PYTHON) -m venv build/sdist/venv
-	build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt build/sdist/*.tar.gz
+	THESISKIT_CHECKED=1 build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt \
+	    build/sdist/*.tar.gz
 	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
-	    ../../configs/chapter2/naive-simulation.yaml ../../configs/chapter3/text.yaml \
-	    ../../configs/chapter2/null.yaml ../../configs/examples/breast-cancer.yaml
+	    shipped/configs/chapter2/naive-simulation.yaml shipped/configs/chapter3/text.yaml \
+	    shipped/configs/chapter2/null.yaml shipped/configs/examples/breast-cancer.yaml
+	cd build/sdist/shipped && THESISKIT_EXPECT_CHECKED=1 \
+	    PYTHONPATH=$$(../venv/bin/python -c "import sysconfig; print(sysconfig.get_path('platlib'))") \
+	    $(abspath $(BIN))/python $(PYTEST) tests/kernels tests/models/patterns
 
 test-slow: $(VENV)/tools
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python $(PYTEST) -m slow
 
 cluster-test: $(VENV)/tools
 	tests/slurm_node/run.sh $(BIN)/python -m pytest -m cluster tests/slurm_node
@@ -96,4 +103,4 @@ bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
 
 clean:
-	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so
+	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so .coverage

@@ -27,10 +27,13 @@ def test_config(config, tmp_path, request):
     html = (folder / "report.html").read_text()
     assert not re.search(r"""(src|href)=["']?https?://""", html)  # one self-contained page
     assert "nan" not in re.sub(r"data:image[^\"]*", "", html).lower().split()
-    for figure in (folder / "figures").glob("*.png"):
+    figures = list((folder / "figures").glob("*.png"))
+    tables = list((folder / "tables").glob("*.csv"))
+    assert figures + tables
+    for figure in figures:
         assert figure.with_suffix(".pdf").exists()
         assert f'id="{figure.stem}"' in html
-    for csv in (folder / "tables").glob("*.csv"):
+    for csv in tables:
         assert len(pd.read_csv(csv)) > 0
         assert csv.with_suffix(".md").exists()
         assert (

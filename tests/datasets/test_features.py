@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -569,7 +570,7 @@ def test_without_network_the_error_says_what_to_do(monkeypatch, no_data, name):
 
 
 def test_the_readme_names_the_splice_file():
-    readme = (Path(__file__).parents[2] / "data/README.md").read_text()
+    readme = (ROOT / "data/README.md").read_text()
     assert public_tables.SPLICE.sha256 in readme
 
 

@@ -1,5 +1,6 @@
 import gzip
 import os
+import shutil
 import zipfile
 
 import numpy as np
@@ -412,10 +413,14 @@ def test_the_pinned_file_is_the_one_the_readme_names():
     assert gene_expression.COLON.file in text
 
 
-def test_the_data_folder_of_the_environment_comes_first(colon_file):
-    folder = os.environ.get("THESISKIT_DATA_DIR")
-    if folder:
-        assert str(colon_file.parent) == str(folder)
+def test_the_data_folder_of_the_environment_comes_first(no_data, tmp_path, monkeypatch, colon_file):
+    source, mine = gene_expression.COLON, tmp_path / "mine"
+    for folder in (no_data, mine):
+        folder.mkdir()
+        shutil.copy(colon_file, folder / source.file)
+    assert gene_expression.fetch(source) == no_data / source.file  # the cache
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(mine))
+    assert gene_expression.fetch(source) == mine / source.file
 
 
 def test_phenotypes_that_are_missing(tmp_path):

@@ -253,7 +253,7 @@ def test_the_mixture_warns_of_chains_that_are_too_short():
 
 def test_the_mixture_takes_the_thesis_sampler_and_priors():
     X, y, new = binary_data()
-    model = MixtureClassifier(
+    taken = MixtureClassifier(
         5,
         sampler="thesis",
         chains=2,
@@ -264,14 +264,17 @@ def test_the_mixture_takes_the_thesis_sampler_and_priors():
         alpha_points=6,
         random_state=0,
     )
+    default = {"class_prior": (1.0, 1.0), "response_alpha_prior": (0.5, 5.0)}
+    others = [clone(taken).set_params(**{name: prior}) for name, prior in default.items()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreliableWarning)
-        model.fit(X, y)
+        model, *others = [one.fit(X, y) for one in (taken, *others)]
     assert model.draws_["posterior"]["theta"].shape == (2, 150, 6)
     assert len(model.alpha_) == 6
-    assert model._target.settings.class_prior == (2.0, 3.0)
-    assert model._target.settings.response_alpha_prior == (2.0, 1.0)
-    assert model.predict_proba(new).shape == (60, 2)
+    p = model.predict_proba(new)
+    assert p.shape == (60, 2)
+    for other in others:  # each prior has its part in the posterior
+        assert (other.predict_proba(new) != p).any()
 
 
 @pytest.mark.parametrize(

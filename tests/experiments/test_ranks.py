@@ -63,9 +63,10 @@ def test_the_band_covers_simulated_ranks(rng, n, draws):
 
 def uniform_coverage(n, draws, low, high):
     """The probability that the band promises: that of the least gamma that makes it."""
-    tails = uniform._tails(n, draws)
-    rows = np.arange(draws)
-    inside = np.minimum(tails[rows, low], tails[rows, high])
+    share = np.arange(1, draws + 1) / (draws + 1)
+    inside = [2 * np.minimum(stats.binom.cdf(one, n, share), stats.binom.sf(one - 1, n, share))
+              for one in (low, high)]  # fmt: skip
+    inside = np.minimum(*inside)
     return uniform.coverage(n, draws, inside.min() * (1 - 1e-12))
 
 

@@ -56,7 +56,7 @@ def finish(root: Path) -> None:
         (folder / "outside" / "mine.txt").write_text("mine")
         (folder / "small.yaml").write_text(text)
         frame.to_csv(folder / "mine.csv", index=False)
-        done = run(folder, seconds=60)
+        done = run(folder)
         assert done.code == 0, done.errors
         assert not done.faults
 
@@ -71,12 +71,12 @@ def begin(finished: Path, kind: str, target: Path) -> None:
 
 def finish_again(target: Path, whole: Path) -> tuple[Outcome, str]:
     """Run what was cut short; return the outcome, and what is not as it should be."""
-    outcome = run(target, seconds=60)
+    outcome = run(target)
     return outcome, differences(target, whole) if outcome.code == 0 else "is not mended"
 
 
-def run(folder: Path, *more: object, seconds: float = 10) -> Outcome:
-    return command("run", "small.yaml", "--jobs", "0", *more, folder=folder, seconds=seconds)
+def run(folder: Path, *more: object) -> Outcome:
+    return command("run", "small.yaml", "--jobs", "0", *more, folder=folder)
 
 
 def files(folder: Path) -> list[Path]:

@@ -35,7 +35,7 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
             os.environ.update(patched(folder.parent / "quick", QUICK_TO_SAVE))
             command_line(arguments, prog_name="thesiskit")
 
-        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main, seconds=60)
+        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main)
         os._exit(0)
     time.sleep(seconds)
     alive = os.waitpid(child, os.WNOHANG)[0] == 0
@@ -76,7 +76,9 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
         )  # fmt: skip
         tally.counts["kills"] += kills
         shutil.rmtree(target)
-    print(f"kills: {tally.counts.pop('kills')} processes ended by a signal")
+    kills = tally.counts.pop("kills")
+    print(f"kills: {kills} processes ended by a signal")
+    assert kills  # else nothing was cut short
     return tally
 
 

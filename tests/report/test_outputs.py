@@ -112,19 +112,19 @@ def test_links_to_other_folders_are_refused(paper, tmp_path, name):
     assert sorted(other.iterdir()) == before
 
 
-@pytest.mark.parametrize("link", ["../../index", "tables/../../x", "/etc/x", "..", "cells/a"])
-def test_a_record_that_was_tampered_with_removes_nothing_else(paper, link):
-    victim = paper / link
-    if not link.startswith("/"):
-        victim = (paper / link).resolve()
-        if link != "..":
-            victim.parent.mkdir(exist_ok=True, parents=True)
-            victim.write_text("mine")
+@pytest.mark.parametrize("link", ["../../index", "tables/../../x", "absolute", "..", "cells/a"])
+def test_a_record_that_was_tampered_with_removes_nothing_else(paper, tmp_path, link):
+    if link == "absolute":
+        link = str(tmp_path / "mine")
+    victim = (paper / link).resolve()
+    if link != "..":
+        victim.parent.mkdir(exist_ok=True, parents=True)
+        victim.write_text("mine")
     record = read_record(paper / "provenance.json")
     record["report"]["files"][link] = ""
     write_record(paper / "provenance.json", record)
     again(paper, "--set", "report.parts=[score-table]")
-    assert link.startswith("/") or victim.exists()
+    assert victim.exists()
 
 
 def test_the_lock_follows_no_link(paper, tmp_path):

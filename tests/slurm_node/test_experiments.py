@@ -90,9 +90,7 @@ def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
     again = invoke("batch", "submit", config, "--results", results, *ON_SLURM, code=2)
     assert "are still waiting or running" in again
     at_end(results)
-    assert "0 running" in invoke("batch", "status", config, "--results", results).replace(
-        "\n", " "
-    ) or {row.state for row in board(opened(config, results))} == {"done"}
+    assert {row.state for row in board(opened(config, results))} == {"done"}
     assert "report:" in invoke("batch", "collect", config, "--results", results)
     assert content(results) == content(tmp_path / "local")
     told = invoke("batch", "submit", config, "--results", results, *ON_SLURM)

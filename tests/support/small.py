@@ -44,8 +44,10 @@ report: { parts: [order-table, chain-table] }
 """
 KINDS = {"mixture": MIXTURE, "naive": NAIVE, "logistic": LOGISTIC}
 # as MIXTURE, but a chain takes seconds
-LONG = MIXTURE.replace("iterations: 60", "iterations: 4000").replace(
-    "[collapsed, thesis]", "[collapsed]"
+LONG = (
+    MIXTURE.replace("iterations: 60", "iterations: 4000")
+    .replace("[collapsed, thesis]", "[collapsed]")
+    .replace("[2, all]", "[2]")
 )
 
 

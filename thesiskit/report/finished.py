@@ -1,6 +1,6 @@
 """A finished experiment, whatever its kind, read back from its results folder."""
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class Finished:
         return thesis_numbers()[key] if key else {}
 
 
+@lru_cache(maxsize=1)
 def thesis_numbers() -> dict[str, Any]:
     """Return the numbers that the thesis prints, by experiment."""
     return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
@@ -53,6 +54,5 @@ def thesis_numbers() -> dict[str, Any]:
 def check_thesis(config: dict[str, Any]) -> None:
     """Raise ConfigError if the config compares with an experiment the thesis does not have."""
     key = config["report"].get("thesis")
-    known = thesis_numbers()
-    if key and key not in known:
-        raise ConfigError(f"the thesis has no {key!r}; use one of {', '.join(known)}")
+    if key and key not in thesis_numbers():
+        raise ConfigError(f"the thesis has no {key!r}; use one of {', '.join(thesis_numbers())}")

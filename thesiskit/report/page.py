@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,9 @@ def _figure_item(figure: Figure) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@lru_cache
 def template(name: str) -> jinja2.Template:
-    """Return a template of this folder."""
+    """Return a template of this folder; it is compiled once."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -79,6 +79,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
                 yield f"{module}.{one.split()[0]}"
 
 
+@lru_cache(maxsize=1)
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that numbers may depend on."""
     return {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "pandas")}

@@ -8,6 +8,7 @@ can be made by anybody, in any order.
 
 import os
 import socket
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -186,4 +187,5 @@ class Meter:
         except (OSError, StopIteration, ValueError):
             import resource
 
-            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            unit = 1 if sys.platform == "darwin" else 1024
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
