@@ -13,7 +13,7 @@ SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.
 REPLICATES ?= 8
 
 .PHONY: setup chapter2 chapter3 thesis verify test lint check-kernels check-sdist test-slow \
-    cluster-test bench clean help
+    cluster-test bench docs clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -23,6 +23,7 @@ help:
 	@echo "make test        lint, tests, kernel tests on the checked build, clean install"
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
+	@echo "make docs        docs/reference.md, from the commands themselves"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -94,6 +95,9 @@ cluster-test: $(VENV)/tools
 
 bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
+
+docs: setup
+	$(BIN)/python tests/support/command_reference.py
 
 clean:
 	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so

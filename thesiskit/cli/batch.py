@@ -1,4 +1,4 @@
-"""Commands of batches: cells on a cluster, or one by one."""
+"""The commands that make cells on a cluster, or some cells by hand."""
 
 import sys
 import time
@@ -21,10 +21,11 @@ WATCH_SECONDS = 2.0  # between two looks at a batch
 
 @click.group()
 def batch() -> None:
-    """Make the cells of an experiment on a cluster, or one by one, and see what became of them.
+    """Make the cells of an experiment on a cluster, or some of them by hand, and show their state.
 
-    A cell is a stage of one arm (and chain) of one block of replicates. Its file is its state:
-    whatever dies, what stands is kept, and nothing is made twice.
+    A cell is the smallest piece of work: a stage, for one arm (and chain) and one block of
+    replicates. A cell is complete when its result file is written; there is no other record. So
+    a job or a machine that fails loses only the cells that it was computing.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml
     """
@@ -33,12 +34,12 @@ def batch() -> None:
 def _cluster_options(command):
     """Options that override keys of the config's `cluster` block."""
     for name, text in (
-        ("partition", "Partition to submit to."),
-        ("time", "Time limit of a job: HH:MM:SS, D-HH:MM:SS or minutes."),
-        ("memory", "Memory of a job, such as 4G."),
-        ("cpus", "Cores of a job."),
-        ("array", "Most jobs at once."),
-        ("cells", "Cells in a job."),
+        ("partition", "Partition that jobs are submitted to."),
+        ("time", "Time limit of each job: HH:MM:SS, D-HH:MM:SS or minutes."),
+        ("memory", "Memory of each job, such as 4G."),
+        ("cpus", "Cores of each job."),
+        ("array", "Largest number of jobs that run at the same time."),
+        ("cells", "Number of cells that each job makes."),
     ):
         command = click.option(f"--{name}", help=text)(command)
     return command
@@ -56,7 +57,9 @@ def _open_batch(config, results, settings, seed, smoke, yes, jobs, executor="slu
 
 
 PROBE = click.option(
-    "--probe/--no-probe", default=True, help="Try first whether jobs see the results folder."
+    "--probe/--no-probe",
+    default=True,
+    help="First submit a short job that checks whether jobs can use the results folder.",
 )
 
 
@@ -70,13 +73,13 @@ def run_on_cluster(experiment, *, force: bool) -> None:
         while opened.alive():
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
-        click.echo("The jobs go on; `thesiskit batch cancel CONFIG` ends them.", err=True)
+        click.echo("The jobs continue; `thesiskit batch cancel CONFIG` ends them.", err=True)
         raise
     left = opened.collect()
     if left:
         raise ResultsError(
             f"{left:,} cells are not done, and no job is left; `thesiskit batch status CONFIG` "
-            "says why, the same command submits them again"
+            "says why, and the same command submits them again"
         )
 
 
@@ -88,7 +91,10 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 def submit(
     config, results, settings, seed, smoke, force, yes, jobs, executor, probe, **cluster
 ) -> None:
-    """Make the cells that are not done: here, or as job arrays of Slurm, and return at once.
+    """Make the cells that are not done.
+
+    With --executor slurm the command submits job arrays and returns at once; otherwise it
+    computes the cells on this machine.
 
     Example:  thesiskit batch submit configs/studies/naive-replicates.yaml --executor slurm
     """
@@ -102,10 +108,10 @@ def submit(
 
 @batch.command()
 @experiment_options(force=False, jobs=False)
-@click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
+@click.option("--watch", is_flag=True, help="Repeat until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
 def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
-    """Say what has become of the cells: state, seconds, memory, host.
+    """Show the state of the cells, and the time, memory and host of those that ran.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
     """
@@ -124,14 +130,16 @@ def status(config, results, settings, seed, smoke, yes, watch, every) -> None:
 @batch.command()
 @experiment_options(jobs=False)
 def collect(config, results, settings, seed, smoke, force, yes) -> None:
-    """Join the blocks whose cells are done; when all are, write the report.
+    """Join the cells of each complete block; when all cells are done, write the report.
 
     Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
     """
     opened = _open_batch(config, results, settings, seed, smoke, yes, 0)
     left = opened.collect()
     if left:
-        click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
+        click.echo(
+            f"{left:,} cells are not done; `thesiskit batch status CONFIG` shows them", err=True
+        )
         raise click.exceptions.Exit(1)
     write_report(opened.experiment, force)
 
@@ -142,7 +150,7 @@ def collect(config, results, settings, seed, smoke, force, yes) -> None:
 @EXECUTOR
 @PROBE
 def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **cluster) -> None:
-    """Make the cells again that failed, were interrupted or are damaged, and no others.
+    """Make only those cells again that failed, were interrupted or are damaged.
 
     Example:  thesiskit batch retry configs/studies/naive-replicates.yaml --executor slurm
     """
@@ -156,10 +164,10 @@ def retry(config, results, settings, seed, smoke, yes, jobs, executor, probe, **
 
 @batch.command()
 @experiment_options(force=False)
-@click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
+@click.option("--share", metavar="I/N", help="Make the I-th of N equal parts of all cells.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
-    """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
+    """Make some cells, and the cells that they depend on; `batch status --all` lists the ids.
 
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
     """
@@ -168,7 +176,7 @@ def cell(config, results, settings, seed, smoke, yes, jobs, share, ids) -> None:
 
 
 def _make_share(opened, share) -> None:
-    """Make a share until it is done, or a signal says to stop; exit 1 if not all is done then."""
+    """Make the cells of a share until a signal stops it; exit with 1 if some are not done."""
     import signal
     import threading
 
@@ -182,7 +190,7 @@ def _make_share(opened, share) -> None:
         click.echo(
             f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
         )
-    # what its files say: a process that was told to stop has neither failed nor finished
+    # A process that was stopped reports neither a failure nor an end, so the files are counted.
     done = sum(map(opened.experiment.done, share.cells))
     click.echo(f"{done:,} of {len(share.cells):,} cells done")
     if failures or done < len(share.cells):
@@ -192,7 +200,7 @@ def _make_share(opened, share) -> None:
 @batch.command()
 @experiment_options(force=False, jobs=False, yes=False)
 def cancel(config, results, settings, seed, smoke) -> None:
-    """Cancel the jobs that wait or run; what is done stays.
+    """Cancel the jobs that wait or run; the cells that are done are kept.
 
     Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
     """
@@ -204,7 +212,7 @@ def cancel(config, results, settings, seed, smoke) -> None:
 @experiment_options(force=False, jobs=False)
 @_cluster_options
 def script(config, results, settings, seed, smoke, yes, **cluster) -> None:
-    """Print an sbatch script that makes all cells, for sites where Python may not submit.
+    """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.
 
     Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
     """
