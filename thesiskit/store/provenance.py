@@ -13,7 +13,7 @@ import thesiskit
 
 @lru_cache(maxsize=2)
 def code_digest(part: str = "") -> str:
-    """Return a digest of the code that computes, or of the folder `part` of the package."""
+    """Return a digest of the code that computes results, or of the folder `part`."""
     root = Path(thesiskit.__file__).parent
     content = hashlib.sha256(thesiskit.__version__.encode())
     for path in sorted(root.rglob("*")):
@@ -33,7 +33,7 @@ def package_versions() -> dict[str, str]:
 
 
 def surroundings() -> dict[str, Any]:
-    """Return what provenance.json says about code and machine."""
+    """Return the entries of provenance.json about the code and the machine."""
     return {
         "code": {"version": thesiskit.__version__, "digest": code_digest()},
         "packages": package_versions(),

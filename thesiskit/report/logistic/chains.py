@@ -1,4 +1,4 @@
-"""Chains of logistic models: whether they mix, and where coefficients went."""
+"""Chains of logistic models: whether they mix, and traces of coefficients."""
 
 import numpy as np
 import pandas as pd

@@ -12,7 +12,7 @@ MOST_SHOWN = 300  # cases in a panel
 
 
 def response_table(record: LogisticRecord) -> list[Table]:
-    """Every model, ours and others', by its squared error."""
+    """Our models and others, sorted by squared error."""
     found = record.predictions
     rows = [
         {"model": arm.title}

@@ -11,7 +11,7 @@ SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
 
 def _style(arm: Arm) -> dict:
-    """Circles for compressed, crosses for original; dashes for Gaussian, dots for Cauchy."""
+    """Return marker and line: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     return {
         "color": GREY if arm.scale == "natural" else INK,
         "linestyle": "-" if arm.engine == "gp" else ":" if arm.prior == "cauchy" else "--",
@@ -128,7 +128,7 @@ def performance_figure(record: LogisticRecord) -> list[Figure]:
 
 
 def score_table(record: LogisticRecord) -> list[Table]:
-    """Error, AMLP and what the chains are worth, of each of our models."""
+    """Error, AMLP and diagnostics of the chains, for each of our models."""
     fits = record.fits
     rows = []
     for j, arm in enumerate(record.own):
@@ -160,7 +160,7 @@ def score_table(record: LogisticRecord) -> list[Table]:
 
 
 def peer_table(record: LogisticRecord) -> list[Table]:
-    """Our models beside what else there is, at a few orders."""
+    """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if arm.peer or arm.compress or arm.engine == "gp"]
     rows = []
@@ -212,7 +212,7 @@ def _base_rate(record: LogisticRecord) -> tuple[float, float]:
 
 
 def model_table(record: LogisticRecord) -> list[Table]:
-    """Every model, ours and others', by AMLP."""
+    """Our models and other classifiers, sorted by AMLP."""
     rows, compress = [], max(record.config["model"]["compress"])
     for arm in record.arms:
         if arm.peer or arm.engine == "gp" or arm.compress == compress:
@@ -243,7 +243,7 @@ def model_table(record: LogisticRecord) -> list[Table]:
 
 
 def coefficient_table(record: LogisticRecord) -> list[Table]:
-    """The groups with the largest coefficients, for people to read."""
+    """The groups with the largest coefficients."""
     order = record.drawn_order
     priors = record.config["model"]["priors"]
     arm = next(arm for prior in priors if (arm := record.find(order, prior)))

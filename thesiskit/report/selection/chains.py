@@ -1,4 +1,4 @@
-"""Whether chains agree, where they went, and how they compare with the exact posterior."""
+"""Whether chains agree, their traces, and their comparison with the exact posterior."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def trace_figure(record: Record) -> list[Figure]:
             "traces" if variant == variants[0] else f"traces-{variant}",
             f"Along the chains, {variant} sampler",
             _draw_traces(record, variant, columns),
-            "Above, the agreement of labels with responses (the number of cases in the better "
+            "Upper row: the agreement of labels with responses (the number of cases in the better "
             "matching of components and classes); below, log alpha; by iteration after burn-in, "
             "one line for each chain. Labels stuck at the responses show as a line at the top, "
             "which is the number of training cases.",

@@ -112,7 +112,7 @@ def error_rates(record: Record) -> list[Figure]:
 
 
 def variants_shown(record: Record) -> list[tuple[str, str, str]]:
-    """Rules or samplers that get a figure: the first rule, every sampler."""
+    """Return the rules or samplers that get a figure: the first rule, or every sampler."""
     if not record.mixture:
         return [(record.variants[0], "", "")]
     several = len(record.variants) > 1
@@ -290,7 +290,7 @@ def null_figure(record: Record) -> list[Figure]:
 
 
 def correlation_lattice(record: Record) -> list[Figure]:
-    """Cor(I0, I1) and the sets kept and dropped (fig-sets)."""
+    """Correlation by two counts, and the sets of counts kept and dropped (fig-sets)."""
     arrays = record.results.load("select", 0)
     value, kind = arrays["correlation"], arrays["kind"]
     n0, n1 = value.shape[0] - 1, value.shape[1] - 1

@@ -32,7 +32,7 @@ def reliability(record: Record, arm: Arm) -> pd.DataFrame:
 
 
 def _about_bands(record: Record) -> str:
-    """Say what the bands promise: independence holds where each data set has one test case."""
+    """Say what the bands mean; test cases are independent if each data set has only one."""
     cases = len(record.response) / len(np.unique(record.predictions["replicate"]))
     words = (
         f"If predictions are calibrated, all categories of a method lie inside their bands with "
