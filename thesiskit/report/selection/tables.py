@@ -37,9 +37,9 @@ def selection_table(record: Record) -> list[Table]:
             "selection",
             "Features kept",
             pd.DataFrame(rows),
-            "Gamma is the smallest absolute correlation with the response of the training cases "
-            "among the features that were kept. Features with exactly this correlation are tied; "
-            "those of them that are kept were chosen at random"
+            "Gamma bounds the features that were left out: each has an absolute correlation with "
+            "the response of the training cases of at most gamma. Features whose correlation "
+            "equals gamma are tied; those of them that were kept were chosen at random"
             + ("." if sets == 1 else f". Means over {sets:,} training sets."),
         )
     ]
