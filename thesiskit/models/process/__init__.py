@@ -1,1 +1,1 @@
-"""The same logistic model as a Gaussian process, whose cost does not depend on the order."""
+"""The logistic model as a Gaussian process, whose cost does not depend on the order."""

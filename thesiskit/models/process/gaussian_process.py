@@ -1,4 +1,4 @@
-"""Models with Gaussian priors as Gaussian processes: no patterns, only cases and what they share.
+"""Models with Gaussian priors as Gaussian processes, computed from what pairs of cases share.
 
 | symbol | name | shape |
 |---|---|---|
@@ -15,12 +15,13 @@ recent past, one of each order; cases that agree in h features share C(h, o) of 
 sum over all patterns is this process is our own remark, not the thesis's.  It takes neither
 compressing nor splitting.
 
-The sampler works with steps, independent combinations of the values of `latent`, each of which
-does not feel the sigmas below its level.  Steps, unlike values, are never nearly collinear: one
-sigma of 1e7 beside another of 1e-2, which the priors expect, costs no digits, and no jitter is
-needed.  The exception is a case with missing features, which high orders leave out: where a sigma
-is 1e5 or more times that of a lower order, its latent value can have fewer than six digits.  In
-training, such sigmas count as impossible (LEAST_PIVOT); in predictions they are let pass.
+The sampler works with steps: linearly independent combinations of the values of `latent`, each of
+which does not depend on the sigmas below its level.  Steps, unlike values, are never nearly
+collinear.  So a sigma of 1e7 beside another of 1e-2, which is likely under the priors, costs no
+digits, and no jitter is needed.  The exception is a case with missing features, which has no
+patterns of high orders: if a sigma is 1e5 or more times that of a lower order, the latent value of
+such a case can have fewer than six digits.  In training these sigmas count as impossible
+(LEAST_PIVOT); in predictions they are accepted.
 
 Memory is of the order R^2, for features R^2 (O + 3).  A change of latent costs R^2, an evaluation
 of a sigma R^3 / 3 (about seven for each of two updates of each sigma in an iteration), a draw in
@@ -332,7 +333,7 @@ class Chain:
         self.set(process.inputs.steps(latent), process.settings.start(process.order, rng))
 
     def set(self, steps: np.ndarray, log_sigma: np.ndarray) -> None:
-        """Go to a place."""
+        """Set the chain to steps and sigmas."""
         factor = self.process.factor(log_sigma)
         if factor is None:
             sigma = ", ".join(f"{one:.3g}" for one in np.exp(log_sigma))
@@ -439,7 +440,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Draws:
-    """What C chains left, D draws each.
+    """The draws of C chains, D draws each.
 
     latent (C, D, S, R), log_sigma (C, D, O + 1), log_likelihood (C, D); `state`, from which the
     chains go on.
