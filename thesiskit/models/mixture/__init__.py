@@ -1,1 +1,1 @@
-"""The binary mixture model (thesis, chapter 2): its posterior, its chains, and what they show."""
+"""The binary mixture model (thesis, chapter 2): its posterior, chains and diagnostics."""

@@ -1,4 +1,4 @@
-"""The binary mixture model with a selection of features: its tables, target and predictions.
+"""The binary mixture model of selected features: tables, log posterior and predictions.
 
 | thesis | name | shape |
 |---|---|---|
@@ -10,10 +10,11 @@
 | n_y^[z] | `counts[z][y]` | (2, 2) |
 | P(S given labels, alpha) = q^(p - k) | log q is `log_discard_probability` | (K,) |
 
-Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.  Integrated over phi
-and theta, a feature enters through its ones in all and in component 1; the adjustment factor
-(adjust-factor-mix) depends on the labels through four counts, two of which are free.  Both are
-tables by component size and alpha, computed when first met (kernel `mixture`).
+Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.  After integration
+over phi and theta, the posterior depends on a feature only through its number of ones in all cases
+and in component 1.  The adjustment factor (adjust-factor-mix) depends on the labels through four
+counts, two of which are free.  Both are kept in tables by component size and alpha; an entry is
+computed when it is first needed (kernel `mixture`).
 """
 
 from collections.abc import Iterator
@@ -59,14 +60,15 @@ DRAWS = 64  # predicted from together
 class Settings:
     """Priors of the model and length of the chains.
 
-    iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
-    many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
-    (collapsed only; by default 4, and 1 beyond MOST_TEMPERED training cases, where the tables
-    that the others would need cost more than they bring).  None takes the sampler's default: see
-    DEFAULTS.  quadrature is the rule for theta in the adjustment factor.
+    iterations is the number of all iterations of a chain, of which the first burn_in are not kept.
+    replicas is the number of copies of a chain that are sampled at powers of the likelihood from 1
+    down to LEAST_POWER.  Only the collapsed sampler has them: by default 4, and 1 beyond
+    MOST_TEMPERED training cases, where their tables would cost too much.  None takes the default of
+    the sampler, see DEFAULTS.  quadrature is the rule for theta in the adjustment factor.
 
-    `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
-    the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
+    `as-printed` is the sampler of the thesis without the adjustment factor in its update of the
+    labels.  It does not sample a posterior, but it gives the numbers that the thesis prints, so the
+    thesis was probably computed with it.
     """
 
     class_prior: tuple[float, float] = (1.0, 1.0)
@@ -107,7 +109,7 @@ class Settings:
 
     @property
     def samples_theta(self) -> bool:
-        """Whether theta is part of the state, not integrated out."""
+        """Whether theta is part of the state of the chain."""
         return self.sampler != "collapsed"
 
     @property
@@ -127,7 +129,7 @@ class Settings:
 
 
 def check_cases(n: int) -> None:
-    """Say so if there are more training cases than tables serve."""
+    """Raise UserError if there are more training cases than the tables can have."""
     if n > MOST_CASES:
         raise UserError(
             f"the mixture model takes at most {MOST_CASES} training cases, got {n}; "
@@ -165,10 +167,10 @@ def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact")
 
 
 class Tables:
-    """Marginals and adjustment factors for n cases and a grid of alpha, kept while they serve.
+    """Tables of marginals and adjustment factors for n cases and a grid of alpha.
 
-    They depend on no feature, so that fits to equally many cases can share them; one thread at a
-    time may use them.
+    They do not depend on the features, so all fits with the same number of cases can share them.
+    Only one thread at a time may use them.
     """
 
     def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
@@ -217,7 +219,7 @@ class Tables:
     def discards(
         self, class_counts: tuple[int, int], gamma_squared, quadrature: str = "exact"
     ) -> kernel.Discards:
-        """Return the adjustment factors for these class counts and this cut."""
+        """Return the adjustment factors for these class counts and this gamma."""
         gamma_squared = as_gamma_squared(gamma_squared)
         return recent(
             self._discards,
@@ -248,7 +250,7 @@ class Tables:
 
 
 def recent(known: dict, key, make):
-    """Return known[key], made if it is not there; forget what was not asked for lately."""
+    """Return known[key], made if it is missing; remove entries that were not used lately."""
     value = known.pop(key) if key in known else make()
     known[key] = value
     if len(known) > KEPT:
@@ -257,7 +259,7 @@ def recent(known: dict, key, make):
 
 
 def _fitting(room: int, each: int, wanted: int) -> int:
-    """Return how many fit, from 1 to what is wanted."""
+    """Return how many fit into memory, from 1 to the number wanted."""
     return int(np.clip(room // each, 1, wanted))
 
 
@@ -308,7 +310,7 @@ def _retained_from(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarra
 
 
 class Target:
-    """The posterior of labels, alpha and alpha_0 given kept features and how they were kept.
+    """The posterior of labels, alpha and alpha_0 given the kept features and their selection.
 
     Parameters
     ----------
@@ -364,8 +366,9 @@ class Target:
     def log_joint(self, draws, features) -> Iterator[np.ndarray]:
         """Yield log P(x*, y* given each draw), (T, 2, B), for test features (T, k), by blocks.
 
-        draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without it, theta is
-        averaged over given the rest, in closed form: what is predicted is linear in theta.
+        draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without theta, the
+        probability is averaged over theta in closed form, which is possible because it is linear
+        in theta.
         """
         bits = self.oriented(features).astype(float)
         rule = theta_rule("exact", self.n)

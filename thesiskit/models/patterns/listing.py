@@ -1,4 +1,4 @@
-"""The listing of groups of features: memory that grows, and what would not fit."""
+"""The listing of groups of features in memory that grows; refuses groups that would not fit."""
 
 import os
 import threading
@@ -77,7 +77,7 @@ class Listing:
         )  # fmt: skip
 
     def _more(self, need: int) -> None:
-        """Make room for more groups, or members, whichever are short: twice, or what fits."""
+        """Make room for more groups or members: twice as much, or as much as fits into memory."""
         groups, members = len(self.key), len(self.members)
         more_groups = groups if self.n_groups + 300 > groups else 0
         more_members = members + need if self.begin[self.n_groups] + need > members else 0

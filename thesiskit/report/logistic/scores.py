@@ -11,7 +11,7 @@ SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
 
 def _style(arm: Arm) -> dict:
-    """Return marker and line: circles if compressed, else crosses; dashes if Gaussian, else dots."""
+    """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     return {
         "color": GREY if arm.scale == "natural" else INK,
         "linestyle": "-" if arm.engine == "gp" else ":" if arm.prior == "cauchy" else "--",
