@@ -23,7 +23,7 @@ CANNOT = {
     "batch cancel": "needs a cluster; tests/slurm_node has one",
     "--watch": "waits until another process has made all cells",
     "--share 3/100": "makes a part of the full study; tests/experiments/cells makes parts",
-    "configs/studies/*": "needs four full studies; tests/report/test_verification.py has small ones",
+    "configs/studies/*": "needs full studies; tests/report/test_verification.py has small ones",
 }
 # blocks that are no code, by their first line
 DRAWINGS = {

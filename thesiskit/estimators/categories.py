@@ -15,7 +15,7 @@ def find_categories(X: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
     """Return the values in each column of X (n, p), sorted, without None, NaN and NA.
 
     Values that are equal in Python, such as 1, 1.0 and True, are one value.  Raises DataError for a
-    column of real or infinite numbers, of values that cannot be compared, or of more than 255 values.
+    column of real or infinite numbers, of values that cannot be compared, or of more than 255.
     """
     found = []
     for name, (_, values) in zip(names, _columns(X, names), strict=True):

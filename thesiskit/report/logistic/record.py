@@ -265,14 +265,14 @@ class LogisticRecord(Finished):
         if bad:
             sentences.append(
                 "The chains do not support the predictions of " + "; ".join(bad)
-                + ", by the log likelihood. More iterations are needed: "
-                f"--set model.iterations={4 * self.config['model']['iterations']} goes on from "
-                "these."
+                + ", judged by the log likelihood. More iterations are needed: "
+                f"--set model.iterations={4 * self.config['model']['iterations']} continues the "
+                "stored chains."
             )  # fmt: skip
         if absent:
             sentences.append(
-                f"Left out, as packages are missing: {', '.join(absent)}; "
-                'pip install "thesiskit[peers]" adds them.'
+                f"Left out, because packages are missing: {', '.join(absent)}; "
+                'pip install "thesiskit[peers]" installs them.'
             )
         return sentences
 
