@@ -13,7 +13,7 @@ SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.
 REPLICATES ?= 8
 
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
-    cluster-test bench clean help
+    cluster-test bench docs clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -24,6 +24,7 @@ help:
 	@echo "make coverage    the tests, and which lines they do not reach"
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
+	@echo "make docs        docs/reference.md, from the commands themselves"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -101,6 +102,9 @@ cluster-test: $(VENV)/tools
 
 bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
+
+docs: setup
+	$(BIN)/python tests/support/command_reference.py
 
 clean:
 	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so .coverage

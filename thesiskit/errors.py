@@ -1,13 +1,13 @@
-"""The errors a user can meet, each with the exit code of the command that raised it.
+"""The errors that a user can see, each with its exit code.
 
-Below them, how messages quote what was given: on one line, and not all of it.
+Below them are functions that shorten what a message quotes.
 """
 
 from collections.abc import Sequence
 
 
 class ThesiskitError(Exception):
-    """Something failed that the user could not have foreseen."""
+    """A failure that is no mistake of the user."""
 
     exit_code = 1
 
@@ -19,26 +19,26 @@ class UserError(ThesiskitError, ValueError):
 
 
 class ConfigError(UserError):
-    """A config that cannot be read or does not say something valid."""
+    """A config that cannot be read or is not valid."""
 
 
 class DataError(UserError):
-    """Data that are missing, damaged, or not of the kind asked for."""
+    """Data that are missing, damaged or of the wrong kind."""
 
 
 class ResultsError(ThesiskitError):
-    """A results folder that cannot be written, or holds what another version wrote."""
+    """A results folder that cannot be written, or has files of another version."""
 
 
 class UnreliableWarning(UserWarning):
     """Markov chains disagree, or have too few effective draws."""
 
 
-MOST_LINES, MOST_CHARACTERS = 3, 400  # of a message
+MOST_LINES, MOST_CHARACTERS = 3, 400  # the longest message
 
 
 def cut(value: object, most: int = 60) -> str:
-    """Return a value as text of one line, with what cannot be printed escaped, cut to `most`."""
+    """Return a value as one line of at most `most` characters; unprintable ones are escaped."""
     text = str(value)
     shown = text[: 4 * most]  # a value can have megabytes
     shown = " ".join(part for part in shown.split(" ") if part)
@@ -48,7 +48,7 @@ def cut(value: object, most: int = 60) -> str:
 
 
 def quoted(value: object, most: int = 60) -> str:
-    """Return a value as it is written in Python, as `cut` does."""
+    """Return a value as it is written in Python, shortened as `cut` does."""
     if isinstance(value, str):
         return repr(value) if len(value) <= most else repr(value[: most - 3] + "...")
     return cut(repr(value), most)
@@ -61,7 +61,7 @@ def few(values: Sequence[object], most: int = 5) -> str:
 
 
 def brief(text: str) -> str:
-    """Return a message cut to what a user reads: three lines and 400 characters."""
+    """Return a message shortened to MOST_LINES lines and MOST_CHARACTERS characters."""
     lines = text.splitlines()
     if len(lines) > MOST_LINES:
         more = f"({len(lines) - MOST_LINES + 1} more lines; -v shows them)"
@@ -72,7 +72,7 @@ def brief(text: str) -> str:
 
 
 def _without_middle(line: str, width: int) -> str:
-    """Return a line of at most `width` characters; what is wrong stands first, the remedy last."""
+    """Return a line without its middle: what is wrong comes first, what to do comes last."""
     if len(line) <= width:
         return line
     end = (width - 5) // 2

@@ -1,4 +1,7 @@
-"""Opening files that somebody else may have made: nothing is waited for, unpickled or followed."""
+"""Reading files that somebody else may have made.
+
+Pipes and devices are refused, because reading them could wait for ever.  Nothing is unpickled.
+"""
 
 import errno
 import hashlib

@@ -216,7 +216,7 @@ def test_the_statements_hold_with_the_settings_shipped(tmp_path):
     result = invoke("run", SHIPPED, "--results", tmp_path, *settings)
     assert result.exit_code == 0, result.output
     statements = tables(tmp_path / "parameter-reduction")["statements"]
-    assert statements["borne out"].tolist() == ["yes"] * 7
+    assert statements["supported"].tolist() == ["yes"] * 7
     assert "from O = 4 on, up to 7" in statements["here"].iloc[-1]
 
 
@@ -228,7 +228,7 @@ def test_the_statements_can_fail(tmp_path):
     assert result.exit_code == 0, result.output
     statements = tables(tmp_path / "parameter-reduction")["statements"]
     # more groups with 3 values than with 2; main effects grow like p, and none can be joined
-    assert statements["borne out"].tolist() == ["no", "yes", "no", "no", "no", "no", "no"]
+    assert statements["supported"].tolist() == ["no", "yes", "no", "no", "no", "no", "no"]
 
 
 def test_algorithms_that_disagree_are_reported(small, tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def test_the_folder_of_a_paper_is_not_a_results_folder(tmp_path):
         (tmp_path / "paper-smoke" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "paper-smoke" / name).write_text("mine")
     text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
-    assert "holds what thesiskit did not make (figures, paper.tex, tables)" in text
+    assert "has files that thesiskit did not make (figures, paper.tex, tables)" in text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["paper-smoke"]
     assert (tmp_path / "paper-smoke/figures/figure1.pdf").read_text() == "mine"
 

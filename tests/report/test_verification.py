@@ -313,7 +313,7 @@ def test_the_page_says_it_all(verified, finished):
 def test_small_forms_are_not_the_thesis_s(finished):
     assert "verify.html" not in (finished.root / "index.html").read_text()
     assert (
-        "Small forms of the experiments"
+        "These are small forms of the experiments"
         in (finished.root / "verify-smoke" / "verify.html").read_text()
     )
 
@@ -396,7 +396,7 @@ def test_run_with_other_settings_or_in_part(tmp_path):
     assert found.loc[found["kind"] == "replicated", "here"].str.contains("not among").all()
     assert "not printed" in set(found["thesis"])
     text = (tmp_path / "r" / "verify" / "verify.html").read_text()
-    assert "Left out, as their configs were not given" in text
+    assert "These are left out, because their configs were not given" in text
     refused(invoke("verify", path, path, *where), "mine and mine", "give one")
 
 

@@ -155,5 +155,5 @@ def test_a_folder_is_marked_before_anything_is_in_it(tmp_path):
     (tmp_path / "x" / "fit").mkdir()
     results.prepare()
     (tmp_path / "x" / ".thesiskit").unlink()
-    with pytest.raises(ResultsError, match=r"holds what thesiskit did not make \(fit\)"):
+    with pytest.raises(ResultsError, match=r"has files that thesiskit did not make \(fit\)"):
         results.prepare()

@@ -1,4 +1,7 @@
-"""The command line.  It parses, calls and prints; heavy imports wait inside the commands."""
+"""The command line: it parses, calls and prints.
+
+Heavy packages are imported inside the commands, so that `--help` is quick.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,10 +36,11 @@ from thesiskit.errors import ThesiskitError, UserError
 def main() -> None:
     """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
 
-    An experiment is a YAML config. Its stages are simulate, select, fit-naive or fit-mixture,
-    predict and report; of sequences and discrete features, simulate, compress, fit-logistic,
-    predict and report. Each reads what those before it wrote under results/EXPERIMENT/, and `run`
-    does them all.
+    A YAML file, the config, describes an experiment. An experiment is made in stages. With naive
+    Bayes and mixture models these are simulate, select, fit-naive or fit-mixture, predict and
+    report; with sequences and tables of discrete features they are simulate, compress,
+    fit-logistic, predict and report. Each stage reads what the stages before it wrote below
+    results/EXPERIMENT/. The command `run` makes all stages.
     """
 
 
@@ -45,7 +49,7 @@ main.add_command(data)
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:
-    """Make the command of a stage."""
+    """Add the command that makes a stage."""
 
     @main.command(name, help=text)
     @opens_experiment()
@@ -65,7 +69,7 @@ _stage_command(
 _stage_command(
     "select",
     "select",
-    """Keep the features that correlate best with the response, in every training set.
+    """In every training set, keep the features that correlate best with the response.
 
     Example:  thesiskit select configs/chapter2/naive-simulation.yaml
     """,
@@ -73,7 +77,7 @@ _stage_command(
 _stage_command(
     "fit-naive",
     "fit",
-    """Fit the binary naive Bayes model, with and without conditioning on the selection.
+    """Fit naive Bayes to binary features, with and without the correction for selection.
 
     Example:  thesiskit fit-naive configs/chapter2/naive-simulation.yaml
     """,
@@ -81,7 +85,7 @@ _stage_command(
 _stage_command(
     "fit-mixture",
     "fit",
-    """Sample the binary mixture model, with and without conditioning on the selection.
+    """Sample the mixture model of binary features, with and without the correction for selection.
 
     Example:  thesiskit fit-mixture configs/chapter2/mixture-simulation.yaml
     """,
@@ -96,16 +100,25 @@ _stage_command(
     type=click.IntRange(0, 10**9),
     default=0,
     metavar="N",
-    help="Write the N groups that most training cases express.",
+    help="Print the N groups that are expressed by the most training cases.",
+)
+@click.option(
+    "--pattern", help="Print the group of this pattern, such as CC or size=small, form=round."
+)
+@click.option(
+    "--order",
+    type=click.IntRange(0, 10**9),
+    help="Print groups of the model of this order. Default: the largest order of the config.",
 )
 @click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
 @click.option("--order", type=click.IntRange(0, 10**9), help="Of the groups written; the largest.")
 def compress(experiment, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
-    A group of sequences is written as its longest pattern, with a bar before the shortest: V_|CC
-    stands for CC, _CC and V_CC; of features as what its patterns fix, and in brackets what they
-    may fix too.
+    A group of patterns of sequences is printed as its longest pattern, with a bar where the
+    shortest begins: V_|CC stands for CC, _CC and V_CC. A group of patterns of features is printed
+    as the values that all its patterns fix, followed in brackets by the values that some of them
+    fix too.
 
     Example:  thesiskit compress configs/chapter3/text.yaml --list 10
     """
@@ -121,18 +134,22 @@ def compress(experiment, force, listed, pattern, order) -> None:
 @main.command("fit-logistic")
 @opens_experiment()
 @click.option(
-    "--extend", is_flag=True, help="Go on with the stored chains, or say why they cannot go on."
+    "--extend",
+    is_flag=True,
+    help="Continue the stored chains; fail with the reason if they cannot be continued.",
 )
 def fit_logistic(experiment, force, extend) -> None:
-    """Sample the coefficients of a logistic model, compressed or not.
+    """Sample the coefficients of a logistic model.
 
-    Chains stored for fewer iterations of the same settings go on from there.
+    If chains with the same settings and fewer iterations are stored, they are continued.
 
     Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
     """
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
-        raise click.UsageError("--extend goes on with stored chains, --force drops them; use one")
+        raise click.UsageError(
+            "--extend continues stored chains and --force drops them; use one of the two"
+        )
     if extend:
         experiment.check_extension()
     run_stage(experiment, "fit", force)
@@ -141,7 +158,7 @@ def fit_logistic(experiment, force, extend) -> None:
 _stage_command(
     "predict",
     "predict",
-    """Predict the test cases.
+    """Predict the response of the test cases.
 
     Example:  thesiskit predict configs/chapter2/naive-simulation.yaml
     """,
@@ -151,7 +168,7 @@ _stage_command(
 @main.command()
 @opens_experiment(late=True)
 def report(config, asked, force) -> None:
-    """Write tables, figures and one page from what the other stages left.
+    """Write the tables, the figures and the page of a finished experiment.
 
     Example:  thesiskit report configs/chapter2/naive-simulation.yaml
     """
@@ -162,9 +179,10 @@ def report(config, asked, force) -> None:
 @opens_experiment(many=True)
 @executor_option("local")
 def run(configs, asked, force, executor) -> None:
-    """Do all stages of experiments; skip what is done for the same config, data and code.
+    """Make all stages of one or more experiments, then their reports.
 
-    With --executor slurm it submits jobs and waits for them; `thesiskit batch` need not wait.
+    Stages that are already made with the same config, data and code are skipped. With --executor
+    slurm the command submits jobs and waits for them; `thesiskit batch` does not wait.
 
     Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
     """
@@ -206,12 +224,13 @@ def run(configs, asked, force, executor) -> None:
 @click.option(
     "--partial",
     is_flag=True,
-    help="Take the replicates that are finished, up to the first that is not.",
+    help="Use the replicates before the first one that is not finished.",
 )
 def verify(configs, asked, partial) -> None:
-    """Hold the numbers that the thesis prints against the replicates of finished experiments.
+    """Compare the numbers that the thesis prints with the replicates of finished experiments.
 
-    Writes a page, verify/verify.html, and the same as CSV and Markdown.
+    The result is a page, verify/verify.html in the results folder, and the same table as CSV and
+    Markdown.
 
     Example:  thesiskit verify configs/studies/*-replicates.yaml
     """

@@ -1,4 +1,4 @@
-"""Commands of batches: cells on a cluster, or one by one."""
+"""The commands that make cells on a cluster, or some cells by hand."""
 
 import sys
 import time
@@ -22,10 +22,11 @@ WATCH_SECONDS = 2.0  # between two looks at a batch
 
 @click.group()
 def batch() -> None:
-    """Make the cells of an experiment on a cluster, or one by one, and see what became of them.
+    """Make the cells of an experiment on a cluster, or some of them by hand, and show their state.
 
-    A cell is a stage of one arm (and chain) of one block of replicates. Its file is its state:
-    whatever dies, what stands is kept, and nothing is made twice.
+    A cell is the smallest piece of work: a stage, for one arm (and chain) and one block of
+    replicates. A cell is complete when its result file is written; there is no other record. So
+    a job or a machine that fails loses only the cells that it was computing.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml
     """
@@ -34,12 +35,12 @@ def batch() -> None:
 def _cluster_options(command):
     """Options that override keys of the config's `cluster` block."""
     for name, text in (
-        ("partition", "Partition to submit to."),
-        ("time", "Time limit of a job: HH:MM:SS, D-HH:MM:SS or minutes."),
-        ("memory", "Memory of a job, such as 4G."),
-        ("cpus", "Cores of a job."),
-        ("array", "Most jobs at once."),
-        ("cells", "Cells in a job."),
+        ("partition", "Partition that jobs are submitted to."),
+        ("time", "Time limit of each job: HH:MM:SS, D-HH:MM:SS or minutes."),
+        ("memory", "Memory of each job, such as 4G."),
+        ("cpus", "Cores of each job."),
+        ("array", "Largest number of jobs that run at the same time."),
+        ("cells", "Number of cells that each job makes."),
     ):
         command = click.option(f"--{name}", help=text)(command)
     return command
@@ -62,7 +63,9 @@ def _check_local(cluster) -> None:
 
 
 PROBE = click.option(
-    "--probe/--no-probe", default=True, help="Try first whether jobs see the results folder."
+    "--probe/--no-probe",
+    default=True,
+    help="First submit a short job that checks whether jobs can use the results folder.",
 )
 
 
@@ -76,13 +79,13 @@ def run_on_cluster(experiment, *, force: bool) -> None:
         while opened.alive():
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
-        click.echo("The jobs go on; `thesiskit batch cancel CONFIG` ends them.", err=True)
+        click.echo("The jobs continue; `thesiskit batch cancel CONFIG` ends them.", err=True)
         raise
     left = opened.collect()
     if left:
         raise ResultsError(
             f"{left:,} cells are not done, and no job is left; `thesiskit batch status CONFIG` "
-            "says why, the same command submits them again"
+            "says why, and the same command submits them again"
         )
 
 
@@ -94,7 +97,7 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 def submit(config, asked, force, executor, probe, **cluster) -> None:
     """Submit the cells that are not done as job arrays of Slurm, and return at once.
 
-    With --executor local they are made here.
+    With --executor local the cells are computed on this machine.
 
     Example:  thesiskit batch submit configs/studies/naive-replicates.yaml
     """
@@ -111,10 +114,10 @@ def submit(config, asked, force, executor, probe, **cluster) -> None:
 
 @batch.command()
 @opens_experiment(late=True, force=False, jobs=False)
-@click.option("--watch", is_flag=True, help="Go on showing it, until all cells are done.")
+@click.option("--watch", is_flag=True, help="Repeat until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
 def status(config, asked, watch, every) -> None:
-    """Say what has become of the cells: state, seconds, memory, host.
+    """Show the state of the cells, and the time, memory and host of those that ran.
 
     Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
     """
@@ -133,14 +136,16 @@ def status(config, asked, watch, every) -> None:
 @batch.command()
 @opens_experiment(late=True, jobs=False)
 def collect(config, asked, force) -> None:
-    """Join the blocks whose cells are done; when all are, write the report.
+    """Join the cells of each complete block; when all cells are done, write the report.
 
     Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
     """
     opened = _open_batch(config, asked)
     left = opened.collect()
     if left:
-        click.echo(f"{left:,} cells are not done; thesiskit batch status CONFIG", err=True)
+        click.echo(
+            f"{left:,} cells are not done; `thesiskit batch status CONFIG` shows them", err=True
+        )
         raise click.exceptions.Exit(1)
     write_report(opened.experiment, force)
 
@@ -151,7 +156,7 @@ def collect(config, asked, force) -> None:
 @executor_option("slurm")
 @PROBE
 def retry(config, asked, executor, probe, **cluster) -> None:
-    """Make the cells again that failed, were interrupted or are damaged, and no others.
+    """Make only those cells again that failed, were interrupted or are damaged.
 
     Example:  thesiskit batch retry configs/studies/naive-replicates.yaml
     """
@@ -167,24 +172,24 @@ def retry(config, asked, executor, probe, **cluster) -> None:
 
 @batch.command()
 @opens_experiment(late=True, force=False)
-@click.option("--share", metavar="I/N", help="The I-th of N equal parts of all cells.")
+@click.option("--share", metavar="I/N", help="Make the I-th of N equal parts of all cells.")
 @click.option(
     "--cells",
     "listed",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --share: the cells of line I of a list of N lines, as `batch submit` writes it.",
+    help="With --share: make the cells in line I of this file of N lines, which `batch submit` writes.",
 )
 @click.option(
     "--relative-to",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where relative paths in CONFIG start; its own folder unless given.",
+    help="Folder where relative paths in CONFIG start. Default: the folder of CONFIG.",
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 def cell(config, asked, share, listed, folder, ids) -> None:
-    """Make some cells by hand, with all that they need; `batch status --all` lists their ids.
+    """Make some cells, and the cells that they depend on; `batch status --all` lists the ids.
 
     Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
     """
@@ -195,7 +200,7 @@ def cell(config, asked, share, listed, folder, ids) -> None:
 
 
 def _make(experiment, cells) -> None:
-    """Make cells until they are done, or a signal says to stop; exit 1 if not all is done then."""
+    """Make the cells of a share until a signal stops it; exit with 1 if some are not done."""
     import signal
     import threading
 
@@ -221,7 +226,7 @@ def _make(experiment, cells) -> None:
 @batch.command()
 @opens_experiment(late=True, force=False, jobs=False, yes=False)
 def cancel(config, asked) -> None:
-    """Cancel the jobs that wait or run; what is done stays.
+    """Cancel the jobs that wait or run; the cells that are done are kept.
 
     Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
     """
@@ -233,7 +238,7 @@ def cancel(config, asked) -> None:
 @opens_experiment(late=True, force=False, jobs=False)
 @_cluster_options
 def script(config, asked, **cluster) -> None:
-    """Print the sbatch script that makes all cells, for sites where Python may not submit.
+    """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.
 
     Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
     """

@@ -1,4 +1,4 @@
-"""What commands share: options, opening an experiment, running its stages, telling errors."""
+"""What the commands share: options, opening an experiment, running stages, printing errors."""
 
 import sys
 import time
@@ -19,17 +19,17 @@ MOST_SEED = 2**63 - 1
 
 
 class Commands(click.Group):
-    """A group that turns our errors into one line each and an exit code."""
+    """A group of commands that prints an error as one line and exits with its code."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the arguments before the name of a command; usage errors are cut to a line."""
+        """Read the arguments before the name of a command; shorten usage errors to one line."""
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
             raise _cut(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; 2 for the user's mistakes, 1 for failures, 130 for Ctrl-C."""
+        """Run a command; exit with 2 for a mistake of the user, 1 for a failure, 130 for Ctrl-C."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
@@ -42,7 +42,7 @@ class Commands(click.Group):
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo(
-                "Interrupted. What was finished is kept; the same command goes on from there.",
+                "Interrupted. Finished cells are kept; the same command continues from there.",
                 err=True,
             )
             ctx.exit(130)
@@ -55,7 +55,7 @@ class Commands(click.Group):
             ctx.exit(1)
         except MemoryError:
             show_trace(ctx)
-            show_error(ThesiskitError("the memory of this machine does not suffice"))
+            show_error(ThesiskitError("this machine has not enough memory"))
             ctx.exit(1)
         except Exception as error:
             if not show_trace(ctx):
@@ -64,18 +64,18 @@ class Commands(click.Group):
 
 
 def _cut(error: click.ClickException) -> click.ClickException:
-    """Return an error of click's that quotes no more than a line of what was given."""
+    """Return click's error, shortened where it quotes long input."""
     error.message = cut(error.message, 300)  # type: ignore[misc]
     return error
 
 
 def unforeseen(error: Exception) -> ThesiskitError:
-    """Return an error of ours for one that nobody foresaw."""
+    """Return a ThesiskitError for an error that the program did not expect."""
     return ThesiskitError(f"{type(error).__name__}: {error} (run with -v to see where)")
 
 
 def show_error(error: ThesiskitError) -> None:
-    """Print an error, a line each: what a user reads, or with -v all of it."""
+    """Print an error: its first lines, or with -v all of it."""
     context = click.get_current_context(silent=True)
     text = str(error) if context is not None and _verbose(context) else brief(str(error))
     for line in text.splitlines():
@@ -83,7 +83,7 @@ def show_error(error: ThesiskitError) -> None:
 
 
 def show_trace(ctx: click.Context) -> bool:
-    """With -v, print where an error came from; return whether that was asked for."""
+    """With -v, print the traceback of an error; return whether -v was given."""
     if _verbose(ctx):
         traceback.print_exc()
     return _verbose(ctx)
@@ -104,7 +104,7 @@ VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_verbose,
-    help="Say more; show where an error came from.",
+    help="Show where in the code an error came from.",
 )
 
 
@@ -131,27 +131,36 @@ def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True,
             type=click.Path(path_type=Path, file_okay=False),
             default=Path("results"),
             show_default=True,
-            help="Folder for results; each experiment has its own below it.",
+            help="Folder for results. Each experiment has a folder of its own in it.",
         ),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="Override a key of the config, for example --set data.alpha=100. Repeatable.",
+            help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
         ),
         click.option(
-            "--seed", type=click.IntRange(0, MOST_SEED), help="Replace the config's seed."
+            "--seed",
+            type=click.IntRange(0, MOST_SEED),
+            metavar="N",
+            help="Use this seed in place of the config's.",
         ),
-        click.option("--smoke", is_flag=True, help="Use the config's own small form, to try it."),
+        click.option(
+            "--smoke", is_flag=True, help="Run the small form of the experiment, for a quick try."
+        ),
     ]
     if force:
         options.append(
-            click.option("--force", is_flag=True, help="Make again what is already there.")
+            click.option("--force", is_flag=True, help="Make again what is already made.")
         )
     if yes:
         options.append(
-            click.option("--yes", is_flag=True, help="Go on where the config needs very much.")
+            click.option(
+                "--yes",
+                is_flag=True,
+                help="Accept a config that needs very much time, memory or disk.",
+            )
         )
     if jobs:
         options.append(
@@ -160,7 +169,8 @@ def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True,
                 type=click.IntRange(0, MOST_JOBS),
                 envvar="THESISKIT_JOBS",
                 metavar="N",
-                help="Child processes; as many as cores unless given. 0: none, for a debugger.",
+                help="Number of child processes. Default: one for each core. 0 computes in the "
+                "main process, for debugging.",
             )
         )
 
@@ -242,7 +252,7 @@ def opens_experiment(*, late: bool = False, **options: bool):
 
 
 def run_stage(experiment, stage: str, force: bool) -> None:
-    """Run a stage, and say what it did."""
+    """Make a stage, and print a summary."""
     started = time.perf_counter()
     made = experiment.run(stage, watch=watch, force=force)
     tell_notes(experiment)
@@ -251,13 +261,13 @@ def run_stage(experiment, stage: str, force: bool) -> None:
 
 
 def tell_notes(experiment) -> None:
-    """Print what the user should hear of."""
+    """Print the notes that the experiment has collected for the user."""
     while experiment.notes:
         click.echo(f"Note: {experiment.notes.pop(0)}", err=True)
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:
-    """Pass items on; on a terminal, show a bar once they have taken a while."""
+    """Yield the items; on a terminal, show a progress bar after PATIENCE seconds."""
     if not sys.stderr.isatty():
         yield from items
         return
@@ -281,7 +291,7 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
 
 
 def write_report(experiment, force: bool) -> None:
-    """Write the report, and say where it is."""
+    """Write the report, and print where it is."""
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
     tell_notes(experiment)

@@ -7,7 +7,7 @@ from thesiskit.cli.common import VERBOSE
 
 @click.group()
 def data() -> None:
-    """List, fetch and find the published data that experiments use.
+    """List, fetch or locate the published data that experiments use.
 
     Example:  thesiskit data list
     """
@@ -16,7 +16,7 @@ def data() -> None:
 @data.command("list")
 @VERBOSE
 def list_data() -> None:
-    """Say which data there are, and whether they are here.
+    """List the data sets, and where each is stored if it has been fetched.
 
     Example:  thesiskit data list
     """
@@ -41,7 +41,7 @@ def _source(name: str):
 @click.argument("name", default="colon")
 @VERBOSE
 def fetch(name: str) -> None:
-    """Fetch a data set, check it, and keep it.
+    """Fetch a data set, check it against its sha256, and store it.
 
     Example:  thesiskit data fetch colon
     """
@@ -54,7 +54,7 @@ def fetch(name: str) -> None:
 @click.argument("name", default="colon")
 @VERBOSE
 def path(name: str) -> None:
-    """Print where a data set is.
+    """Print the path of a data set that has been fetched.
 
     Example:  thesiskit data path colon
     """

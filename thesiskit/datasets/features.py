@@ -1,7 +1,7 @@
 """Tables of discrete features, drawn or played.
 
-Drawn uniform (section "Experiments Demonstrating Parameter Reduction"), with responses from the
-model itself ("Experiments with Data from Cauchy Models").
+Features are drawn uniformly (section "Experiments Demonstrating Parameter Reduction"), and
+responses from the model itself ("Experiments with Data from Cauchy Models").
 
 thesis        here         shape
 x_{1:p}       X            (n, p), codes from 0

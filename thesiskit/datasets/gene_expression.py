@@ -1,4 +1,4 @@
-"""Published gene-expression data, fetched once and checked against their sha256.
+"""Published gene-expression data, which are fetched once and checked against their sha256.
 
 Colon cancer: Alon, Barkai, Notterman, Gish, Ybarra, Mack and Levine (1999), "Broad patterns of
 gene expression revealed by clustering analysis of tumor and normal colon tissues probed by

@@ -1,4 +1,4 @@
-"""Any discrete values as codes: the categories of each column, and what is missing or unseen."""
+"""Codes for discrete values of any type: the categories of each column, missing, and unseen."""
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
@@ -12,10 +12,10 @@ from thesiskit.models.patterns import MISSING, UNSEEN
 
 
 def find_categories(X: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
-    """Return the values that occur in each column of X (n, p), sorted; None, NaN and NA do not.
+    """Return the values in each column of X (n, p), sorted, without None, NaN and NA.
 
-    Values are the same if Python says so: 1, 1.0 and True are.  Raises DataError for a column of
-    real or infinite numbers, of values that cannot be compared, or of more than 255.
+    Values that are equal in Python, such as 1, 1.0 and True, are one value.  Raises DataError for a
+    column of real or infinite numbers, of values that cannot be compared, or of more than 255.
     """
     found = []
     for name, (_, values) in zip(names, _columns(X, names), strict=True):
@@ -38,14 +38,14 @@ def encode(X: np.ndarray, names: Sequence[str], categories: list[np.ndarray]) ->
     codes = np.empty(X.shape, dtype=np.int16)
     for j, (which, values) in enumerate(_columns(X, names)):
         place = {value: code for code, value in enumerate(categories[j].tolist())}
-        # the last entry is for -1, by which pandas says that a value is missing
+        # the last entry is for -1, the code of pandas for a missing value
         code = [*(place.get(value, UNSEEN) for value in values.tolist()), MISSING]
         codes[:, j] = np.array(code)[which]
     return codes
 
 
 def symbols(categories: np.ndarray) -> list[str]:
-    """Return how to write the values of a column: whole numbers without a point."""
+    """Return the values of a column as text; whole numbers are written without a point."""
     return [f"{v:.0f}" if isinstance(v, float) else str(v) for v in categories.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What models with interactions of features share: tables as codes, and their largest groups."""
+"""The common part of models with interactions: tables as codes, and the largest groups."""
 
 from typing import Any
 
@@ -39,17 +39,18 @@ class FeatureModel(PatternModel):
 
     @property
     def _names(self) -> list[str]:
-        """Names of the features: x0, x1, .. where they have none."""
+        """Names of the features; x0, x1, ... if the table has no names."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
 
     def largest(self, k=20):
         """Return the k groups of patterns with the largest coefficients, by absolute median.
 
-        A table: pattern (a shortest one of the group, "size=small, form=round"), patterns (how
-        many share the coefficient), class (whose; of two classes the second), median and its
-        90% interval, low and high, and cases (that express the patterns).  The group of all cases
-        is left out.
+        The columns of the table are: pattern, a shortest pattern of the group, such as
+        "size=small, form=round"; patterns, the number of patterns that share the coefficient;
+        class, the class that the coefficient belongs to (with two classes, the second); median,
+        low and high, the posterior median and its 90% interval; cases, the number of training
+        cases in which the patterns are present.  The group of all cases is left out.
         """
         check_is_fitted(self)
         groups = self.compression_

@@ -18,22 +18,22 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     """Bayesian logistic classification with interactions of discrete features, of any order.
 
     Section "Application to Logistic Classification Models" of the thesis.  Features are any
-    discrete values: strings, whole numbers, booleans, objects, columns of a DataFrame.  A pattern
-    that fixes a feature is not expressed by a case where that is missing (None, NaN or NA); a
-    value that no training case has makes new patterns.  Chains that have not mixed are warned of
-    (UnreliableWarning).
+    discrete values: strings, whole numbers, booleans, objects, columns of a DataFrame.  If a value
+    is missing in a case (None, NaN or NA), no pattern that fixes this feature is present in the
+    case.  A value that no training case has makes new patterns.  If the chains have not mixed,
+    `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
     order : the largest number of features that a pattern fixes, or "all".
     prior : "cauchy" or "gaussian", of the coefficients.
-    compress : one coefficient for all patterns that the same training cases express.
-    min_cases : patterns that fewer training cases express are left out of the model.
-    engine : "slice", or "gp" for Gaussian priors: a Gaussian process, at n^2 memory.
-    iterations, burn_in, thin, chains : iterations counts all, burn_in the first ones; every
-        thin-th of the others is kept.
+    compress : whether patterns that are present in the same training cases share a coefficient.
+    min_cases : patterns that are present in fewer training cases are left out of the model.
+    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
+    iterations, burn_in, thin, chains : iterations is the number of all iterations of a chain; the
+        first burn_in are not kept, and of the others every thin-th is kept.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
-    sigma_scale : "log", or "natural" to update sigma on its own scale as the thesis.
+    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
     random_state : seeds the chains and the predictions.
 
     Attributes
@@ -96,9 +96,10 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
 
     The model of section "Application to Logistic Classification Models" of the thesis with
     another likelihood: the response is the linear function of the patterns plus normal noise.
-    Features are those of InteractionClassifier.  Responses are standardised, so that widths, and
-    the coefficients of `draws_`, are in units of their standard deviation; all else is in their
-    own units.  Chains that have not mixed are warned of (UnreliableWarning).
+    Features are as for InteractionClassifier.  Responses are standardised, so the widths and the
+    coefficients in `draws_` are in units of the responses' standard deviation; all other results
+    are in the units of the responses.  If the chains have not mixed, `fit` gives an
+    UnreliableWarning.
 
     Parameters
     ----------
@@ -174,7 +175,8 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     def predict(self, X):
         """Return the medians of the responses, (m,).
 
-        With Cauchy priors the mean does not exist: a new pattern's coefficient has none.
+        With Cauchy priors the mean does not exist, because the coefficient of a new pattern has
+        no mean.
         """
         return self.predict_quantiles(X, [0.5])[:, 0]
 

@@ -1,4 +1,4 @@
-"""What the estimators with patterns share: settings, chains, and what is made of their draws."""
+"""The common part of the estimators with patterns: settings, chains and predictions."""
 
 import warnings
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ SPLIT_DRAWS = 10  # where no expectation is known
 
 
 class PatternModel(BaseEstimator):
-    """A linear function of patterns; subclasses know the cases, and the responses."""
+    """A linear function of patterns; subclasses add the kind of cases and of responses."""
 
     patterns: ClassVar[str]  # "sequences" or "features"
     order: Any
@@ -70,7 +70,7 @@ class PatternModel(BaseEstimator):
         return self
 
     def _responses(self, y: np.ndarray) -> np.ndarray:
-        """Return the responses as the model takes them."""
+        """Return the responses in the form that the model needs."""
         raise NotImplementedError
 
     def _model(self, response: np.ndarray, settings: logistic.Settings) -> logistic.Linear:
@@ -91,7 +91,7 @@ class PatternModel(BaseEstimator):
         return logistic.sample(self._model(response, settings), generators)
 
     def _generator(self) -> np.random.Generator:
-        """Return the generator of the predictions: a copy, as asking twice must answer alike."""
+        """Return a copy of the generator, so that equal calls give equal predictions."""
         rng = np.random.default_rng(0)
         rng.bit_generator.state = self._predicting.bit_generator.state
         return rng
@@ -143,12 +143,12 @@ class PatternClassifier(ClassifierMixin, PatternModel):
     def predict_proba(self, X, *, split_draws=None):
         """Return the probabilities of the classes, (m, K).
 
-        split_draws : how often each draw of the parameters is split between what a case shares
-            with the training cases and what it does not; "exact" needs no such draws, where the
-            expectation is known: for two classes, with Gaussian priors or where each case shares
-            at most one group of patterns in part, as histories do.  It is the default of these,
-            10 of others; then the answer for a case that holds new patterns depends a little on
-            which cases are asked about together.
+        split_draws : how often each draw of a group's coefficient is split at random between the
+            patterns that a case has and those that it does not have.  "exact" computes the
+            expectation in place of this.  It is possible for two classes, if priors are Gaussian
+            or if each case shares at most one group in part, as histories do; it is then the
+            default.  Otherwise the default is 10, and the prediction for a case with new patterns
+            depends slightly on the other cases in the same call.
         """
         check_is_fitted(self)
         codes = self._codes(X)

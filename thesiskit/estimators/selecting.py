@@ -1,4 +1,4 @@
-"""Classifiers that select features first, and what makes features binary."""
+"""Classifiers that first select features, and a transformer that makes features binary."""
 
 import warnings
 from numbers import Integral
@@ -18,7 +18,7 @@ NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifi
 
 
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
-    """What both classifiers share: two classes, binary features, a selection of them."""
+    """The common part of both classifiers: two classes, binary features, a selection."""
 
     def _select(self, X, y):
         """Check the data, select features; return them, the selection and the generator."""
@@ -140,18 +140,19 @@ class MixtureClassifier(SelectingClassifier):
 
     Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
     feature of the components.  With `correct`, the posterior is conditioned on the fact that the
-    features left out were weak.  Chains that disagree are warned of (UnreliableWarning).
+    features left out were weak.  If the chains disagree, `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
     n_features : number of features to keep, from 1 to the number there are.
     correct : condition on the selection.
     sampler : "collapsed", or "thesis" to replicate the thesis.
-    chains, iterations, burn_in : of the sampler; None for its defaults.  iterations counts all,
-        burn_in the first ones, which are not kept.
+    chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
+        the number of all iterations, of which the first burn_in are not kept.
     class_prior : (f_0, f_1), the Beta prior of the probability of a component.
-    alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha, which
-        says how alike the components are in the features, and alpha_0, in the response.
+    alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha and
+        alpha_0.  The larger alpha is, the more alike are the components in their features;
+        alpha_0 is the same for the response.
     alpha_points : points of the grids of alpha and alpha_0; None for the sampler's default.
     random_state : breaks ties between features at the cut, and seeds the chains.
 

@@ -19,18 +19,18 @@ class SequenceClassifier(PatternClassifier):
     """Bayesian logistic sequence prediction with patterns of any order.
 
     Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
-    Models" of the thesis.  Chains that have not mixed are warned of (UnreliableWarning).
+    Models" of the thesis.  If the chains have not mixed, `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
     order : the largest number of recent states that a pattern fixes, or "all".
     prior : "cauchy" or "gaussian", of the coefficients.
-    compress : one coefficient for all patterns that the same training cases express.
-    engine : "slice", or "gp" for Gaussian priors: a Gaussian process, at n^2 memory.
-    iterations, burn_in, thin, chains : iterations counts all, burn_in the first ones; every
-        thin-th of the others is kept.
+    compress : whether patterns that are present in the same training cases share a coefficient.
+    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
+    iterations, burn_in, thin, chains : iterations is the number of all iterations of a chain; the
+        first burn_in are not kept, and of the others every thin-th is kept.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
-    sigma_scale : "log", or "natural" to update sigma on its own scale as the thesis.
+    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
     random_state : seeds the chains and the predictions.
 
     Attributes

@@ -1,1 +1,1 @@
-"""The models, and what they need: priors, quadrature, selection.  No files, no configs."""
+"""The models, with their priors, quadrature and selection.  They know no files and no configs."""

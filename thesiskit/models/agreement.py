@@ -11,7 +11,7 @@ RELIABLE_ESS = 100.0
 def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return R-hat and effective sample size, (Q,) each, of (C, D, Q) draws.
 
-    One chain is cut in halves; a quantity that no chain ever changes counts as known.
+    A single chain is cut into halves.  A quantity that no chain ever changes counts as known.
     """
     from arviz_stats.base import array_stats  # seconds: only where chains are compared
 
@@ -25,7 +25,7 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             warnings.simplefilter("ignore", RuntimeWarning)
             rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
             ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
-    apart = ~np.isfinite(rhat)  # chains that stand still, each elsewhere
+    apart = ~np.isfinite(rhat)  # each chain is constant, and they differ
     rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
     return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
 

@@ -9,7 +9,7 @@ Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain 
 
 def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, Any]):
     """Return ArviZ data: groups of variables (chain, draw, ...), and diagnostics of them."""
-    import xarray  # half a second: only where draws are kept
+    import xarray  # the import takes half a second
 
     tree = {
         name: xarray.Dataset(

@@ -1,4 +1,4 @@
-"""Integrals over theta of one binary feature: its counts, and the chance that it is dropped.
+"""Integrals over theta of one binary feature: of its counts, and of its being dropped.
 
 | thesis | name | shape |
 |---|---|---|
@@ -101,7 +101,7 @@ def pair_integrals(
         total = special.logsumexp(log_probability, axis=1, b=rule.weight)
         share = np.exp(log_probability - total[:, None]) * rule.weight
         result.log_marginal[:, k] = total
-        # a rule with nodes at 0 and 1 can put all weight there: keep the logarithms finite
+        # a rule with nodes at 0 and 1 can have all weight there; keep the logarithms finite
         result.theta_mean[:, k] = np.maximum(share @ rule.theta, TINY)
         result.complement_mean[:, k] = np.maximum(share @ rule.complement, TINY)
     return result
@@ -149,7 +149,7 @@ def _integrate_alone(pairs, n0, n1, alpha, result: PairIntegrals) -> None:
 
 
 def alpha_points(alpha: np.ndarray) -> np.ndarray:
-    """Return alpha as a contiguous vector of positive numbers, or say that it is not one."""
+    """Return alpha as a contiguous vector; raise if it is not a vector of positive numbers."""
     alpha = np.ascontiguousarray(np.atleast_1d(alpha), dtype=float)
     if alpha.ndim != 1 or not (np.isfinite(alpha) & (alpha > 0)).all():
         raise UserError("alpha must be positive: a number or a vector of numbers")

@@ -1,4 +1,4 @@
-"""The binary naive Bayes model with a selection of features, corrected for having selected.
+"""The binary naive Bayes model of selected features, with the correction for the selection.
 
 | thesis | name | shape |
 |---|---|---|
@@ -12,10 +12,11 @@
 | log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
 
 Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
-Adjustment Factor for Naive Bayes Models".  Two facts make it small.  A feature enters through its
-pair of counts (I0, I1) alone, so integrals are done once per distinct pair.  And the predictive
-integral eq-jfact is an average of phi-hat, which is linear in theta, so the posterior mean of
-theta is all that prediction needs: P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
+Adjustment Factor for Naive Bayes Models".  Two facts keep the computation small.  The posterior
+depends on a feature only through its pair of counts (I0, I1), so integrals are computed once for
+each distinct pair.  The predictive integral eq-jfact is an average of phi-hat, which is linear in
+theta, so a prediction needs only the posterior mean of theta:
+P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
 """
 
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """Counts of the kept features, by distinct pair, and what is known of the dropped ones.
+    """Counts of the kept features, by distinct pair, and the number of dropped features.
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
     how many features share a row; n_dropped is 0 where selection is not conditioned on.
@@ -109,7 +110,7 @@ class KeptCounts:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known after training: a probability for each alpha, and theta given each.
+    """The posterior: a probability for each alpha, and the mean of theta given each alpha.
 
     Attributes
     ----------
@@ -132,10 +133,10 @@ class Posterior:
 
 
 def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Posterior:
-    """Fit to the kept features; with `correct`, condition on the others having been weak.
+    """Fit to the kept features; with `correct`, condition on the dropped features being weak.
 
-    Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  Where nothing
-    was dropped the two are the same.
+    Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  If no feature
+    was dropped, both give the same posterior.
     """
     kept = KeptCounts.of(selection, correct)
     if settings.alpha_quadrature == "midpoint":
@@ -154,7 +155,7 @@ def restore(
     log_discard: np.ndarray,
     log_posterior: np.ndarray,
 ) -> Posterior:
-    """Return the posterior that `fit` gave, from what was stored of it."""
+    """Return the posterior that `fit` gave, from the arrays that were stored."""
     kept = KeptCounts.of(selection, correct)
     _, *means = pair_integrals(kept.pairs, kept.class_counts, alpha, settings.quadrature)
     return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)

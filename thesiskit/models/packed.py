@@ -1,6 +1,6 @@
 """Binary features as bits, and the thresholds that make real features binary.
 
-Everything is read in chunks of columns, so a memory-mapped table is never held whole.
+Tables are read in chunks of columns, so a memory-mapped table is never in memory as a whole.
 """
 
 import mmap
@@ -118,8 +118,8 @@ def check_finite(block: np.ndarray, first: int = 0) -> None:
 def median_thresholds(block: np.ndarray) -> np.ndarray:
     """Return the thresholds above which values become 1: each column's median, (p,).
 
-    A column of two values is split between them (1/2 for 0 and 1), and where the median is the
-    largest value, that value alone becomes 1: above it there would be nothing.
+    A column of two values is split between them (at 1/2 for 0 and 1).  If the median is the largest
+    value, that value becomes 1, because no value is above it.
     """
     low, high = block.min(axis=0), block.max(axis=0)
     median = np.median(block, axis=0)
@@ -143,7 +143,7 @@ def chunks(array: np.ndarray, size: int = CHUNK_BYTES) -> Iterator[slice]:
 
 
 def read_columns(array: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
-    """Return array[:, columns]; of a memory-mapped array, a copy that leaves no pages behind."""
+    """Return array[:, columns]; for a memory-mapped array, copy them and release its pages."""
     if mapping(array) is None:
         return array[:, columns]
     parts = []
@@ -156,7 +156,7 @@ def read_columns(array: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
 def mapping(array: np.ndarray) -> mmap.mmap | None:
     """Return the map of the file that an array is a view of, if its pages can be read again.
 
-    Those of a private map (mode "c") hold changes that are nowhere else.
+    A private map (mode "c") does not qualify: its pages hold changes that are stored nowhere else.
     """
     base: np.ndarray | None = array
     while isinstance(base, np.ndarray):

@@ -25,7 +25,7 @@ LEAST_COUNT, MOST_COUNT = 1e-8, 1e8
 
 
 def positive(name: str, value: float) -> float:
-    """Return value as a float, or say that it is not a positive number."""
+    """Return value as a float; raise if it is not a positive number."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and 0 < value <= sys.float_info.max):
         raise UserError(f"{name} must be a positive number, got {quoted(value)}")
@@ -33,7 +33,7 @@ def positive(name: str, value: float) -> float:
 
 
 def positive_pair(name: str, pair) -> None:
-    """Say so if a value is not a pair of positive numbers."""
+    """Raise if a value is not a pair of positive numbers."""
     if not (isinstance(pair, tuple | list) and len(pair) == 2):
         raise UserError(f"{name} must be a pair of positive numbers, got {quoted(pair)}")
     for i in (0, 1):
@@ -41,7 +41,7 @@ def positive_pair(name: str, pair) -> None:
 
 
 def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
-    """Return value as a whole number from `least`, or say that it is not one."""
+    """Return value as an int; raise if it is not a whole number from `least` to `most`."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and least <= value < 1e9 and value == int(value)):
         raise UserError(f"{name} must be a whole number from {least}, got {quoted(value)}")
@@ -51,7 +51,7 @@ def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
 
 
 def check_class_prior(pair) -> None:
-    """Raise UserError unless this is a pair (f_0, f_1) that a model can carry."""
+    """Raise UserError unless this is a pair (f_0, f_1) within the limits of the models."""
     positive_pair("class_prior", pair)
     for i in (0, 1):
         if not LEAST_COUNT <= pair[i] <= MOST_COUNT:
@@ -62,7 +62,7 @@ def check_class_prior(pair) -> None:
 
 
 def check_alpha_prior(name: str, pair) -> None:
-    """Raise UserError unless this is a pair (shape, rate) that a model can carry."""
+    """Raise UserError unless this is a pair (shape, rate) within the limits of the models."""
     positive_pair(name, pair)
     shape, rate = pair
     if shape > MOST_SHAPE:

@@ -1,7 +1,7 @@
 """Running several Markov chains in threads, in blocks of iterations.
 
-Between blocks the whole state of a chain is a dict of arrays, the generator's included, so that a
-run that was stopped goes on with the draws it would have had.
+Between blocks the whole state of a chain, with that of its generator, is a dict of arrays.  So a
+run that was stopped continues with the draws that it would have had without the stop.
 """
 
 import os
@@ -26,24 +26,24 @@ stopping = threading.Event()  # set: runs that can be saved are, and raise Stopp
 
 
 class Stopped(Exception):
-    """A run was asked to stop; what it had done was saved."""
+    """Raised when a run was asked to stop; its chains have been saved."""
 
 
 class Chain(Protocol):
-    """What runs: it keeps its own state and generator."""
+    """A Markov chain, which holds its own state and generator."""
 
     def advance(self, iterations: int) -> Arrays:
-        """Go on, and return the draws of every iteration."""
+        """Run some iterations, and return the draws of each."""
 
     def state(self) -> Arrays:
-        """Return all that the next iteration depends on."""
+        """Return everything that the next iteration depends on."""
 
     def restore(self, state: Arrays) -> None:
-        """Go back to a state."""
+        """Set the chain to a state."""
 
 
 def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
-    """Raise UserError where `saved` is of another number of chains, or has more iterations."""
+    """Raise UserError if `saved` has another number of chains, or more iterations."""
     stored = sum(name.startswith("state-") and name.endswith("-generator") for name in saved)
     if stored != chains:
         raise UserError(f"there are {stored} stored chains, not {chains}")
@@ -62,10 +62,10 @@ def run(
     save: Callable[[Arrays], None] | None = None,
     sums: tuple[str, ...] = (),
 ) -> list[Arrays]:
-    """Run the chains, and return the draws of each: blocks end to end, those of `sums` added.
+    """Run the chains and return the draws of each: blocks are concatenated, those of `sums` added.
 
-    `save` is called now and then with all that a later call needs as `saved` to go on from there;
-    the draws are the same whether and wherever that happens.
+    `save` is called from time to time.  Its argument can be given as `saved` to a later call, which
+    continues from there.  The draws do not depend on when, or whether, that happens.
     """
     parts: list[list[Arrays]] = [[] for _ in chains]
     done = 0
@@ -116,7 +116,7 @@ def _joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
 
 @lru_cache(maxsize=1)
 def threads() -> ThreadPoolExecutor:
-    """The threads of all chains: what a module keeps for each lasts from fit to fit."""
+    """Return the threads of all chains, which are kept, with their tables, from fit to fit."""
     return ThreadPoolExecutor(int(os.environ.get("THESISKIT_THREADS", 0)) or cores())
 
 
@@ -128,7 +128,7 @@ def cores() -> int:
 
 
 def after_fork(forget: Callable[[], object]) -> None:
-    """Call `forget` in every forked process, where the threads of its parent are gone."""
+    """Call `forget` in every forked process, which does not have the threads of its parent."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)
 

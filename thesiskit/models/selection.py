@@ -36,7 +36,7 @@ NEARLY = 1e-12  # relative distance below which floating squared correlations ar
 
 @dataclass(frozen=True)
 class Selection:
-    """Which features were kept, strongest first, and what is known of the others.
+    """The features that were kept, strongest first, and the bound on the others.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
         score.append(block_score[hits])
         pending += len(hits)
         if cut is None and pending > enough:
-            # raise the floor to the k-th best so far; what ties with it stays
+            # raise the floor to the k-th best so far; features that tie with it are kept
             found, ones, score = ([np.concatenate(part)] for part in (found, ones, score))
             floor = np.partition(score[0], pending - k)[pending - k] * (1 - NEARLY)
             hits = np.flatnonzero(score[0] >= floor)
@@ -216,9 +216,9 @@ def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
 def _keep(score, exact, k, cut, rng):
     """Return positions to keep, the exact gamma^2, and how many tie with it and are kept.
 
-    Keeps k, or with k None all above `cut`.  `exact` gives the exact squares of positions, as a
-    list of distinct ones and which of them each has; it is asked about those within NEARLY of the
-    cut alone.
+    Keeps k, or with k None all above `cut`.  `exact` returns the exact squares of some positions:
+    a list of distinct squares, and the index of each position in this list.  It is called only
+    for positions within NEARLY of the cut.
     """
     edge = float(cut) if k is None else np.partition(score, len(score) - k)[len(score) - k]
     near = np.abs(score - edge) <= NEARLY * edge
@@ -245,7 +245,7 @@ def _select_real(X, y, cases, k, cut, rng) -> Selection:
     score = correlations(X, y, cases) ** 2
 
     def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
-        # equal columns can differ in the last digit: what is that near is a tie
+        # correlations of equal columns can differ in the last digit, so near ones count as equal
         square = Fraction(float(score[positions].max(initial=0))) if cut is None else cut
         return [square], np.zeros(len(positions), dtype=np.intp)
 
@@ -279,7 +279,7 @@ def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
 
 
 def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
-    """Return y as a float array with two or more values among `cases`, or say what is wrong."""
+    """Return y as a float array; raise unless it has two or more values among `cases`."""
     y = np.asarray(y)
     if y.ndim != 1 or len(y) == 0:
         raise DataError(f"the response must be a vector of cases, got shape {y.shape}")
@@ -303,21 +303,21 @@ def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray
 
 
 def check_table(X: np.ndarray) -> tuple[int, int]:
-    """Return the shape of an (n, p) table with p > 0, or say what is wrong with it."""
+    """Return the shape of an (n, p) table; raise unless p > 0."""
     if X.ndim != 2 or X.shape[1] == 0:
         raise DataError(f"the features must be a (cases, features) table, got shape {X.shape}")
     return X.shape
 
 
 def check_k(k: int, p: int) -> int:
-    """Return k if it is a whole number in 1..p."""
+    """Return k; raise unless it is a whole number in 1..p."""
     if not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
         raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
     return int(k)
 
 
 def check_threshold(threshold: Fraction | float | str) -> Fraction:
-    """Return the threshold if it is a number in [0, 1]."""
+    """Return the threshold; raise unless it is a number in [0, 1]."""
     try:
         value = Fraction(threshold)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):

@@ -1,1 +1,1 @@
-"""Result folders, and the tables, figures and pages made from them."""
+"""Tables, figures and pages, made from result folders."""

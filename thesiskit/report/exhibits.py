@@ -1,4 +1,4 @@
-"""The thesis's tables and figures, and what remakes each."""
+"""The tables and figures of the thesis, and which of our experiments remakes each."""
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -12,15 +12,17 @@ from thesiskit.report.finished import THESIS
 from thesiskit.report.outputs import changed
 from thesiskit.store.results import Results
 
-WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts with nothing to explain
+WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts that need no explanation
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or figure.
+    """A table or figure of the thesis.
 
-    experiment, part : of ours that remake it; `why` says why none does.
-    numbers : keys of `thesiskit verify`, with * for anything; none where no value is printed.
+    experiment, part : our experiment, and the part of its report, that remake it. If none does,
+        `why` says why.
+    numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
+        is empty if the thesis prints no values.
     """
 
     label: str
@@ -35,16 +37,17 @@ class Exhibit:
 
 @lru_cache(maxsize=1)
 def exhibits() -> list[Exhibit]:
-    """Return all, in the thesis's order."""
+    """Return all tables and figures, in the order of the thesis."""
     text = (THESIS / "exhibits.yaml").read_text(encoding="utf-8")
     return [Exhibit(**entry) for entry in yaml.safe_load(text)]
 
 
 @dataclass(frozen=True)
 class Found:
-    """What stands below a results folder for an exhibit.
+    """What a results folder contains for an exhibit.
 
-    link : to its remake, "" where it has not been run; verdict : of its numbers, in words.
+    link : leads to its remake; "" if that has not been run.
+    verdict : says how its numbers compare.
     """
 
     exhibit: Exhibit
@@ -53,9 +56,9 @@ class Found:
 
 
 def exhibits_found(root: Path) -> list[Found]:
-    """Return every exhibit with its remake below root, and what is said of its numbers.
+    """Return every exhibit with its remake below root and the verdict on its numbers.
 
-    Nothing where root has no remake of any, and no numbers are verified.
+    The list is empty if root has neither a remake nor verified numbers.
     """
     verified = _verified(root)
     found = [Found(one, _link(root, one), _verdict(one, verified)) for one in exhibits()]
@@ -63,7 +66,7 @@ def exhibits_found(root: Path) -> list[Found]:
 
 
 def _link(root: Path, exhibit: Exhibit) -> str:
-    """Return where the remake is, "" if it is not there or its report leaves the part out."""
+    """Return the link to the remake; "" if it is missing or its report leaves the part out."""
     results = Results(root, exhibit.experiment)
     config = results.provenance().get("config") if exhibit.part else None
     there = config and exhibit.part in config["report"]["parts"]
@@ -74,13 +77,13 @@ def _link(root: Path, exhibit: Exhibit) -> str:
 
 def _verified(root: Path) -> pd.DataFrame | None:
     results = Results(root, "verify")
-    if changed(results, "verify") != []:  # none, or not what `verify` wrote
+    if changed(results, "verify") != []:  # no page of `verify`, or a changed one
         return None
     return pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
 
 
 def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
-    """Say how the numbers of an exhibit fared."""
+    """Return a phrase that says how the numbers of an exhibit compare."""
     if not exhibit.numbers:
         return "values not printed" if exhibit.part else ""
     if verified is None:

@@ -31,7 +31,7 @@ class Finished:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about what cannot be relied on."""
+        """Sentences about results that are not reliable, shown at the top of the page."""
         return []
 
     def timings(self) -> list[dict[str, Any]] | None:

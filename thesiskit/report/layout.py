@@ -1,6 +1,6 @@
-"""Tables and figures with their captions, and what all figures look like.
+"""Tables and figures with their captions, and the common style of all figures.
 
-Methods differ by line style and marker, not by colour, so that figures survive a grey printer.
+Methods differ by line style and marker, not by colour, so that figures can be printed in grey.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its caption; `long` ones are folded away on the page."""
+    """A table with its caption; the page shows a `long` one only after a click."""
 
     name: str
     title: str
@@ -39,12 +39,12 @@ def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float
 
 
 def size_words(label: str) -> str:
-    """How a selection is written: 10,000 with its comma."""
+    """Return the label of a selection as figures show it, such as 10,000."""
     return f"{int(label):,}" if label.isdigit() else label
 
 
 def kept_words(label: str) -> str:
-    """How a panel says what is kept."""
+    """Return the title of a panel, such as "100 kept"."""
     return f"{size_words(label)} kept" if label.isdigit() or label == "all" else label
 
 
@@ -55,6 +55,6 @@ def hide_from(axes, used: int) -> None:
 
 
 def save_space(axes) -> None:
-    """Take away the frame lines that carry nothing."""
+    """Remove the upper and right line of each frame."""
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)

@@ -14,7 +14,7 @@ def error_rate(p: np.ndarray, y: np.ndarray) -> float:
 
 
 def expected_error(p: np.ndarray) -> float:
-    """The error rate that the predictions themselves lead one to expect."""
+    """The error rate that the predictions promise: the mean of min(p, 1 - p)."""
     return float(np.mean(np.minimum(p, 1 - p)))
 
 
@@ -33,7 +33,7 @@ def squared_error(p: np.ndarray, y: np.ndarray) -> float:
 
 
 def scores(p: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """All four measures."""
+    """Return all four measures by name."""
     return {
         "error": error_rate(p, y),
         "expected error": expected_error(p),

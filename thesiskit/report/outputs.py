@@ -1,7 +1,8 @@
-"""The files that a report writes: recorded before they are written, so that no others are removed.
+"""The files that a report writes.
 
-The record is `report` in provenance.json: the key of what the report was made from, and the sha256
-of each file.  Where a digest differs the file is damaged, or was changed, and is written again.
+They are recorded before they are written, so that a later report removes only files of an earlier
+one.  The record is `report` in provenance.json.  It holds a key, the digest of what the report was
+made from, and the sha256 of each file.  A file whose sha256 differs is written again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ import pandas as pd
 from thesiskit.store.results import Results, remove, replacing, sha256
 
 FOLDERS = ("", "tables", "figures")  # in which a report writes
-RUNS = tuple("=+-@\t\r")  # what a cell begins with that a spreadsheet would run
+RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 
 
 class Outputs:
@@ -26,7 +27,7 @@ class Outputs:
         self.results = results
         self.before = recorded(results)
         self.written: dict[str, str] = {}
-        # should this be interrupted, the next report still knows what is ours
+        # if this is interrupted, the next report still knows which files are ours
         announced = dict.fromkeys(names, "") | self.before
         results.update_provenance(report={"key": "", "files": announced})
 
@@ -50,22 +51,22 @@ class Outputs:
 
 
 def recorded(results: Results) -> dict[str, str]:
-    """Return the files of the last report with their digests, as far as they can be its own."""
+    """Return the files of the last report with their digests; drop names that it cannot have."""
     files = results.provenance().get("report", {}).get("files", {})
-    if not isinstance(files, dict):  # a list, of a version that kept no digests
+    if not isinstance(files, dict):  # an older version recorded a list without digests
         files = dict.fromkeys(files, "")
     return {name: digest for name, digest in files.items() if _can_be_ours(name)}
 
 
 def _can_be_ours(name: str) -> bool:
-    """Whether a name is that of a file in a folder of reports, and leads nowhere else."""
+    """Whether a name is that of a file directly in a folder in which a report writes."""
     path = PurePosixPath(name)
     folder = "" if len(path.parts) == 1 else str(path.parent)
     return str(path) == name and folder in FOLDERS and path.name not in ("", "..")
 
 
 def changed(results: Results, key: str) -> list[str] | None:
-    """Return the files that differ from what the last report wrote; None if it had another key."""
+    """Return the files that changed since the last report; None if that had another key."""
     if results.provenance().get("report", {}).get("key") != key:
         return None
     files = recorded(results)
@@ -73,7 +74,7 @@ def changed(results: Results, key: str) -> list[str] | None:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV; text that a spreadsheet would take for a formula begins with '."""
+    """Return a table as CSV; text that looks like a formula gets a leading apostrophe."""
     inert = frame.copy()
     for place, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):

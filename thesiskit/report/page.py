@@ -23,7 +23,7 @@ TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 
 
 def write_report(record: Finished, key: str, *, watch: Callable) -> None:
-    """Make every part that the config asks for, and the page; keep the key they were made from."""
+    """Make every part that the config asks for, and the page; record the key of the results."""
     made: dict[str, list] = {}
     wanted = record.config["report"]["parts"]
     for name in watch(wanted, len(wanted), "report"):
@@ -62,8 +62,8 @@ def _files(part: Table | Figure) -> list[str]:
 def write_index(root: Path) -> Path:
     """Write root/index.html, which links the reports below root; return its path.
 
-    Below them, the thesis's tables and figures, each with its remake and what `thesiskit verify`
-    found of its numbers.
+    Below the links it lists the tables and figures of the thesis, each with its remake and the
+    verdict of `thesiskit verify` on its numbers.
     """
     entries = []
     for page in sorted(Path(root).glob("*/report.html")):
@@ -84,7 +84,10 @@ def write_index(root: Path) -> Path:
 
 
 def render(record: Finished, made: dict[str, list]) -> str:
-    """Return the page as HTML that needs no other file; made: tables and figures by part."""
+    """Return the page as HTML that needs no other file.
+
+    made : tables and figures by part.
+    """
     items = []
     for part, several in made.items():
         found = [table_item(one) if isinstance(one, Table) else _figure_item(one)
@@ -101,7 +104,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
 
 
 def table_item(table: Table) -> dict[str, Any]:
-    """Return what the templates want to know of a table."""
+    """Return what the templates need to show a table."""
     names = [str(name) for name in table.frame.columns]
     groups, short = header(names)
     return {

@@ -1,4 +1,4 @@
-"""The parts that a report can have, by the name a config gives them, and what each needs."""
+"""The parts that a report can have: the name in a config, the function, and what it needs."""
 
 import difflib
 from collections.abc import Callable
@@ -39,17 +39,17 @@ SCALES = "both scales in model.sigma_scale"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
-    """Return a list of the model's, empty where this model has none."""
+    """Return a list from the model block; it is empty if the model has no such key."""
     return config["model"].get(key, [])
 
 
 def _sizes(config: dict[str, Any]) -> list[Any]:
-    """Return the selections, empty where nothing is selected."""
+    """Return the sizes or thresholds of the selection; empty if nothing is selected."""
     selection = config["selection"] or {}
     return selection.get("features") or selection.get("thresholds") or []
 
 
-# what a part needs of a config, in words, and whether a config has it
+# Each need of a part, as messages name it, with a function that says whether a config has it.
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,
     LATTICE: lambda config: config["lattice"] is not None,
@@ -80,9 +80,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
 
 
 class Part(NamedTuple):
-    """How a part is made, and what it needs."""
+    """The function that makes a part, and what it needs."""
 
-    make: Callable[[Any], list[Any]]  # of the record of its kind of experiment
+    make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
     needs: tuple[str, ...] = (DATA, SELECTION)
 
 
@@ -141,7 +141,7 @@ PARTS: dict[str, Part] = {
 
 
 def check_parts(config: dict[str, Any]) -> None:
-    """Raise ConfigError for a part that there is not, or that the config has nothing for."""
+    """Raise ConfigError for an unknown part, or for one that lacks what it needs."""
     for name in config["report"]["parts"]:
         if name not in PARTS:
             near = difflib.get_close_matches(name, PARTS, 1)

@@ -1,4 +1,4 @@
-"""Simulation-based calibration: where the truth stands among draws from the posterior."""
+"""Simulation-based calibration: the rank of each true value among draws from the posterior."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -39,7 +39,7 @@ def _ranked(record: Record | LogisticRecord) -> list[list[Ranked]]:
 
 
 def _title(record: Record | LogisticRecord, row: int) -> str:
-    """How a model is called."""
+    """Return the title of a model."""
     if isinstance(record, LogisticRecord):
         return record.arms[row].title
     arm = record.arms[row]
@@ -50,12 +50,12 @@ def _title(record: Record | LogisticRecord, row: int) -> str:
 
 
 def _about(ranked: list[list[Ranked]]) -> str:
-    """Say what a rank is."""
+    """Return the sentences of a caption that say what a rank is."""
     one = ranked[0][0]
     return (
-        f"{len(one.ranks):,} data sets, each drawn with parameters from the prior; the rank is the "
-        f"number of {one.draws} draws from the posterior that are below the true value, ties "
-        "broken at random. Where the posterior is right, ranks are uniform."
+        f"{len(one.ranks):,} data sets, each drawn with parameters from the prior. The rank is the "
+        f"number of {one.draws} draws from the posterior that are below the true value; ties are "
+        "broken at random. If the posterior is right, the ranks are uniform."
     )
 
 
@@ -109,8 +109,8 @@ def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
             "Simulation-based calibration: ranks",
             figure,
             _about(ranked)
-            + " Grey, where each bar by itself is in 99 of 100 studies, and the line, "
-            "what is expected.",
+            + " The line is the expected height. Each bar by itself is within the grey band in 99 "
+            "of 100 studies.",
         )
     ]
 
@@ -134,8 +134,8 @@ def ecdf_figure(record: Record | LogisticRecord) -> list[Figure]:
             "rank-ecdf",
             "Simulation-based calibration: distribution of ranks",
             figure,
-            _about(ranked) + " The distribution of ranks less the uniform one; it is within the "
-            "grey band, everywhere at once, in 99 of 100 studies.",
+            _about(ranked) + " The curve is the distribution of the ranks minus the uniform one. "
+            "If ranks are uniform, the whole curve is within the grey band in 99 of 100 studies.",
         )
     ]
 

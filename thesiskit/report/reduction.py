@@ -165,9 +165,9 @@ def reduction_table(record: ReductionRecord) -> list[Table]:
             "reduction-numbers",
             "Parameters, superpatterns and seconds",
             frame,
-            "Splitting and merging: the thesis's algorithm, with the superpatterns before it "
-            "merges those of one expression. Each group once: ours, with the superpatterns that "
-            "its groups can be written as."
+            "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
+            "before those with the same expression are merged. 'Each group once' is our algorithm; "
+            "its superpatterns are those that its groups can be written as."
             + ("" if record.warnings else same)
             + f"{means} Seconds are the best of three runs.",
         )
@@ -179,11 +179,11 @@ def _whole(counts: np.ndarray) -> np.ndarray:
     return np.rint(counts.mean(axis=0)).astype(np.int64)
 
 
-Row = tuple[str, str, bool]  # what the thesis says, what is found, whether that bears it out
+Row = tuple[str, str, bool]  # a statement of the thesis, our numbers, whether they support it
 
 
 def reduction_statements(record: ReductionRecord) -> list[Table]:
-    """Each statement of the thesis, the numbers, and whether they bear it out."""
+    """Return each statement of the thesis, our numbers, and whether they support it."""
     make = {"values": _with_values, "features": _with_features, "order": _with_order}
     rows = [row for sweep in record.sweeps for row in make[sweep.varied](record, sweep)]
     return [
@@ -192,13 +192,14 @@ def reduction_statements(record: ReductionRecord) -> list[Table]:
             "What the thesis says, and what is found",
             pd.DataFrame(
                 [
-                    {"the thesis": says, "here": found, "borne out": "yes" if holds else "no"}
+                    {"the thesis": says, "here": found, "supported": "yes" if holds else "no"}
                     for says, found, holds in rows
                 ]
             ),
-            "Borne out: at every step of what is varied, in every data set; very quickly: by a "
-            "power above 2; much slower: by smaller powers. Powers are those that lead from the "
-            "first mean to the last or, in the last step, from the last but one.",
+            "A statement is supported if it holds at every step of the sweep, in every data set. "
+            "If a number grows like x^a, 'very quickly' means that a is above 2, and 'much slower' "
+            "that a is smaller. The power a is computed from the first and the last mean, or for "
+            "the last step from the last two.",
         )
     ]
 

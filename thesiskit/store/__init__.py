@@ -1,1 +1,1 @@
-"""Result files: arrays, draws, and records of what they were made from."""
+"""Result files: arrays, draws, and records of how they were made."""

@@ -1,6 +1,7 @@
-"""Files of draws: ArviZ data in netCDF; xarray.open_datatree opens them.
+"""Files of draws: ArviZ data in netCDF, which xarray.open_datatree opens.
 
-netCDF does not notice all damage, so each has a seal beside it: its cell's key and its sha256.
+netCDF does not notice all damage.  Therefore each file of draws has a second file beside it, its
+seal, which holds the key of its cell and its sha256.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from thesiskit.store.results import read_record, remove, replacing, sha256, writ
 
 
 def write_draws(path: Path, tree) -> None:
-    """Write draws, whole or not at all, and their seal.
+    """Write draws and their seal; an interrupted call leaves no file of draws.
 
     tree : its attribute `key` is that of the cell.
     """
@@ -28,7 +29,7 @@ def write_draws(path: Path, tree) -> None:
     seal, key = _seal(path), tree.attrs.get("key", "")
     if not sealed(path, key):
         remove(seal)  # of another file of this name
-    # in memory first: on a full disk HDF5 crashes when it closes a file
+    # The file is made in memory first, because HDF5 crashes if it closes a file on a full disk.
     content = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
     with replacing(path) as temporary:
         temporary.write_bytes(content)
@@ -36,9 +37,9 @@ def write_draws(path: Path, tree) -> None:
 
 
 def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> bool:
-    """Whether a file of draws is there, with its seal, and of this key where one is given.
+    """Whether a file of draws exists with its seal, and has this key if one is given.
 
-    thorough : its bytes are those that were written.
+    thorough : also compare its sha256 with that in the seal.
     """
     record = read_record(_seal(path))
     if record is None or key not in (None, record.get("key")):
@@ -47,22 +48,22 @@ def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> boo
 
 
 def remove_draws(path: Path) -> None:
-    """Remove a file of draws, and its seal before it."""
+    """Remove a file of draws; its seal is removed first."""
     remove(_seal(path))
     remove(path)
 
 
 def _seal(path: Path) -> Path:
-    """Return the file that says which cell a file of draws is of, and its digest."""
+    """Return the path of the seal of a file of draws."""
     return path.with_name(f"{path.stem}.key")
 
 
 def read_draws(
     path: Path, key: str | None = None, *, command: str = "run"
 ) -> dict[str, np.ndarray]:
-    """Return all arrays of a file by name; with a key, only of the file that has it.
+    """Return all arrays of a file by name; raise if the file has another key than the one given.
 
-    command: what writes such a file, for the error where it is not as it should be.
+    command : the command that writes such a file, for the error message.
     """
     import h5py  # xarray would take a tenth of a second for each file
 

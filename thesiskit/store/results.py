@@ -1,12 +1,12 @@
-"""Result folders: one file per stage and block, whole or absent, each with its key.
+"""Result folders, with one file for each stage and block.
 
-results/EXPERIMENT/STAGE/0000.npz holds arrays and a `key`, a digest of everything that led to
-it; 0000.json beside it the seconds that they took.  A file is written under a temporary name and
-renamed, so what stands is complete.  What was damaged later is found by the checksums of .npz
-files, and by those that `write_record` adds to .json files.
+results/EXPERIMENT/STAGE/0000.npz holds arrays and a `key`, which is a digest of everything that
+determines them.  0000.json beside it holds the seconds that they took.  A file is written under a
+temporary name and then renamed, so a file that exists is complete.  Later damage is found by the
+checksums of .npz files and by those that `write_record` adds to .json files.
 
-A folder is marked as thesiskit's when it is made; one with files in it and no mark is the user's,
-and nothing is written there.  Links inside it are never followed.
+thesiskit marks a folder when it makes it.  A folder with files and without a mark belongs to the
+user, and nothing is written there.  Links inside a results folder are never followed.
 """
 
 import errno
@@ -31,8 +31,8 @@ FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
 MARK = ".thesiskit"
 MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
-INDEX_TITLE = "<title>Reports · thesiskit</title>"  # by which our index.html is known
-END = b"PK\5\6" + bytes(18)  # of a zip file, which an .npz file is
+INDEX_TITLE = "<title>Reports · thesiskit</title>"  # our index.html is recognised by this
+END = b"PK\5\6" + bytes(18)  # the end of a zip file; an .npz file is one
 CHECK = "crc32"  # the key of a record's checksum
 ELSEWHERE = "choose another folder with --results"
 
@@ -44,12 +44,12 @@ class Results:
         self.root, self.folder = Path(root), Path(root) / experiment
 
     def prepare(self) -> None:
-        """Make the folder and mark it; say why it cannot be written, or whose it is.
+        """Make the folder and mark it as ours.
 
         Raises
         ------
-        ResultsError: no permission; the folder, or the index above it, holds what thesiskit did
-            not make; a link in it leads elsewhere.
+        ResultsError: there is no permission; the folder, or the index above it, was not made by
+            thesiskit; or a link in the folder leads elsewhere.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,8 @@ class Results:
         others = sorted(name for name in held if not name.startswith("."))
         if others and MARK not in held and not self._made_before_marks():
             raise ResultsError(
-                f"{self.folder}: holds what thesiskit did not make ({few(others, 3)}); {ELSEWHERE}"
+                f"{self.folder}: has files that thesiskit did not make ({few(others, 3)}); "
+                f"{ELSEWHERE}"
             )
         deep = [entry for name in ("cells", "batch") if name in held and held[name].is_dir()
                 for entry in os.scandir(held[name].path)]  # fmt: skip
@@ -97,7 +98,7 @@ class Results:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other runners out of the folder; the lock of one that dies is gone with it."""
+        """Lock the folder against other processes; the lock of a process that dies is released."""
         with self._lock() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,16 +141,16 @@ class Results:
         return self.folder / stage / f"{block:04d}-{name}.nc"
 
     def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
-        """Write a block's arrays; what no two runs have the same goes beside them."""
+        """Write a block's arrays; those that differ between runs go to a .json file beside them."""
         path = self.path(stage, block)
         kept, times = without_times(arrays)
         write_record(path.with_suffix(".json"), times, of=key)
         write_arrays(path, key, kept)
 
     def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
-        """The key of a block that stands, None where there is none (or a damaged one).
+        """The key of a block, None if its file is missing or damaged.
 
-        thorough : look for damage in all of it, not only where the key is.
+        thorough : look for damage in the whole file, not only where the key is.
         """
         path = self.path(stage, block)
         beside = path.with_suffix(".json")
@@ -191,7 +192,7 @@ class Results:
         write_record(path, record)
 
     def provenance(self) -> dict[str, Any]:
-        """Return provenance.json, empty where there is none or it cannot be read."""
+        """Return provenance.json; empty if it is missing or cannot be read."""
         return read_record(self.folder / "provenance.json") or {}
 
 
@@ -205,7 +206,7 @@ def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray],
 
 
 def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays and their key to an .npz file, whole or not at all."""
+    """Write arrays and their key to an .npz file; an interrupted call leaves no file."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         record: dict[str, Any] = {"key": np.array(key), "format": np.array(FORMAT), **arrays}
         np.savez(file, **record)
@@ -228,7 +229,7 @@ def _read(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndar
 
 
 def read_key(path: Path, *, thorough: bool = False) -> str | None:
-    """Return the key of a file, None where there is none or it is damaged.
+    """Return the key of a file, None if the file is missing or damaged.
 
     thorough : all arrays are read, so that damage anywhere is found.
     """
@@ -243,12 +244,12 @@ def read_key(path: Path, *, thorough: bool = False) -> str | None:
 
 
 def ends_well(path: Path) -> bool:
-    """Whether a file is there and has the end of an .npz file; one that was cut has not."""
+    """Whether a file exists and has the end of an .npz file, so that it was not cut."""
     try:
         with safe_io.open_regular(path) as file:
             file.seek(-len(END), os.SEEK_END)
             return file.read(4) == END[:4]
-    except OSError:  # it is not there, or too short
+    except OSError:  # it does not exist, or is too short
         return False
 
 
@@ -260,21 +261,22 @@ def _check_format(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def damaged(path: Path) -> str:
-    """Say that a file cannot be used, and what to do."""
+    """Return the message that a file cannot be used, with what to do."""
     return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
 
 
 def write_record(path: Path, record: dict[str, Any], *, of: str = "") -> None:
     """Write a record as JSON, with a checksum among its keys.
 
-    of : the key of what it is a record of; another's in its place is damage.
+    of : the key of what it describes; the checksum covers it, so a record of something else
+        counts as damaged.
     """
     checked = record | {CHECK: _checksum(record, of)}
     write_text(path, json.dumps(checked, indent=2, sort_keys=True) + "\n")
 
 
 def read_record(path: Path, *, of: str = "") -> dict[str, Any] | None:
-    """Return a record, None where there is none or it is damaged."""
+    """Return a record, None if it is missing or damaged."""
     try:
         record = json.loads(safe_io.read_text(path))
         return record if record.pop(CHECK) == _checksum(record, of) else None
@@ -287,7 +289,7 @@ def _checksum(record: dict[str, Any], of: str) -> str:
 
 
 def is_our_index(path: Path) -> bool:
-    """Whether a file is an index of ours, or is not there, or empty."""
+    """Whether a file is our index, or is missing or empty."""
     try:
         with safe_io.open_regular(path) as file:
             start = file.read(4096)
@@ -299,14 +301,14 @@ def is_our_index(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a file of ours, if it is there; pipes, devices and folders are not ours."""
+    """Remove a file of ours, if it exists; pipes, devices and folders are never ours."""
     with suppress(OSError):
         if stat.S_ISREG(os.lstat(path).st_mode):
             path.unlink()
 
 
 def sha256(path: Path) -> str | None:
-    """Return the digest of a file, None where it cannot be read."""
+    """Return the digest of a file, None if it cannot be read."""
     try:
         return safe_io.sha256(path)
     except OSError:
@@ -314,7 +316,7 @@ def sha256(path: Path) -> str | None:
 
 
 def create(path: Path) -> IO[bytes]:
-    """Create a file that is not there, and open it; a link in its place is not followed."""
+    """Create and open a file that must not exist yet; a link in its place is not followed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o666), "wb")
 
@@ -347,6 +349,6 @@ def _check_replaceable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
+    """Write a text file; an interrupted call leaves the old file."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

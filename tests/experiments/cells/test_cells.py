@@ -214,7 +214,7 @@ def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole):
     os.kill(runner.pid, signal.SIGINT)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130
-    assert "Interrupted. What was finished is kept" in stderr
+    assert "Interrupted. Finished cells are kept" in stderr
     assert not any(map(alive, children))
     assert list((tmp_path / "r/small/unfinished").glob("[0-9a-f]*.npz"))
     assert at_work(tmp_path / "r") == []
@@ -523,7 +523,7 @@ def test_cells_by_hand(config, tmp_path):
     text = invoke("batch", "cell", config, "--results", tmp_path, code=2)
     assert "which cells?" in text
     text = invoke("batch", "collect", config, "--results", tmp_path, code=1)
-    assert "cells are not done; thesiskit batch status" in text
+    assert "cells are not done; `thesiskit batch status" in text
 
 
 def test_a_config_that_has_changed_since_it_was_submitted(config, tmp_path):

@@ -273,7 +273,7 @@ def test_absent_peers_are_left_out_and_told(config, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     run("run", config, "--results", tmp_path, "--set", "model.peers=[vlmc, n-gram]")
     html = (tmp_path / "tiny/report.html").read_text()
-    assert "Left out, as packages are missing: vlmc" in html
+    assert "Left out, because packages are missing: vlmc" in html
 
 
 def test_autocorrelation():

@@ -164,7 +164,7 @@ def test_chains_that_disagree_are_warned_of_and_predictions_written(small, tmp_p
         "WARNING: the chains do not support the predictions of 2 corrected collapsed" in done.output
     )
     page = (tmp_path / "small/report.html").read_text()
-    assert "Not all of this can be relied on" in page
+    assert "Some results on this page are not reliable" in page
     assert "collapsed sampler: the chains do not support the predictions" in page
     with np.load(tmp_path / "small/predict/0000.npz") as found:
         assert np.isfinite(found["probability"]).all()

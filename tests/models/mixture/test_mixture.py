@@ -233,7 +233,7 @@ def test_updates_leave_the_joint_distribution_alone(exact_draws, sampler, sweep)
 @pytest.mark.parametrize("sampler", SWEEPS)
 def test_a_wrong_sign_is_noticed(exact_draws, sampler, sweep, sign):
     before, draws = exact_draws
-    factors = factor_tables(settings_at((1.0,)), sign)
+    factors = factor_tables(settings_of_three(), sign)
     after = swept(draws, sampler, sweep, factors)
     with pytest.raises(AssertionError):
         assert_alike(statistics(before, sampler), statistics(after, sampler))

@@ -1,4 +1,4 @@
-"""Cells as numbers, and what is said of those that are none."""
+"""Cells as numbers, and the errors for cells that are not numbers."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Text that a user names: opened, unpacked and decoded, or refused in words."""
+"""Text files that a user names: they are opened, unpacked and decoded, or an error says why not."""
 
 import gzip
 import os
@@ -14,13 +14,13 @@ LONGEST_PATH = 160  # characters that a message shows
 
 
 def shown(path: Path) -> str:
-    """Return a path as messages show it: on one line, and at most its end."""
+    """Return a path as messages show it: on one line, and only its end if it is long."""
     text = cut(path, 10_000)
     return text if len(text) <= LONGEST_PATH else "..." + text[3 - LONGEST_PATH :]
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file of the user's, or say why not."""
+    """Open a file of the user; raise DataError with the reason if that fails."""
     try:
         return open_regular(path)
     except (OSError, ValueError) as error:
@@ -28,7 +28,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def utf8(path: Path) -> str:
-    """Return the text of a file, unpacked where it is a `.gz`, or say why not."""
+    """Return the text of a file, unpacked if it is a `.gz`; raise DataError if that fails."""
     where = shown(path)
     try:
         with opened(path) as file:

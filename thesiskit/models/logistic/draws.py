@@ -1,4 +1,4 @@
-"""Draws of logistic models: what the chains left, to be kept and to go on from."""
+"""Draws of logistic models, and the state from which their chains can be continued."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ DIMENSIONS = {"coefficient": ("set", "group"), "log_sigma": ("order",), "log_noi
 
 @dataclass(frozen=True)
 class Draws:
-    """What the chains left.
+    """The draws of chains, and the state at their ends.
 
     coefficient (C, D, S, G) and log_sigma (C, D, O + 1) of the draws kept; trace (C, I, O + 1),
     log sigma of every iteration, and info (C, I, 4), by INFO; `state`, where the chains stand.
@@ -123,7 +123,8 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
 def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
     """Whether chains support predictions: R-hat and effective draws of the log likelihood.
 
-    Sigmas of orders that matter little may wander without harm to what is predicted.
+    Sigmas are not included: those of orders that matter little may mix slowly without changing
+    the predictions.
     """
     return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
 

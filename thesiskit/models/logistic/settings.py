@@ -30,10 +30,11 @@ class Settings:
         responses of standard deviation 1: as much noise as leaves three quarters explained.
     sigma_scale : "log" updates log sigma, whose conditional density is about one wide wherever it
         lies, so that steps of one suit it; "natural" sigma itself, as the thesis.
-    joint_updates : sweeps in an iteration that move coefficients along directions that the
-        likelihood does not see, and each sigma with the coefficients it is the width of; the
-        thesis has none.
-    iterations counts all, burn_in the first ones; every thin-th of the others is kept.
+    joint_updates : how often an iteration also moves several coefficients in directions that do
+        not change the likelihood, and each sigma together with its coefficients; the thesis has
+        no such updates.
+    iterations : the number of all iterations of a chain; the first burn_in are not kept, and of
+        the others every thin-th is kept.
     """
 
     prior: str = defaults.PRIOR
@@ -125,7 +126,7 @@ class Settings:
 
     @property
     def lasting(self) -> dict[str, Any]:
-        """What chains must have in common to go on from one another."""
+        """The settings that must be equal for a chain to be continued."""
         return {name: v for name, v in vars(self).items() if name not in ("iterations", "chains")}
 
 

@@ -21,7 +21,7 @@ SUMS = ("table", "exchanged")  # counts: over blocks of iterations they add up
 
 @dataclass(frozen=True)
 class Draws:
-    """What the chains left after burn-in, and how they got there.
+    """The draws of chains after burn-in, and statistics of the sampler.
 
     labels (C, D, n) and point (C, D, 2), positions of alpha and alpha_0 on their grids,
     log_posterior (C, D), theta (C, D, k + 1) or None where it is integrated out; starts (C,) in
@@ -64,7 +64,7 @@ def run_chains(
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
 ) -> list[Arrays]:
-    """Run some of the chains, by their numbers, and return what each left after burn-in."""
+    """Run some of the chains, given by their numbers; return the draws of each after burn-in."""
     settings = target.settings
     chains = [
         Chain(target, rng, start_of(settings, number))
@@ -78,12 +78,12 @@ def run_chains(
 
 
 def start_of(settings, number: int) -> str:
-    """Return the name of the labels that a chain starts from; one alone starts at random."""
+    """Return the name of the labels that a chain starts from; a single chain starts at random."""
     return STARTS[number % len(STARTS)] if settings.chains > 1 else STARTS[0]
 
 
 def gather(target: Target, found: list[Arrays]) -> Draws:
-    """Return the draws of all chains, in order, from what each left."""
+    """Return the draws of all chains, joined in their order."""
     settings = target.settings
     kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in SUMS}
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd

@@ -16,7 +16,7 @@ QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """R-hat and effective sample size of what exchanging the components leaves alone.
+    """R-hat and effective sample size of quantities that do not change if components are exchanged.
 
     quantities (C, D, Q) are log alpha, log posterior, agreement (the larger of the number of
     cases whose label is their response, and whose is not) and the predictive probability of

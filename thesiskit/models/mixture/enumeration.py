@@ -1,8 +1,8 @@
-"""The mixture model with one feature kept, summed over all labels: what samplers are held to.
+"""The exact posterior of the mixture model with one feature, with which samplers are compared.
 
-Cases with the same feature and response are exchangeable, so labels matter through four counts
-(n_y^[z] by value of the feature).  Section "Application to Bayesian Mixture Models", both grids
-of alpha as the sampler has them.
+Cases with the same feature and response are exchangeable, so the posterior depends on the labels
+only through four counts (n_y^[z] by value of the feature), and is summed over these.  Section
+"Application to Bayesian Mixture Models"; the grids of alpha and alpha_0 are those of the sampler.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Enumerated:
 def enumerate_posterior(target: Target) -> Enumerated:
     """Sum over all labels.
 
-    Raises UserError where more than one feature is kept, or there are too many sums.
+    Raises UserError if more than one feature is kept, or if there are too many sums.
     """
     if target.k != 1:
         raise UserError(f"only one feature can be enumerated, not {target.k}")

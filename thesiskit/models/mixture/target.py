@@ -31,7 +31,7 @@ DRAWS = 64  # predicted from together
 
 
 class Target:
-    """The posterior of labels, alpha and alpha_0 given kept features and how they were kept.
+    """The posterior of labels, alpha and alpha_0 given the kept features and their selection.
 
     Parameters
     ----------
@@ -84,8 +84,9 @@ class Target:
     def log_joint(self, draws, features) -> Iterator[np.ndarray]:
         """Yield log P(x*, y* given each draw), (T, 2, B), for test features (T, k), by blocks.
 
-        draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without it, theta is
-        averaged over given the rest, in closed form: what is predicted is linear in theta.
+        draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without theta, the
+        probability is averaged over theta in closed form, which is possible because it is linear
+        in theta.
         """
         bits = self.oriented(features).astype(float)
         odds = LogOdds(self.bits, self.response, theta_rule("exact", self.n))

@@ -1,4 +1,4 @@
-"""Groups of interaction patterns that the same training cases express, as samplers see them.
+"""Groups of interaction patterns that the same training cases express, for the samplers.
 
 | thesis | name | shape |
 |---|---|---|
@@ -32,11 +32,11 @@ NONE, ZERO = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.intp)
 class Shared:
     """What each of D distinct test cases has in common with the groups of the training cases.
 
-    case_of (T,): which distinct case each test case is.  Of distinct case d, the groups
-    whole[whole_begin[d] : whole_begin[d + 1]] are expressed entirely; of the groups
-    partial[partial_begin[d] : ...] some patterns are, by order shared_counts[partial_kind[.]],
-    and others not, other_counts[partial_kind[.]]; new_counts[new_kind[d]] of its patterns are
-    expressed by no training case.  Counts are (kinds, O + 1).
+    case_of (T,) says which distinct case each test case is.  Distinct case d expresses all patterns
+    of the groups whole[whole_begin[d] : whole_begin[d + 1]], and some patterns of the groups
+    partial[partial_begin[d] : partial_begin[d + 1]]: by order, shared_counts[partial_kind[.]] of
+    these, and not the other_counts[partial_kind[.]].  new_counts[new_kind[d]] of its patterns are
+    expressed by no training case.  Arrays of counts are (kinds, O + 1).
     """
 
     case_of: np.ndarray
@@ -57,7 +57,7 @@ class Shared:
 
 
 class Groups:
-    """Groups of patterns, as a sampler sees them.
+    """Groups of patterns, in the form that a sampler needs.
 
     Training cases that no pattern tells apart are one row: row_of (N,).  The expression of group
     g is the rows members[begin[g] : end[g]]; its patterns are of the orders counted by
@@ -128,7 +128,7 @@ class Groups:
 
 
 def check_order(order, most: int, patterns: str) -> int:
-    """Return the order as a number, or say what is wrong with it.
+    """Return the order as a number; raise UserError if it is not possible.
 
     patterns : "sequences" or "features", of which there are `most` states or features.
     """
@@ -147,7 +147,7 @@ def check_order(order, most: int, patterns: str) -> int:
 def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a row number of each distinct row of values (n, m), and which each row is, (n,).
 
-    By 64-bit keys, for sorting rows is slow; the answer is checked.
+    Rows are compared by 64-bit keys, because sorting rows is slow; the result is checked.
     """
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1:], dtype=np.uint64)
@@ -159,6 +159,6 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         key += x ^ (x >> 31)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     which = which.reshape(-1)
-    if not np.array_equal(values[first][which], values):  # once in 1e19 / n^2 tables
+    if not np.array_equal(values[first][which], values):  # one of 1e19 / n^2 tables
         _, first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)
     return first, which.reshape(-1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The listing of groups of features: memory that grows, and what would not fit."""
+"""The listing of groups of features in memory that grows; refuses groups that would not fit."""
 
 import os
 import threading

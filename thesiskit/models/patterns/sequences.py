@@ -1,4 +1,4 @@
-"""Groups of interaction patterns that the same training cases express.
+"""Groups of patterns of sequences that the same training cases express.
 
 | thesis | name | shape |
 |---|---|---|
@@ -34,7 +34,7 @@ NOT_WHOLE = (
 class SequenceGroups(Groups):
     """Groups of a sequence model: nodes of the compact suffix trie of the histories.
 
-    With `compressed` false every pattern is a group of its own: the original parameters.
+    If `compressed` is false, every pattern is a group of its own: the original parameters.
     Group g holds the patterns of order first[g]..last[g] of the history rows[begin[g]].
 
     arrays : what `arrays` of groups of the same histories and settings returned;
@@ -229,7 +229,7 @@ class SequenceGroups(Groups):
     def find(self, pattern: str, states: Sequence[str]) -> int:
         """Return the group of a pattern written as `pattern` writes it.
 
-        Raises UserError for states that there are not, and for a pattern that is not expressed.
+        Raises UserError for an unknown state, and for a pattern that no case expresses.
         """
         single = all(len(state) == 1 for state in states)
         symbols = list(pattern) if single else pattern.split()
@@ -280,7 +280,7 @@ def compress_sequences(
 
 
 def check_histories(X, name: str, *, unseen: bool = False) -> np.ndarray:
-    """Return histories as an (n, L) int32 array, or say what is wrong with them.
+    """Return histories as an (n, L) int32 array; raise DataError if they are not histories.
 
     A sliding window over one long sequence stays one.  With `unseen`, UNSEEN may occur.
     """

@@ -1,4 +1,4 @@
-"""What people use today, beside our models: scikit-learn's selection and Bernoulli naive Bayes."""
+"""Models to compare with: scikit-learn's selection followed by Bernoulli naive Bayes."""
 
 import warnings
 
@@ -8,7 +8,7 @@ from thesiskit.errors import DataError
 
 
 def load() -> None:
-    """Import scikit-learn, so that the first fit is not charged for it."""
+    """Import scikit-learn, so that its import is not counted in the time of the first fit."""
     import sklearn.calibration
     import sklearn.feature_selection
     import sklearn.naive_bayes  # noqa: F401
@@ -30,7 +30,7 @@ def fit_predict(
     from sklearn.naive_bayes import BernoulliNB
     from sklearn.pipeline import make_pipeline
 
-    if k == 0:  # a threshold that nothing passes leaves the base rate
+    if k == 0:  # no feature passes the threshold: predict the base rate
         return np.full(len(test), response.mean())
     model = make_pipeline(SelectKBest(f_classif, k=k), BernoulliNB())
     if method == "bernoulli-nb-calibrated":

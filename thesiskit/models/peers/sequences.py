@@ -1,4 +1,4 @@
-"""What people use today, beside the Bayesian logistic sequence model (thesis, Chapter 3).
+"""Models to compare with the Bayesian logistic sequence model (thesis, Chapter 3).
 
 Every method sees the same cases: a history of `order` states and the response after it.  Nothing
 else is fitted (no state inside a history counts as an outcome), so independent sequences and the
@@ -54,7 +54,7 @@ def missing(methods: Iterable[str]) -> list[str]:
 
 
 def load(methods: Iterable[str]) -> None:
-    """Import what the methods need, so that the first fit is not charged for it."""
+    """Import what the methods need, so that it is not counted in the time of the first fit."""
     methods = list(methods)
     absent = missing(methods)
     if absent:

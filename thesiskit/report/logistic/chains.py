@@ -1,4 +1,4 @@
-"""Chains of logistic models: whether they mix, and where coefficients went."""
+"""Chains of logistic models: whether they mix, and traces of coefficients."""
 
 import numpy as np
 import pandas as pd
@@ -97,7 +97,7 @@ def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
             "autocorrelations",
             f"Autocorrelations of the logarithms of the sigmas, order {largest}",
             figure,
-            "After burn-in, every iteration.",
+            "Computed from every iteration after burn-in.",
         )
     ]
 
@@ -131,8 +131,8 @@ def median_scatter(record: LogisticRecord) -> list[Figure]:
             "medians",
             f"Posterior medians of the compressed coefficients, order {order}",
             figure,
-            f"On the right the part from -{near:g} to {near:g}, enlarged. Cauchy priors let a few "
-            "coefficients be large and keep the others near 0.",
+            f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
+            "few coefficients to be large and keep the others near 0.",
         )
     ]
 
@@ -209,19 +209,22 @@ def coefficient_traces(record: LogisticRecord) -> list[Figure]:
             "traces",
             f"Coefficients along the chains, order {order}",
             figure,
-            f"Draws kept of {chains} chain{'s' if chains > 1 else ''}. {_naming(record)}"
+            f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {_naming(record)}"
             "The last row is the coefficient with the largest posterior median under "
-            f"{priors[0].capitalize()} priors. Of the draws, 0.4 % lie outside the axes.",
+            f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes.",
         )
     ]
 
 
 def _naming(record: LogisticRecord) -> str:
     if record.continuous:
-        return "Coefficients are in the response's units, the intercept counted from its mean. "
+        return (
+            "Coefficients are in the units of the response, and the intercept is relative to its "
+            "mean. "
+        )
     return (
-        "A name gives the history, most recent state last, and after the colon the response whose "
-        "coefficient it is. "
+        "The name of a coefficient is its pattern (the most recent state is last), "
+        "and after the colon its class. "
     )
 
 
@@ -254,9 +257,10 @@ def scale_figure(record: LogisticRecord) -> list[Figure]:
             f"Sigma on its own scale and on the log scale, order {largest}",
             figure,
             "Effective draws of all iterations after burn-in"
-            + (f", the fewest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
-            + ". Where the data leave sigma its prior's tail, over many powers of ten, at most 50 "
-            "steps of 1 do not cross it: more evaluations, and fewer effective draws in the worst "
-            "case. Where the data say much of sigma, both scales mix alike.",
+            + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
+            + ". If the data say little about sigma, its posterior has the tail of the prior, over "
+            "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "
+            "tail, so this scale needs more evaluations and may give fewer effective draws. If the "
+            "data determine sigma well, chains on both scales mix alike.",
         )
     ]

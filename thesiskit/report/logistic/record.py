@@ -42,12 +42,12 @@ class Arm:
 
     @property
     def peer(self) -> bool:
-        """Whether it is somebody else's."""
+        """Whether it is one of the other classifiers, to compare with."""
         return self.prior == "none"
 
     @property
     def words(self) -> str:
-        """How a table calls it."""
+        """The model, as tables name it."""
         if self.peer:
             return PEER_WORDS[self.engine]
         if self.engine == "gp":
@@ -57,7 +57,7 @@ class Arm:
 
     @property
     def title(self) -> str:
-        """How a table of all models calls it."""
+        """The model, as tables of all models name it."""
         return self.words if self.peer else f"{self.words}, order {self.order}"
 
 
@@ -71,18 +71,18 @@ class LogisticRecord(Finished):
 
     @property
     def predicted(self) -> tuple[str, ...]:
-        """What is predicted of each case, by the names of the arrays."""
+        """The names of the arrays of predictions."""
         return ("median", "low", "high", "log_density") if self.continuous else ("probability",)
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
-        """What is predicted: probability (arms, N, K) or others (arms, N); and responses."""
+        """Predictions, probability (arms, N, K) or others (arms, N), and the responses (N,)."""
         axes = {"response": 0, "train_response": 0} | dict.fromkeys(self.predicted, 1)
         return self._join("predict", axes)
 
     @property
     def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation of the responses that each test case is predicted from."""
+        """Mean and standard deviation of the training responses, for each test case."""
         blocks = [self.results.load("predict", number) for number in range(self.n_blocks)]
         cases = [len(one["response"]) for one in blocks]
         train = [one["train_response"] for one in blocks]
@@ -93,7 +93,7 @@ class LogisticRecord(Finished):
 
     @property
     def n_cases(self) -> int:
-        """Test cases that are not the same: repeated folds test a table's cases again."""
+        """Number of distinct test cases: if folds are repeated, a case is tested several times."""
         again = 1 if self.config["drawn"] or not self.folded else self.config["replicates"]
         return len(self.predictions["response"]) // again
 
@@ -123,7 +123,7 @@ class LogisticRecord(Finished):
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
-        """What the fit stage says of the chains, the worst of all divisions."""
+        """Diagnostics of the chains from the fit stage, the worst over all divisions."""
         blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
         found = {name: np.array([block[name] for block in blocks]) for name in WORST}
         return {name: getattr(found[name], take)(axis=0) for name, take in WORST.items()}
@@ -179,7 +179,7 @@ class LogisticRecord(Finished):
 
     @property
     def divided(self) -> str:
-        """How a caption says where test cases and seconds are from."""
+        """The phrase of captions that says how cases were divided and what the seconds are."""
         if not self.folded:
             return ", seconds to fit and to predict"
         return (
@@ -265,14 +265,14 @@ class LogisticRecord(Finished):
         if bad:
             sentences.append(
                 "The chains do not support the predictions of " + "; ".join(bad)
-                + ", by the log likelihood. More iterations are needed: "
-                f"--set model.iterations={4 * self.config['model']['iterations']} goes on from "
-                "these."
+                + ", judged by the log likelihood. More iterations are needed: "
+                f"--set model.iterations={4 * self.config['model']['iterations']} continues the "
+                "stored chains."
             )  # fmt: skip
         if absent:
             sentences.append(
-                f"Left out, as packages are missing: {', '.join(absent)}; "
-                'pip install "thesiskit[peers]" adds them.'
+                f"Left out, because packages are missing: {', '.join(absent)}; "
+                'pip install "thesiskit[peers]" installs them.'
             )
         return sentences
 
@@ -280,7 +280,7 @@ class LogisticRecord(Finished):
         """Rows of timings.csv."""
         return [
             {
-                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that sees all features
+                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features
                 "model": arm.words,
                 "parameters": self.parameters(arm) or np.nan,
                 "train": self.seconds["train"][arm.row],

@@ -12,7 +12,7 @@ MOST_SHOWN = 300  # cases in a panel
 
 
 def response_table(record: LogisticRecord) -> list[Table]:
-    """Every model, ours and others', by its squared error."""
+    """Our models and others, sorted by squared error."""
     found = record.predictions
     rows = [
         {"model": arm.title}
@@ -31,11 +31,11 @@ def response_table(record: LogisticRecord) -> list[Table]:
             "responses",
             "Beside other models",
             frame,
-            f"Over {record.n_cases:,} test cases{record.divided}. Errors are those of the "
-            "predictive median, in the response's units. Minus log density is that of the actual "
-            "response, in those units too; within 90 %: the share of responses inside the "
-            "predictive interval. The base rate is a normal distribution with the mean and the "
-            "standard deviation of the training responses.",
+            f"Means over {record.n_cases:,} test cases{record.divided}. Errors are those of the "
+            "predictive median, in the units of the response. Minus log density is that of the "
+            "actual response, in the same units. 'Within 90 %' is the fraction of responses inside "
+            "the predictive interval of 90 %. The base rate is a normal distribution with the mean "
+            "and the standard deviation of the training responses.",
         )
     ]
 
@@ -87,7 +87,7 @@ def response_figure(record: LogisticRecord) -> list[Figure]:
             "responses",
             f"Responses and their predictions, order {order}",
             figure,
-            f"One dot for each of {of}; its line is the 90 % predictive interval, which should "
-            "cross the diagonal for nine cases in ten.",
+            f"There is one dot for each of {of}. Its line is the predictive interval of 90 %, "
+            "which should cross the diagonal for nine cases in ten.",
         )
     ]

@@ -11,7 +11,7 @@ SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
 
 def _style(arm: Arm) -> dict:
-    """Circles for compressed, crosses for original; dashes for Gaussian, dots for Cauchy."""
+    """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     return {
         "color": GREY if arm.scale == "natural" else INK,
         "linestyle": "-" if arm.engine == "gp" else ":" if arm.prior == "cauchy" else "--",
@@ -44,8 +44,9 @@ def parameter_table(record: LogisticRecord) -> list[Table]:
             "parameters",
             "Parameters",
             frame,
-            "Patterns that some training case expresses, and groups of them with one expression"
-            + ("." if record.continuous else "; each class has a coefficient for every one.")
+            "Numbers of patterns that are present in some training case, and of groups of patterns "
+            "that are present in the same training cases."
+            + ("" if record.continuous else " Each class has a coefficient for each of them.")
             + _no_more(record)
             + beside,
         )
@@ -88,8 +89,8 @@ def parameter_figure(record: LogisticRecord) -> list[Figure]:
             "parameters",
             "Parameters and times by order",
             figure,
-            "Circles: compressed, crosses: original parameters; dots: Cauchy, dashes: Gaussian "
-            f"priors.{_no_more(record)}",
+            "Circles are compressed parameters and crosses original ones. Dotted lines are Cauchy "
+            f"priors and dashed lines Gaussian ones.{_no_more(record)}",
         )
     ]
 
@@ -121,14 +122,14 @@ def performance_figure(record: LogisticRecord) -> list[Figure]:
             "performance",
             "Performance by order",
             figure,
-            f"Over {len(record.response):,} test cases, with bars of one standard error. Lower is "
-            "better." + (" With and without compression the model is the same." if both else ""),
+            f"Means over {len(record.response):,} test cases, with bars of one standard error. "
+            "Lower is better." + (" Compression does not change the model." if both else ""),
         )
     ]
 
 
 def score_table(record: LogisticRecord) -> list[Table]:
-    """Error, AMLP and what the chains are worth, of each of our models."""
+    """Error, AMLP and diagnostics of the chains, for each of our models."""
     fits = record.fits
     rows = []
     for j, arm in enumerate(record.own):
@@ -152,15 +153,16 @@ def score_table(record: LogisticRecord) -> list[Table]:
             "scores",
             "Performance",
             pd.DataFrame(rows),
-            f"Over {len(record.response):,} test cases; AMLP is the average minus log probability "
-            "of the actual class. R-hat compares chains (one chain: its halves).",
+            f"Means over {len(record.response):,} test cases. AMLP is the average minus log "
+            "probability of the actual class. R-hat compares the chains, or the halves of a single "
+            "chain.",
             long=len(rows) > 25,
         )
     ]
 
 
 def peer_table(record: LogisticRecord) -> list[Table]:
-    """Our models beside what else there is, at a few orders."""
+    """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if arm.peer or arm.compress or arm.engine == "gp"]
     rows = []
@@ -185,8 +187,9 @@ def peer_table(record: LogisticRecord) -> list[Table]:
             "peers",
             "Beside other models",
             frame,
-            f"The same {len(record.response):,} test cases, by order (history given to the "
-            "model). Seconds to fit and to predict. Sorted by AMLP at the largest order.",
+            f"Means over the same {len(record.response):,} test cases, by order, which is the "
+            "number of states that the model is given. Seconds are those to fit and to predict. "
+            "Sorted by AMLP at the largest order.",
         )
     ]
 
@@ -212,7 +215,7 @@ def _base_rate(record: LogisticRecord) -> tuple[float, float]:
 
 
 def model_table(record: LogisticRecord) -> list[Table]:
-    """Every model, ours and others', by AMLP."""
+    """Our models and other classifiers, sorted by AMLP."""
     rows, compress = [], max(record.config["model"]["compress"])
     for arm in record.arms:
         if arm.peer or arm.engine == "gp" or arm.compress == compress:
@@ -236,14 +239,14 @@ def model_table(record: LogisticRecord) -> list[Table]:
             "models",
             "Beside other models",
             pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
-            f"Over {len(record.response):,} test cases{record.divided}. AMLP is the average minus "
-            "log probability of the actual class.",
+            f"Means over {len(record.response):,} test cases{record.divided}. AMLP is the average "
+            "minus log probability of the actual class.",
         )
     ]
 
 
 def coefficient_table(record: LogisticRecord) -> list[Table]:
-    """The groups with the largest coefficients, for people to read."""
+    """The groups with the largest coefficients."""
     order = record.drawn_order
     priors = record.config["model"]["priors"]
     arm = next(arm for prior in priors if (arm := record.find(order, prior)))
@@ -274,9 +277,10 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
             "coefficients",
             "The largest coefficients",
             pd.DataFrame(rows),
-            f"{arm.words}, order {order}: groups whose coefficients have the largest medians "
-            f"in size{', in the first fold' if record.folded else ''}, the intercept left out. A "
-            "group is written as a shortest of its patterns; its coefficient is the sum of theirs"
-            + (", in the response's units." if record.continuous else "."),
+            f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
+            f"medians{' in the first fold' if record.folded else ''}, without the intercept. Each "
+            "group is shown as one of its shortest patterns, and its coefficient is the sum of the "
+            "coefficients of its patterns"
+            + (", in the units of the response." if record.continuous else "."),
         )
     ]

@@ -1,4 +1,4 @@
-"""What the thesis says of its experiments with logistic models, beside what is found here."""
+"""Statements of the thesis about logistic models, and whether our results support them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from thesiskit.report.logistic.record import Arm, LogisticRecord
 
 
 def statement_table(record: LogisticRecord) -> list[Table]:
-    """Each statement, the numbers, and whether they bear it out."""
+    """Return each statement, our numbers, and whether they support it."""
     rows: list[dict[str, Any]] = []
     for make in (
         _compression,
@@ -27,18 +27,19 @@ def statement_table(record: LogisticRecord) -> list[Table]:
             "statements",
             "What the thesis says, and what is found",
             pd.DataFrame(rows),
-            "Differences of AMLP are means over the test cases of paired differences, with their "
-            "standard errors over the cases; that the chains are finite adds a little. Borne out: "
-            "a difference of two standard errors or more in the direction stated, or, of "
-            "statements that there is none, less than 0.005, or than three where three are less "
-            "than 0.02. Unclear: the cases, or the iterations, are too few to say.",
+            "Differences of AMLP are means of paired differences over the test cases, with their "
+            "standard errors; the errors do not include that the chains are finite. A statement "
+            "of a difference is supported if the difference has the stated direction and is at "
+            "least two standard errors. A statement that there is no difference is supported if "
+            "the difference is below 0.005, or below three standard errors where these are "
+            "together at most 0.02. 'Unclear' means that there are too few cases or iterations.",
         )
     ]
 
 
 def _row(statement: str, found: str, holds: bool | None) -> dict[str, Any]:
     words = {True: "yes", False: "no", None: "unclear"}[holds]
-    return {"the thesis": statement, "here": found, "borne out": words}
+    return {"the thesis": statement, "here": found, "supported": words}
 
 
 def _better(difference: tuple[float, float]) -> bool | None:
@@ -48,7 +49,7 @@ def _better(difference: tuple[float, float]) -> bool | None:
 
 
 def _alike(difference: tuple[float, float]) -> bool | None:
-    """Whether a difference is none."""
+    """Whether a difference is close enough to 0 to count as none."""
     d, error = abs(difference[0]), difference[1]
     if d < 0.005:
         return True
@@ -56,7 +57,7 @@ def _alike(difference: tuple[float, float]) -> bool | None:
 
 
 def _difference(record: LogisticRecord, a: Arm, b: Arm) -> tuple[float, float]:
-    """AMLP of a less that of b, and its standard error."""
+    """Return the AMLP of a minus that of b, and its standard error."""
     d = record.losses(a) - record.losses(b)
     return float(d.mean()), record.standard_error(d)
 
@@ -180,7 +181,7 @@ def _cauchy_better(record: LogisticRecord) -> list[dict[str, Any]]:
 
 
 def _high_orders(record: LogisticRecord) -> list[dict[str, Any]]:
-    """Orders up to one help, and more do no harm."""
+    """Check that higher orders help up to a certain order, and do no harm beyond it."""
     rows: list[dict[str, Any]] = []
     if "helps" not in record.thesis:
         return []
@@ -211,7 +212,7 @@ def _high_orders(record: LogisticRecord) -> list[dict[str, Any]]:
 
 
 def _best(record: LogisticRecord) -> list[dict[str, Any]]:
-    """One order and prior predict best."""
+    """Check which order and prior predict best."""
     if "best" not in record.thesis:
         return []
     prior, order = record.thesis["best"]["prior"], record.thesis["best"]["order"]

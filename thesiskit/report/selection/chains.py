@@ -1,4 +1,4 @@
-"""Whether chains agree, where they went, and how they compare with the exact posterior."""
+"""Whether chains agree, their traces, and their comparison with the exact posterior."""
 
 from typing import Any
 
@@ -47,16 +47,17 @@ def diagnostics_table(record: Record) -> list[Table]:
             "diagnostics",
             "Do the chains agree?",
             pd.DataFrame(rows),
-            "R-hat compares the chains, which start from dispersed labels (one chain: its halves), "
-            "on quantities that exchanging the components leaves alone: log alpha, the log "
-            "posterior, the agreement of labels with responses, and a predictive probability. "
-            "Effective draws are what the correlated draws are worth. Exchanges: the least "
-            "fraction accepted between neighbouring powers of the likelihood. Reliable: R-hat at "
-            "most 1.05 and 100 effective draws or more, of each. The factor table says how often "
-            "an adjustment factor was found, and how often computed, for all alpha; fits share it, "
-            "so the numbers depend on what ran before in the same threads. A quantity that no "
-            "chain ever changes counts as known."
-            + (" Of many fits, the 99th and 1st percentiles." if many else ""),
+            "R-hat compares the chains, which start from dispersed labels, or the halves of a "
+            "single chain. It is computed for quantities that do not change if the components are "
+            "exchanged: log alpha, the log posterior, the agreement of labels with responses, and "
+            "a predictive probability. Effective draws are the number of independent draws that "
+            "the correlated draws are worth. Exchanges are the smallest fraction accepted between "
+            "neighbouring powers of the likelihood. A fit is reliable if every quantity has an "
+            "R-hat of at most 1.05 and at least 100 effective draws. The factor table counts how "
+            "often an adjustment factor was found in the table, and how often it was computed. "
+            "Fits share this table, so the counts depend on earlier fits in the same threads. A "
+            "quantity that no chain ever changes counts as known."
+            + (" With many fits, the 99th and 1st percentiles are shown." if many else ""),
         )
     ]
 
@@ -76,10 +77,10 @@ def trace_figure(record: Record) -> list[Figure]:
             "traces" if variant == variants[0] else f"traces-{variant}",
             f"Along the chains, {variant} sampler",
             _draw_traces(record, variant, columns),
-            "Above, the agreement of labels with responses (the number of cases in the better "
-            "matching of components and classes); below, log alpha; by iteration after burn-in, "
-            "one line for each chain. Labels stuck at the responses show as a line at the top, "
-            "which is the number of training cases.",
+            "The upper row is the agreement of labels with responses: the number of cases in the "
+            "better matching of components with classes. The lower row is log alpha. There is one "
+            "line for each chain, by iteration after burn-in. If the labels stay at the responses, "
+            "the line stays at the top, which is the number of training cases.",
         )
         for variant in variants
     ]
@@ -155,9 +156,9 @@ def exact_table(record: Record) -> list[Table]:
             "exact",
             "Samplers against the exact posterior",
             pd.DataFrame(rows),
-            "With one feature, labels matter through four counts, and the posterior is a sum over "
-            "them, with the grids of the collapsed sampler and exact quadrature: a thesis sampler "
-            "with other grids has another posterior. Standard errors allow for correlated draws. "
-            "Of several training sets, the first.",
+            "With one feature, the posterior depends on the labels only through four counts, and "
+            "is summed over these. The exact posterior has the grids of the collapsed sampler and "
+            "exact quadrature; a sampler with other grids has another posterior. Standard errors "
+            "allow for correlated draws. If there are several training sets, the first is shown.",
         )
     ]

@@ -78,8 +78,9 @@ def group_scores(record: Record) -> list[Table]:
             "group-scores",
             "Methods over the groups of features",
             pd.DataFrame(rows).rename(columns={"variant": record.variant_name}),
-            f"Each of {len(np.unique(group))} groups is analysed by itself; means over groups, and "
-            f"in how many of them the first method ({first.words}) has the lower loss.",
+            f"Each of {len(np.unique(group))} groups is analysed separately. The table shows means "
+            f"over the groups, and in how many groups the first method ({first.words}) has the "
+            "lower loss.",
         )
     ]
 
@@ -125,8 +126,8 @@ def colon_summary(record: Record) -> list[Table]:
         "mean gamma": "gamma_about",
     }
     words = {
-        "AMLP better": "groups where correction betters AMLP",
-        "squared error better": "groups where it betters squared error",
+        "AMLP better": "groups where correction improves AMLP",
+        "squared error better": "groups where correction improves squared error",
         "AMLP p-value": "paired t test of AMLP, p-value",
         "squared error p-value": "paired t test of squared error, p-value",
         "optimistic": "groups where the uncorrected expected error is below the actual error",
@@ -166,8 +167,9 @@ def division_table(record: Record) -> list[Table]:
             "divisions",
             "All divisions",
             divisions(record),
-            "In how many groups correction helps, paired t tests over the groups, and in how many "
-            "groups the uncorrected method expects fewer errors than it makes.",
+            "For each division: in how many groups the correction improves the predictions, paired "
+            "t tests over the groups, and in how many groups the uncorrected method expects fewer "
+            "errors than it makes.",
             long=True,
         )
     ]
@@ -209,8 +211,8 @@ def probability_scatter(record: Record) -> list[Figure]:
             "probability-scatter",
             "Predictive probabilities with and without correction",
             figure,
-            "One point for each case, in each group of the first division. Uncorrected predictions "
-            "crowd at 0 and 1.",
+            "There is one point for each case in each group of the first division. Uncorrected "
+            "predictions are often close to 0 or 1.",
         )
     ]
 
@@ -231,8 +233,8 @@ def error_scatter(record: Record) -> list[Figure]:
             "error-scatter",
             "Actual against expected error rates",
             figure,
-            "One point for each group of the first division. Below the line the predictions "
-            "promise fewer errors than are made.",
+            "There is one point for each group of the first division. Below the line the "
+            "predictions promise fewer errors than they make.",
         )
     ]
 
@@ -259,7 +261,8 @@ def performance_scatter(record: Record) -> list[Figure]:
             "performance-scatter",
             "Average minus log probability and squared error",
             figure,
-            "One point for each group of the first division. Below the line correction helps.",
+            "There is one point for each group of the first division. Below the line the "
+            "correction improves the predictions.",
         )
     ]
 
@@ -301,7 +304,8 @@ def division_figure(record: Record) -> list[Figure]:
             "divisions",
             "The thesis's division among ours",
             figure,
-            f"{len(frame)} random divisions of the features; dashed: the thesis's number.",
+            f"{len(frame)} random divisions of the features. The dashed line is the number of the "
+            "thesis.",
         )
     ]
 

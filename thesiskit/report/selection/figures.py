@@ -90,9 +90,9 @@ def correlation_scatter(record: Record) -> list[Figure]:
             "correlation-scatter",
             "Correlations in the training and the test cases",
             figure,
-            f"One dot for each of {len(train):,} features; dashed lines mark the weakest feature "
-            "of each selection. Features far below the diagonal owe their training correlation to "
-            "chance: the test correlation is closer to the true one.",
+            f"There is one dot for each of {len(train):,} features. Dashed lines mark the weakest "
+            "feature of each selection. The correlation in the test cases is closer to the true "
+            "one, so a feature far below the diagonal has its training correlation by chance.",
         )
     ]
 
@@ -104,15 +104,15 @@ def error_rates(record: Record) -> list[Figure]:
             f"error-rates{suffix}",
             f"Actual and expected error rates{title}",
             _draw_error_rates(record, variant),
-            "The expected error rate is what the predictions promise: where it is below the actual "
-            "one, they promise too much." + _where_all_are_kept(record, variant),
+            "The expected error rate is the one that the predictions promise. If it is below the "
+            "actual one, the predictions are too confident." + _where_all_are_kept(record, variant),
         )
         for variant, suffix, title in variants_shown(record)
     ]
 
 
 def variants_shown(record: Record) -> list[tuple[str, str, str]]:
-    """Rules or samplers that get a figure: the first rule, every sampler."""
+    """Return the rules or samplers that get a figure: the first rule, or every sampler."""
     if not record.mixture:
         return [(record.variants[0], "", "")]
     several = len(record.variants) > 1
@@ -144,7 +144,7 @@ def _draw_error_rates(record: Record, variant: str) -> Canvas:
 def _where_all_are_kept(record: Record, variant: str) -> str:
     if not any(arm.method == "complete" and arm.variant == variant for arm in record.arms):
         return ""
-    return " Where all features are kept there is nothing to correct, and the methods are one."
+    return " If all features are kept, there is nothing to correct, and the methods are the same."
 
 
 def performance(record: Record) -> list[Figure]:
@@ -231,9 +231,10 @@ def log_alpha(record: Record) -> list[Figure]:
             "log-alpha",
             "Posterior of log alpha",
             figure,
-            ("The grey line is the value the data were drawn with. " if known else "")
-            + "Dots mark where the posterior is computed. Small alpha means features that predict "
-            "well; ignoring the selection favours it.",
+            ("The grey line is the value with which the data were drawn. " if known else "")
+            + "Dots mark the points at which the posterior is computed. A small alpha means that "
+            "features predict well; without the correction for selection, alpha is estimated too "
+            "small.",
         )
     ]
 
@@ -283,14 +284,14 @@ def null_figure(record: Record) -> list[Figure]:
             "null",
             "Predictions by method",
             figure,
-            "Histograms over the test cases, each row on its own scale: how sure the predictions "
-            "are, with the error rate that they promise and the one they have.",
+            "Histograms of the predictions for the test cases. Above each is the error rate that "
+            "the predictions promise, and the actual one. Each row has its own scale.",
         )
     ]
 
 
 def correlation_lattice(record: Record) -> list[Figure]:
-    """Cor(I0, I1) and the sets kept and dropped (fig-sets)."""
+    """Correlation by two counts, and the sets of counts kept and dropped (fig-sets)."""
     arrays = record.results.load("select", 0)
     value, kind = arrays["correlation"], arrays["kind"]
     n0, n1 = value.shape[0] - 1, value.shape[1] - 1
@@ -328,9 +329,9 @@ def correlation_lattice(record: Record) -> list[Figure]:
             "correlation-lattice",
             "Sample correlation as a function of two counts",
             figure,
-            f"{n0 + n1} cases, {n1} of them in class 1. A feature is dropped when its counts fall "
-            f"on a dark or middle square (gamma = {gamma:g}); the correlation falls with I0 and "
-            "grows with I1, so what is kept are two corners.",
+            f"There are {n0 + n1} cases, {n1} of them in class 1. A feature is dropped if its "
+            f"counts are on a dark or middle square (gamma = {gamma:g}). The correlation falls "
+            "with I0 and grows with I1, so the features that are kept have counts in two corners.",
         )
     ]
 

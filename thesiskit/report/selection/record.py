@@ -12,12 +12,15 @@ import pandas as pd
 from thesiskit.report.finished import THESIS, Finished
 
 EXACT = "enumeration"  # the variant without draws
-AT_END = 0.1  # of the draws: more of them say that the grid of alpha should be wider
+AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One analysis: how many features, which method, which rule or sampler; its row of arrays."""
+    """One analysis: the selection, the method, and the rule or sampler.
+
+    row : its row in the arrays of predictions.
+    """
 
     row: int
     label: str
@@ -26,12 +29,12 @@ class Arm:
 
     @property
     def words(self) -> str:
-        """How a table calls the method."""
+        """The method, as tables name it."""
         return method_words(self.method)
 
 
 def method_words(method: str) -> str:
-    """How tables and legends call a method."""
+    """Return a method as tables and legends name it."""
     return {
         "bernoulli-nb": "SelectKBest + BernoulliNB",
         "bernoulli-nb-calibrated": "the same in CalibratedClassifierCV",
@@ -45,13 +48,13 @@ class Record(Finished):
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
-        """Predictions (arms, N) and what they are for, (N,)."""
+        """Predictions (arms, N), and the replicate, fold, case and response of each, (N,)."""
         names = ("replicate", "group", "fold", "case", "response", "seconds")
         return self._join("predict", {"probability": 1} | dict.fromkeys(names, 0))
 
     @cached_property
     def selection(self) -> dict[str, np.ndarray]:
-        """One entry per split and size."""
+        """Arrays of the stage `select`, with one entry for each split and each size."""
         names = (
             "gamma_squared",
             "n_features",
@@ -64,7 +67,7 @@ class Record(Finished):
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
-        """The first block's posteriors, or traces; of other arrays all blocks."""
+        """Arrays of the stage `fit`; posteriors and traces are those of the first block."""
         names = ["seconds"]
         if self.mixture:
             names += ["rhat", "ess", "at_end", "table", "means", "errors", "reliable", "exchanged"]
@@ -93,7 +96,7 @@ class Record(Finished):
 
     @property
     def variant_name(self) -> str:
-        """What a variant is."""
+        """The word for what varies: the sampler or the rule of quadrature."""
         return "sampler" if self.mixture else "quadrature"
 
     @property
@@ -107,12 +110,15 @@ class Record(Finished):
         return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
 
     def methods(self, order: Iterable[str]) -> list[str]:
-        """The methods used, in the order given; where all features are kept, one serves for all."""
+        """The methods used, in the order given; corrected if the arms keep all features."""
         used = {arm.method for arm in self.arms}
         return [method for method in order if method in used] or ["corrected"]
 
     def find(self, label: str, method: str, variant: str | None = None) -> Arm | None:
-        """Return an arm; keeping all features serves as any of our own methods."""
+        """Return an arm, None if there is none.
+
+        With all features there is one arm, which counts as corrected and as uncorrected.
+        """
         wanted = variant or self.variants[0]
         for arm in self.arms:
             if arm.label == label and arm.variant in (wanted, "none"):
@@ -174,7 +180,7 @@ class Record(Finished):
                 )
             end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
             points = self.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
-            by_prior = 1 / points["alpha_points"]  # what each end has of the prior
+            by_prior = 1 / points["alpha_points"]  # the prior probability of each end
             if end > max(AT_END, 2 * by_prior):
                 at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
         return [

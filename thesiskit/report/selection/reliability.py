@@ -32,15 +32,15 @@ def reliability(record: Record, arm: Arm) -> pd.DataFrame:
 
 
 def _about_bands(record: Record) -> str:
-    """Say what the bands promise: independence holds where each data set has one test case."""
+    """Say what the bands mean; test cases are independent if each data set has only one."""
     cases = len(record.response) / len(np.unique(record.predictions["replicate"]))
     words = (
-        f"If predictions are calibrated, all categories of a method lie inside their bands with "
-        f"probability at least {LEVEL:.0%}: the bands are exact (Poisson-binomial), the level "
-        "divided over the categories."
+        f"If predictions are calibrated, all categories of a method are inside their bands with a "
+        f"probability of at least {LEVEL:.0%}. The bands are exact (Poisson-binomial), and the "
+        "level is divided between the categories."
     )
     if cases > 1:
-        words += " That is for independent cases; test cases here share training sets."
+        words += " This holds for independent cases; here test cases share training sets."
     return words
 
 
@@ -81,8 +81,9 @@ def reliability_figure(record: Record) -> list[Figure]:
             f"reliability{suffix}",
             f"Reliability{title}",
             _draw_reliability(record, variant),
-            f"Points: the categories of the first decimal, over {len(record.response):,} test "
-            "cases; bars: their bands; hollow points are outside. " + _about_bands(record),
+            "Each point is a category of predictions with the same first decimal, over "
+            f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
+            "band are hollow. " + _about_bands(record),
         )
         for variant, suffix, title in variants_shown(record)
     ]

@@ -11,7 +11,7 @@ from thesiskit.report.selection.record import Arm, Record, gammas
 
 
 def selection_table(record: Record) -> list[Table]:
-    """What was kept, at which gamma, and the ties at the cut."""
+    """The numbers of features kept, gamma, and the ties at gamma."""
     thesis = {str(k): v for k, v in record.thesis.get("gamma", {}).items()}
     columns = {
         name: dict(record.by_size(name))
@@ -27,7 +27,7 @@ def selection_table(record: Record) -> list[Table]:
             row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
         row["tied at gamma"] = columns["tied"][label].mean()
         row["of these kept"] = columns["tied_kept"][label].mean()
-        if (kept == p).all():  # nothing was left out, so nothing was cut
+        if (kept == p).all():  # nothing was left out: there is no gamma
             row |= dict.fromkeys(list(row)[3:], np.nan)
         if thesis:
             row["gamma, thesis"] = thesis.get(label, np.nan)
@@ -37,9 +37,9 @@ def selection_table(record: Record) -> list[Table]:
             "selection",
             "Features kept",
             pd.DataFrame(rows),
-            "Every feature left out has an absolute correlation of at most gamma with the "
-            "training response. Features that attain gamma exactly are tied; as many of them as "
-            "there is room for are kept, chosen at random"
+            "Gamma bounds the features that were left out: each has an absolute correlation with "
+            "the response of the training cases of at most gamma. Features whose correlation "
+            "equals gamma are tied; those of them that were kept were chosen at random"
             + ("." if sets == 1 else f". Means over {sets:,} training sets."),
         )
     ]

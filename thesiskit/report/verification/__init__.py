@@ -1,1 +1,1 @@
-"""Every number that the thesis prints, held against replicates of its experiments."""
+"""Every number that the thesis prints, compared with replicates of its experiments."""

@@ -145,7 +145,7 @@ def uncovered(found: list[Row]) -> list[str]:
 
 
 def summary(found: list[Row]) -> str:
-    """Say in a line how many numbers have which verdict."""
+    """Return a line that says how many numbers have which verdict."""
     count = Counter(row.verdict for row in found)
     outside = [row for row in found if row.verdict == verdicts.OUTSIDE]
     reasons = sum(row.reason != verdicts.UNKNOWN for row in outside)

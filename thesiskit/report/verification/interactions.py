@@ -1,4 +1,4 @@
-"""What the thesis says of chapter 3's experiments, in each of our data sets."""
+"""The statements of the thesis about chapter 3's experiments, checked in each of our data sets."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

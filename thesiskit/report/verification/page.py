@@ -18,10 +18,11 @@ NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates"
 
 
 def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
-    """Hold every number of the thesis's experiments against these; return page and summary.
+    """Compare every number of the thesis's experiments with these; return page and summary.
 
-    Writes root/verify/verify.csv, .md and .html; of small forms, to root/verify-smoke.  Raises
-    UserError for an experiment that is not the thesis's, or is given twice.
+    The files are root/verify/verify.csv, .md and .html; for small forms they are in
+    root/verify-smoke.  Raises UserError for an experiment that is not in the thesis, or is given
+    twice.
     """
     found = compare(sources)
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
@@ -73,31 +74,33 @@ def _item(table: Table) -> dict[str, Any]:
 
 
 def about(found: list[Row]) -> list[str]:
-    """Say how to read the page, in paragraphs."""
+    """Return the paragraphs that explain the page."""
     spreads = [row.spread for row in found if row.spread]
     tested = [one for one in spreads if one.chance > 0]
     paragraphs = [
-        "The thesis shows one data set for each experiment. Its numbers are held against the same "
-        "numbers of replicates, data sets drawn anew: if they come from the same distribution, "
-        "the percentile of the thesis's number is as likely to be one as another. Numbers are "
-        "compared as printed, ours rounded to as many digits; equal ones count half. Inside 99 %: "
-        "from the 0.5 to the 99.5 % quantile of the replicates.",
-        f"Of {len(spreads):,} numbers that differ from data set to data set, {len(tested):,} have "
-        f"replicates enough for that, and {sum(one.verdict == verdicts.OUTSIDE for one in tested)} "
-        f"of these are outside. By chance alone it would be up to "
-        f"{sum(one.chance for one in tested):.1f} in the mean; the cells of a table come from one "
-        "data set, so that they fall outside together.",
+        "The thesis shows one data set for each experiment. Here each of its numbers is compared "
+        "with the same number in many replicates, which are new data sets from the same model. If "
+        "the number of the thesis comes from the same distribution, then its percentile among the "
+        "replicates is uniform. Our numbers are rounded to as many digits as the thesis prints, "
+        "and equal numbers count half. 'Inside 99 %' means between the 0.5 % and the 99.5 % "
+        "quantile of the replicates.",
+        f"{len(spreads):,} numbers differ from data set to data set. {len(tested):,} of them have "
+        "enough replicates for this comparison, and "
+        f"{sum(one.verdict == verdicts.OUTSIDE for one in tested)} of these are outside. By chance "
+        f"alone, at most {sum(one.chance for one in tested):.1f} would be outside on average. The "
+        "cells of a table come from one data set, so they are often outside together.",
     ]
     few = [one for one in spreads if one.chance == 0]
     if few:
         most = max(one.replicates for one in few)
         paragraphs.append(
-            f"{len(few):,} have too few (up to {most:,}): 99 % takes 199 replicates, of "
-            "statements 99. Of these the page says which lie beyond all replicates, which chance "
-            "alone does with probability up to 2 / (R + 1) among R."
+            f"{len(few):,} numbers have too few replicates (at most {most:,}): the limits of 99 % "
+            "need 199 replicates, and those of a statement 99. For these numbers the page only "
+            "says whether they are beyond all R replicates, which happens by chance with a "
+            "probability of at most 2 / (R + 1)."
         )
     missing = Counter(leaf.partition(".")[0] for leaf in uncovered(found))
     if missing:
         words = ", ".join(f"{name} ({n})" for name, n in missing.items())
-        paragraphs.append(f"Left out, as their configs were not given: {words}.")
+        paragraphs.append(f"These are left out, because their configs were not given: {words}.")
     return paragraphs

@@ -1,9 +1,9 @@
-"""One row for each printed number, and where chance would put it.
+"""One row for each number that the thesis prints, with its place among replicates.
 
-A number that one data set of the thesis gave is held against R data sets of ours.  If it came
-from the same distribution, all R + 1 ranks would be equally likely: it is outside 99 % when fewer
-than k = floor((R + 1) / 200) of ours are at most as large, or at least as large.  With less than
-199 replicates k is 0: then a number beyond all of them is called that, and no more.
+A number from the one data set of the thesis is compared with R data sets of ours.  If it comes
+from the same distribution, all R + 1 ranks are equally likely.  It is outside 99 % if fewer than
+k = floor((R + 1) / 200) of ours are at most as large, or at least as large.  With fewer than 199
+replicates k is 0; then the row only says whether the number is beyond all replicates.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """A printed number, and what is found here.
+    """A number that the thesis prints, and what we find.
 
     key : of numbers.yaml, such as naive_simulation.gamma.10.
     thesis : as printed; here : what is found where that is not a distribution.

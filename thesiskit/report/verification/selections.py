@@ -19,8 +19,12 @@ COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals pr
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
 COLON = {  # of numbers.yaml: the column of our divisions, decimals printed, words
     "gamma_about": ("mean gamma", 1, "correlation of the last gene kept"),
-    "amlp_better": ("AMLP better", 0, "groups where correction betters AMLP"),
-    "squared_error_better": ("squared error better", 0, "groups where it betters squared error"),
+    "amlp_better": ("AMLP better", 0, "groups where correction improves AMLP"),
+    "squared_error_better": (
+        "squared error better",
+        0,
+        "groups where correction improves squared error",
+    ),
     "amlp_p_value": ("AMLP p-value", 5, "paired t test of AMLP, p-value"),
     "squared_error_p_value": ("squared error p-value", 3, "the same of squared error"),
     "optimistic": ("optimistic", 0, "groups where the uncorrected error is above expectation"),

@@ -1,6 +1,6 @@
-"""Settings that the thesis prints against those of our configs, and numbers that follow from them.
+"""The settings that the thesis prints, compared with our configs; numbers that follow from them.
 
-Each entry leads from a key of numbers.yaml to what it is, and to what our config has.
+Each entry has a key of numbers.yaml, what it is in words, and what our config has.
 """
 
 from collections.abc import Callable

@@ -39,14 +39,14 @@ def overview(found: list[Row]) -> Table:
                 {"section": title, "numbers": len(mine)} | {word: count[word] for word in words}
             )
     caption = (
-        "As printed: settings of ours that are the thesis's, and numbers that follow from them. "
-        "Not comparable: seconds, and figures of which no value is printed."
+        "'As printed' counts settings that are equal to those of the thesis, and numbers that "
+        "follow from them. 'Not comparable' counts seconds, and figures without printed values."
     )
     return Table("overview", "Overview", pd.DataFrame(rows), caption)
 
 
 def named(found: list[Row]) -> list[Table]:
-    """Return the tables of numbers that are not found here, those without a reason first."""
+    """Return the tables of numbers that differ here; those without a known reason come first."""
     titles = {
         verdicts.OUTSIDE: ("outside", "Outside 99 %"),
         verdicts.BEYOND: ("beyond", "Beyond all replicates, which are too few for 99 %"),
@@ -176,15 +176,15 @@ def _calibration(name: str, title: str, cells: list[Row]) -> list[Table]:
             f"{name}-calibration",
             f"{title}: calibration",
             pd.DataFrame([places[place] for place in by_column]),
-            "Where each cell of the thesis's table lies among the replicates, in %, by the first "
-            "decimal of the prediction: of the number of cases, of their mean prediction, and of "
-            f"the fraction in class 1. ✗: outside 99 %.{way}",
+            "The percentile, among the replicates, of each cell of the thesis's table: the number "
+            "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
+            f"the prediction. ✗ marks a number outside 99 %.{way}",
         ),
         Table(
             f"{name}-cells",
             f"{title}: all cells",
             pd.DataFrame([_about_cell(row) for row in cells], dtype=object),
-            "Replicates: those that have a case in this category, of the means and fractions.",
+            "For means and fractions, only the replicates with a case in the category are used.",
             long=True,
         ),
     ]
@@ -211,8 +211,9 @@ def seconds(found: list[Row]) -> list[Table]:
         if row.kind == "seconds"
     ]  # fmt: skip
     caption = (
-        "No verdict: the thesis used a 1.2 GHz UltraSPARC III for naive Bayes and a 2.2 GHz "
-        "Opteron, with R, for mixtures; here, means over replicates on the machines below."
+        "Seconds get no verdict. The thesis used a 1.2 GHz UltraSPARC III for naive Bayes and a "
+        "2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the machines "
+        "below."
     )
     return [Table("seconds", "Seconds", pd.DataFrame(cells), caption, long=True)] if cells else []
 
@@ -230,7 +231,7 @@ def lost(found: list[Row]) -> list[Table]:
 
 
 def held_against(sources: list[Finished]) -> Table:
-    """Return which results they are, and from which machine."""
+    """Return a table of the results that were compared, and their machines."""
     cells = []
     for source in sources:
         record = source.results.provenance()
@@ -243,4 +244,4 @@ def held_against(sources: list[Finished]) -> Table:
                 "machine": " ".join(record.get("machine", {}).values()),
             }
         )
-    return Table("sources", "What they are held against", pd.DataFrame(cells), "")
+    return Table("sources", "The results that were compared", pd.DataFrame(cells), "")

@@ -1,0 +1,130 @@
+"""The code blocks of the documentation, and how each is run."""
+
+import contextlib
+import re
+import shlex
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+from commands import ROOT, run
+
+from thesiskit.config import load_config
+from thesiskit.errors import UnreliableWarning
+
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_recipes.py
+# commands that a test cannot run, and why
+CANNOT = {
+    "pip install": "`make check-sdist` installs the package",
+    "--executor slurm": "needs a cluster; tests/slurm_node has one",
+    "batch cancel": "needs a cluster; tests/slurm_node has one",
+    "--watch": "waits until another process has made all cells",
+    "--share 3/100": "makes a part of the full study; tests/experiments/cells makes parts",
+    "configs/studies/*": "needs full studies; tests/report/test_verification.py has small ones",
+}
+# blocks that are no code, by their first line
+DRAWINGS = {
+    "thesiskit/": "the tree of the package",
+    "cli -> experiments": "the directions of imports",
+    "flowchart TD": "a drawing that GitHub renders",
+    "#PBS -J": "lines for other schedulers, which the tests do not have",
+}
+# what examples call a config of the user's
+OWN = "configs/chapter2/naive-simulation.yaml --smoke"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block: its language, its text, and where it stands."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: str) -> list[Block]:
+    """Return the code blocks of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.finditer(r"^```([^\n`]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(page, text[: m.start()].count("\n") + 1, m[1], m[2]) for m in found]
+
+
+def prepare(folder: Path) -> None:
+    """Put into a folder what the examples read: the configs, and small data of the user's."""
+    (folder / "configs").symlink_to(ROOT / "configs")
+    rng = np.random.default_rng(1)
+    tissues = rng.normal(size=(60, 120))
+    status = np.where(tissues[:, 0] + rng.normal(size=60) > 0, "tumour", "normal")
+    names = ",".join(f"gene-{j}" for j in range(120))
+    rows = [f"{s}," + ",".join(map(str, row)) for s, row in zip(status, tissues, strict=True)]
+    (folder / "expression.csv").write_text("\n".join([f"status,{names}", *rows]) + "\n")
+    reads = rng.choice(list("ACGT"), (200, 12))
+    (folder / "reads.txt").write_text("".join(" ".join(row) + "\n" for row in reads))
+    loci = rng.integers(0, 3, (80, 6))
+    header = ",".join(f"locus-{j}" for j in range(6)) + ",status\n"
+    cases = np.where(loci[:, 0] == loci[:, 1], "case", "control")
+    table = [",".join(map(str, row)) + f",{s}\n" for row, s in zip(loci, cases, strict=True)]
+    (folder / "genotypes.csv").write_text(header + "".join(table))
+
+
+def run_block(block: Block, folder: Path) -> None:
+    """Run a code block in a folder, the current one."""
+    if block.language in ("text", "mermaid"):
+        assert block.text.startswith(tuple(DRAWINGS)), f"{block}: code needs its own language"
+    elif block.text.startswith(RECIPE):
+        pass
+    elif block.language == "sh":
+        for line in block.text.splitlines():
+            run_line(line)
+    elif block.language == "console":
+        check_transcript(block)
+    elif block.language == "yaml":
+        run_config(block, folder)
+    elif block.language == "python":
+        with warnings.catch_warnings(), contextlib.chdir(folder):
+            warnings.simplefilter("ignore", UnreliableWarning)  # the chains are short
+            exec(compile(block.text, str(block), "exec"), {})
+    else:
+        raise AssertionError(f"{block}: no test runs blocks of the language {block.language!r}")
+
+
+def run_line(line: str) -> str:
+    """Run a line of shell that is one thesiskit command, and return what it prints."""
+    if any(words in line for words in CANNOT):
+        return ""
+    line = re.sub(r'^eval "\$\((.*)\)"$', r"\1", line.partition(";")[0])
+    if "CONFIG" in line:
+        run("run", *OWN.split())  # what is made of it can be shown, joined and reported
+    words = shlex.split(line.replace("CONFIG", OWN).partition(">")[0], comments=True)
+    assert words[0] == "thesiskit", f"no test runs {line!r}"
+    return run(*words[1:])
+
+
+def check_transcript(block: Block) -> None:
+    """Run the command of a transcript; `...` stands for anything, seconds may differ."""
+    command, _, output = block.text.removeprefix("$ ").partition("\n")
+    timeless = r"\((?:[0-9.]+ s|already done)\)"
+    pattern = re.escape(re.sub(timeless, "TIME", output))
+    pattern = pattern.replace(re.escape("..."), ".*").replace("TIME", timeless)
+    printed = run_line(command)
+    assert re.fullmatch(pattern, printed), f"{block} prints otherwise now:\n{printed}"
+
+
+def run_config(block: Block, folder: Path) -> None:
+    """Run a whole config; validate one that shows some keys alone."""
+    given = yaml.safe_load(block.text)
+    if "experiment" in given:
+        path = folder / f"{given['experiment']}.yaml"
+        path.write_text(block.text)
+        run("run", path)
+    else:
+        whole = yaml.safe_load((ROOT / "configs/chapter2/null.yaml").read_text()) | given
+        (folder / "part.yaml").write_text(yaml.safe_dump(whole))
+        load_config(folder / "part.yaml")
