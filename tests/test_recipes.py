@@ -6,8 +6,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 from code_blocks import RECIPE, blocks
-from commands import ROOT, run
+from commands import ROOT, arrays, run
 
+from thesiskit import datasets
 from thesiskit.cli import main
 from thesiskit.report import parts
 from thesiskit.report.selection import tables
@@ -26,6 +27,7 @@ def carry_out(path, scope):
 def test_recipes_name_files_that_exist_or_are_added():
     added = {
         "configs/studies/weak-features.yaml",
+        "thesiskit/datasets/parity.py",
         "thesiskit/models/single.py",
         "tests/models/test_single.py",
     }
@@ -59,6 +61,31 @@ def test_a_table(experiment, tmp_path, monkeypatch):
     rows = (tmp_path / "results/weak-features/tables/confidence.csv").read_text().splitlines()
     assert len(rows) == 6  # a header, two methods for 1 and for 10 features, one for all
     assert all(0.5 <= float(row.rpartition(",")[2]) <= 1 for row in rows[1:])
+
+
+def test_a_data_set(tmp_path, monkeypatch):
+    module = ModuleType("thesiskit.datasets.parity")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    carry_out("thesiskit/datasets/parity.py", module.__dict__)
+    monkeypatch.setattr(datasets, "_OURS", dict(datasets._OURS))
+    carry_out("thesiskit/datasets/__init__.py", vars(datasets))
+    path = tmp_path / "parity.yaml"
+    path.write_text(PARITY)
+    run("run", path, "--results", tmp_path / "results")
+    found = arrays(tmp_path / "results/parity/predict/0000.npz")
+    correct = found["probability"][0].argmax(axis=1) == found["response"]
+    assert correct.mean() > 0.9
+
+
+PARITY = """
+experiment: parity
+title: Parity
+about: The response is a pattern of two bits.
+data: { source: parity, bits: 5 }
+evaluation: { folds: 2 }
+model: { kind: logistic, orders: [2], priors: [gaussian], iterations: 300, burn_in: 100 }
+report: { parts: [model-table] }
+"""
 
 
 def test_a_command(experiment, monkeypatch):

@@ -178,7 +178,7 @@ def retry(config, asked, executor, probe, **cluster) -> None:
     "listed",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --share: make the cells in line I of this file of N lines, which `batch submit` writes.",
+    help="With --share: make the cells in line I of this file, which `batch submit` writes.",
 )
 @click.option(
     "--relative-to",

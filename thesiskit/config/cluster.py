@@ -56,7 +56,8 @@ class ClusterBlock(Block):
     account: Text | None = None
     qos: Text | None = None
     options: list[Annotated[str, Field(strict=True)]] = []  # of sbatch, such as --constraint=avx2
-    requeues: Count = 10  # most of them at the time limit
+    # how often a job goes on that Slurm stopped, for instance at its time limit
+    requeues: Count = 10
     setup: list[Text] = []  # shell lines before, such as module load python
 
     @field_validator("*")
