@@ -1,4 +1,4 @@
-"""Numbers that configs, models and estimators share, so that each stands once."""
+"""Numbers that configs, models and estimators share, so that each is written once."""
 
 from typing import Final
 

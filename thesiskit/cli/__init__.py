@@ -110,8 +110,6 @@ _stage_command(
     type=click.IntRange(0, 10**9),
     help="Print groups of the model of this order. Default: the largest order of the config.",
 )
-@click.option("--pattern", help="Write the group of a pattern: CC, or size=small, form=round.")
-@click.option("--order", type=click.IntRange(0, 10**9), help="Of the groups written; the largest.")
 def compress(experiment, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 

@@ -1,4 +1,4 @@
-"""Simulation-based calibration: where the truth stands among draws from the posterior.
+"""Simulation-based calibration: the rank of the true value among draws from the posterior.
 
 Of data drawn with parameters from the prior, the rank of a true value among independent draws
 from the posterior is uniform, for any function of parameters and training data (Talts and others,

@@ -1,9 +1,9 @@
-"""Cells: the units of an experiment, each with a generator, a result file and a record of its own.
+"""Cells, the smallest pieces of an experiment: each has a generator, a result file and a record.
 
-A cell is a block of an arm at a stage, or one of the arm's chains; where a stage makes nothing of
-arms it is the whole block.  It is done when its file stands, under a name that is a digest of
-all that leads to it: settings, data, code.  So nobody keeps a list of what is done, and any cell
-can be made by anybody, in any order.
+A cell is one stage of one block of replicates, for one arm, or for one chain of an arm.  A stage
+without arms is one cell.  The name of a cell's result file is a digest of everything that leads to
+it: settings, data and code.  A cell is done when this file is complete.  There is no other list of
+what is done, so cells can be made in any order, and by several processes or machines.
 """
 
 import os

@@ -209,7 +209,7 @@ class Graph:
         try:
             return self.files.load(cell)
         except ResultsError:
-            if self.files.damaged(cell):  # then it is to do, whoever asks
+            if self.files.damaged(cell):  # so that it is made again
                 self.files.remove(cell)
             raise
 
@@ -266,7 +266,7 @@ class Graph:
             self.results.remove(stage, number)
         for arm in self.work.arms(stage):
             draws = self.draws(stage, number, arm)
-            # without a seal it counts as not done, or somebody is writing it just now
+            # without a seal it counts as not done, or is just being written
             if draws is not None and sealed(draws) and not sealed(draws, thorough=True):
                 found.append(draws)
                 remove_draws(draws)

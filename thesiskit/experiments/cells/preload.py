@@ -1,4 +1,4 @@
-"""What the fork server of the workers imports first; nobody else imports this.
+"""What the fork server of the workers imports first; no other module imports this.
 
 Linear algebra that is loaded from here on starts no threads, which a forked process would not have.
 """

@@ -60,7 +60,7 @@ def _done(experiment: Experiment, cell: Cell, present: Mapping[str, set[str]]) -
 
 
 def _begun(experiment: Experiment, cell: Cell, jobs: Mapping[str, str]) -> Row:
-    """Return the row of a cell that somebody began and did not end."""
+    """Return the row of a cell that was begun and has not ended."""
     who = experiment.graph.files.running(cell) or {}
     job, host = who.get("job", ""), who.get("host", HOST)
     if job:

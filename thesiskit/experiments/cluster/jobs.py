@@ -1,8 +1,8 @@
-"""What jobs make: which cells, how many each, and what a job does after the last of its own.
+"""Which cells a job makes, how many each job has, and what a job does after the last of them.
 
-Jobs know nothing of each other.  Each makes those of its cells that are not done, with all that
-they need; whoever finds that it made the last of the chains of an arm compares them, predicts, and
-joins the block.  Two that find so at once write the same bytes.
+Jobs do not communicate.  A job makes those of its cells that are not done, and the cells that they
+need.  When all chains of an arm are done, the job that made the last one also compares the chains,
+predicts, and joins the block.  If two jobs do so at the same time, they write the same bytes.
 """
 
 import math
@@ -15,7 +15,7 @@ from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cells.workers import Failure, Workers
 from thesiskit.experiments.experiment import Experiment
 
-UNKNOWN = 8  # cells in a job as long as nobody knows how long one takes
+UNKNOWN = 8  # cells in a job, as long as no cell has been timed
 LEAST_SECONDS = 60.0  # of a job, where there are cells enough
 
 

@@ -34,7 +34,7 @@ class Arm:
 
     @property
     def peer(self) -> bool:
-        """Whether it is somebody else's."""
+        """Whether it is a method of another package."""
         return self.prior == "none"
 
     @property

@@ -282,7 +282,7 @@ def sample(
     """Run one chain for each generator, in threads.
 
     X (N, L) histories in time order or, for patterns "features", (N, p) codes from 0, MISSING
-    where not known; response (N,) classes from 0.  Of `settings`, those that speak of coefficients
+    where not known; response (N,) classes from 0.  Of `settings`, those that concern coefficients
     (step, sigma_scale, sigma_updates, joint_updates) do not matter.  `save` and `saved` are as in
     `logistic.sample`; at the end they are `Draws.state`.  Raises UserError for Cauchy priors, an
     impossible order, too many distinct rows, or `saved` of other data or settings.
