@@ -28,7 +28,7 @@ help:
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
-SOURCES := pyproject.toml setup.py constraints.txt $(wildcard cython_ext/*)
+SOURCES := pyproject.toml setup.py constraints.txt $(wildcard cython_ext/* cython_ext/*/*)
 INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --upgrade pip && \
     $(BIN)/python -m pip install --quiet -c constraints.txt --editable
 

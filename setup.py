@@ -1,4 +1,4 @@
-"""Build the kernels: one extension thesiskit._kernels.NAME for each cython_ext/NAME.pyx.
+"""Build the kernels: one extension thesiskit._kernels.NAME for each NAME.pyx below cython_ext.
 
 THESISKIT_CHECKED=1 builds them with bounds and initialisation checks (same numbers, slower);
 the kernel tests run once on that build.  It is also optimised less: it compiles in half the time,
@@ -14,6 +14,7 @@ from setuptools import Extension, setup
 
 HERE = Path(__file__).parent
 SOURCES = Path("cython_ext")
+HEADERS = SOURCES / "headers"
 CHECKED = os.environ.get("THESISKIT_CHECKED", "0") not in ("", "0")
 
 
@@ -21,7 +22,7 @@ def kernel(path: Path) -> Extension:
     return Extension(
         f"thesiskit._kernels.{path.stem}",
         [path.as_posix()],
-        include_dirs=[SOURCES.as_posix(), numpy.get_include()],
+        include_dirs=[HEADERS.as_posix(), numpy.get_include()],
         # Nothing here relaxes IEEE results: two flags only drop errno and trap bookkeeping, and
         # without fused products all processors give the same numbers.
         extra_compile_args=[
@@ -39,8 +40,8 @@ os.chdir(HERE)
 setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
-        [kernel(path) for path in sorted(SOURCES.glob("*.pyx"))],
-        include_path=[SOURCES.as_posix()],
+        [kernel(path) for path in sorted(SOURCES.rglob("*.pyx"))],
+        include_path=[HEADERS.as_posix()],
         build_dir=f"build/cython-{'checked' if CHECKED else 'fast'}",
         compiler_directives={
             "language_level": 3,

@@ -77,3 +77,12 @@ def _without_middle(line: str, width: int) -> str:
         return line
     end = (width - 5) // 2
     return f"{line[: width - 5 - end]} ... {line[len(line) - end :]}"
+
+
+def memory_text(bytes_: float) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("B", "kB", "MB"):
+        if bytes_ < 1000:
+            return f"{bytes_:.0f} {unit}"
+        bytes_ /= 1000
+    return f"{bytes_:.1f} GB"

@@ -27,7 +27,6 @@ from thesiskit.blocks import Block, Count, Positive, Text
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.config.problems import explain
-from thesiskit.config.ranks import rank_problem
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
     NAIVE_METHODS,
@@ -45,6 +44,7 @@ from thesiskit.config.together import (
     check_reduction,
     check_sizes,
     check_table,
+    rank_problem,
 )
 from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
 from thesiskit.datasets import SOURCES

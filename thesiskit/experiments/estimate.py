@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from thesiskit.config import LogisticModel, MixtureModel
 from thesiskit.datasets.source import Sizes
-from thesiskit.errors import UserError
+from thesiskit.errors import UserError, memory_text
 
 if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign
@@ -59,14 +59,12 @@ class Needs:
     @property
     def problem(self) -> str | None:
         """Say what is much about it, None if nothing is."""
-        from thesiskit.experiments.cluster.board import size
-
         much = {
             f"{self.cells:,} cells": self.cells > MOST_CELLS,
             f"{self.fits:,} fits": self.fits > MOST_FITS,
             f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
-            f"about {size(self.memory)} of memory": self.memory > machine_memory(),
-            f"about {size(self.disk)} on disk": self.disk > MOST_DISK,
+            f"about {memory_text(self.memory)} of memory": self.memory > machine_memory(),
+            f"about {memory_text(self.disk)} on disk": self.disk > MOST_DISK,
         }
         return " and ".join(text for text, is_much in much.items() if is_much) or None
 

@@ -18,10 +18,9 @@ from thesiskit.experiments.cells.cell import Cell, now
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
-from thesiskit.report import kinds
 from thesiskit.report.finished import Finished
 from thesiskit.report.outputs import changed
-from thesiskit.report.page import check_report, write_report
+from thesiskit.report.page import check_report, finished, write_report
 from thesiskit.store.provenance import code_digest, surroundings
 from thesiskit.store.results import Results
 
@@ -151,11 +150,11 @@ class Experiment:
 
     def summary(self, stage: str) -> str:
         """Say in a line what a stage has done, and where that is."""
-        return f"{kinds.summary(self.record(), stage)} -> {self.results.folder / stage}"
+        return f"{self.record().summary(stage)} -> {self.results.folder / stage}"
 
     def record(self) -> Finished:
         """Return the results, as reports read them."""
-        return kinds.finished(self.results, len(self.graph.blocks), self._work.described)
+        return finished(self.results, len(self.graph.blocks), self._work.described)
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""

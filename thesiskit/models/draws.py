@@ -1,9 +1,12 @@
-"""Draws of Markov chains as ArviZ data: an xarray tree of groups, as arviz_stats takes it."""
+"""Draws of Markov chains: as ArviZ data, and whether the chains agree."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+RELIABLE_RHAT = 1.05
+RELIABLE_ESS = 100.0
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
 
 
@@ -24,3 +27,30 @@ def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, 
     result = xarray.DataTree.from_dict(tree)
     result.attrs.update(attributes)
     return result
+
+
+def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return R-hat and effective sample size, (Q,) each, of (C, D, Q) draws.
+
+    A single chain is cut into halves.  A quantity that no chain ever changes counts as known.
+    """
+    from arviz_stats.base import array_stats  # seconds: only where chains are compared
+
+    still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
+    total = values.shape[0] * values.shape[1]
+    if len(values) == 1:
+        values = values[:, values.shape[1] % 2 :].reshape(2, -1, values.shape[2])
+    rhat, ess = np.full(len(still), np.inf), np.zeros(len(still))
+    if values.shape[1] >= 4:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+            ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    apart = ~np.isfinite(rhat)  # each chain is constant, and they differ
+    rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
+    return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
+
+
+def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
+    """Whether chains agree well enough, in every quantity, to believe the answer."""
+    return bool((rhat <= RELIABLE_RHAT).all() and (ess >= RELIABLE_ESS).all())

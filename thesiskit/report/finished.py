@@ -29,6 +29,10 @@ class Finished:
             joined[name] = np.concatenate([block[name] for block in blocks], axis=axis)
         return joined
 
+    def summary(self, stage: str) -> str:  # noqa: ARG002
+        """Say in a line what the files of a stage show."""
+        return "the lattice of counts"
+
     @property
     def warnings(self) -> list[str]:
         """Sentences about results that are not reliable, shown at the top of the page."""

@@ -15,8 +15,11 @@ from thesiskit.errors import ConfigError, ResultsError
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.layout import Figure, Table
+from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.outputs import Outputs, csv_text
 from thesiskit.report.parts import PARTS, check_parts
+from thesiskit.report.reduction import ReductionRecord
+from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
 
 TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
@@ -40,6 +43,18 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     outputs.write("report.html", render(record, made))
     outputs.finish(key)
+
+
+def finished(results: Results, n_blocks: int, config: dict[str, Any]) -> Finished:
+    """Return the results of an experiment, as the tables and figures of its kind read them."""
+    kind: type[Finished] = Record
+    if config["reduction"] is not None:
+        kind = ReductionRecord
+    elif config["data"] is None:
+        kind = Finished
+    elif config["model"]["kind"] == "logistic":
+        kind = LogisticRecord
+    return kind(results, n_blocks, config)
 
 
 def check_report(config: dict[str, Any]) -> None:

@@ -22,6 +22,11 @@ SECONDS = ("thesis_seconds", "closed_seconds")
 class ReductionRecord(Finished):
     """A finished experiment; arrays are (R, S), replicates by settings."""
 
+    def summary(self, stage: str) -> str:  # noqa: ARG002
+        """Say in a line what the files of the stage show."""
+        settings = len(self.results.load("compress", 0, ("sweep",))["sweep"])
+        return f"patterns and groups of {settings} settings, by two algorithms"
+
     @cached_property
     def numbers(self) -> dict[str, np.ndarray]:
         """All that was found, with the settings (S,)."""
@@ -58,12 +63,6 @@ class ReductionRecord(Finished):
             for r in range(self.n_sets)
             for s in range(len(found["sweep"]))
         ]
-
-
-def summary(record: ReductionRecord, stage: str) -> str:  # noqa: ARG001
-    """Say in a line what the files of the stage show."""
-    settings = len(record.results.load("compress", 0, ("sweep",))["sweep"])
-    return f"patterns and groups of {settings} settings, by two algorithms"
 
 
 class Sweep:

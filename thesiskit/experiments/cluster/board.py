@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from thesiskit.errors import memory_text
 from thesiskit.experiments.cells.cell import HOST, Cell
 from thesiskit.experiments.cluster.slurm import GONE
 from thesiskit.experiments.experiment import Experiment
@@ -95,15 +96,6 @@ def counts(rows: Iterable[Row]) -> dict[str, Counter]:
     return found
 
 
-def size(bytes_: float) -> str:
-    """Write a number of bytes for people."""
-    for unit in ("B", "kB", "MB"):
-        if bytes_ < 1000:
-            return f"{bytes_:.0f} {unit}"
-        bytes_ /= 1000
-    return f"{bytes_:.1f} GB"
-
-
 def table(rows: list[Row], *, every: bool = False) -> list[str]:
     """Return lines for a terminal: sums by stage, and cells.
 
@@ -140,7 +132,7 @@ def _sums(rows: list[Row]) -> list[list[str]]:
         memory = max((one.get("memory", 0) for one in mine), default=0)
         seconds = sum(one.get("seconds", 0.0) for one in mine)
         found.append([stage, *(f"{states[state]:,}" for state in STATES), f"{seconds:,.1f}",
-                      size(memory) if memory else "–"])  # fmt: skip
+                      memory_text(memory) if memory else "–"])  # fmt: skip
     return found
 
 
@@ -150,7 +142,7 @@ def _told(row: Row) -> list[str]:
         cell.id, cell.stage, str(cell.block), cell.arm or "–",
         "–" if cell.chain is None else str(cell.chain + 1), row.state,
         f"{about['seconds']:.3f}" if "seconds" in about else "–",
-        size(about["memory"]) if "memory" in about else "–", about.get("host", "–"),
+        memory_text(about["memory"]) if "memory" in about else "–", about.get("host", "–"),
     ]  # fmt: skip
 
 

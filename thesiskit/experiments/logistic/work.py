@@ -229,7 +229,8 @@ class LogisticWork(Work):
     def _join_predictions(self, found: list[Arrays], block: Block) -> Arrays:
         cases, arms = self._stored(block).cases, self.design.arms
         names = [name for name in found[0] if not name.startswith("rank")]
-        return ranks.of_arms(found) | {
+        ranked = ranks.of_arms(found) if self.config.evaluation.ranks else {}
+        return ranked | {
             **{name: np.array([one[name] for one in found]) for name in names},
             "response": cases.test_response,
             "train_response": cases.train_response,

@@ -187,7 +187,7 @@ class SelectionWork(Work):
             **_described([arm for _, arm in self.all_arms.values()]),
             "probability": np.array([one["probability"] for one in found]),
             "seconds": np.array([one["seconds"] for one in found]).T,
-            **ranks.of_arms(found),
+            **(ranks.of_arms(found) if self.config.evaluation.ranks else {}),
         }
 
     def splits(self, block: Block) -> Iterator[Split]:
@@ -220,7 +220,7 @@ class SelectionWork(Work):
         return {
             "probability": np.concatenate(probability),
             "seconds": np.array(seconds),
-            **ranks.of_arm(ranked),
+            **(ranks.of_arm(ranked) if ranked else {}),
         }
 
     def _predict_naive(self, selection: Selection, arm: Arm, table: np.ndarray) -> np.ndarray:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
-from thesiskit.models.agreement import compare_chains
-from thesiskit.models.draws import Named, as_tree
+from thesiskit.models.draws import Named, as_tree, compare_chains
 from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.running import Arrays
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from thesiskit.models.agreement import compare_chains, reliable
-from thesiskit.models.draws import Named, as_tree
+from thesiskit.models.draws import Named, as_tree, compare_chains, reliable
 from thesiskit.models.mixture.chains import Draws
 from thesiskit.models.mixture.target import Target
 

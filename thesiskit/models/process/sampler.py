@@ -11,8 +11,7 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.agreement import compare_chains
-from thesiskit.models.draws import Named, as_tree
+from thesiskit.models.draws import Named, as_tree, compare_chains
 from thesiskit.models.logistic import Settings, flat
 from thesiskit.models.process.inputs import KINDS, Features, Sequences, as_codes, check_order
 from thesiskit.models.running import Arrays, check_saved, run
