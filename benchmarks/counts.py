@@ -2,10 +2,10 @@
 
     python benchmarks/counts.py configs/chapter2/naive-simulation.yaml
 
-First the Python files of which `thesiskit run CONFIG --smoke` enters a function, from the command to
-the page; to import a file, or to make its classes, does not enter it.  Then the largest file, the
-largest folder, the arguments of the largest constructor of a kernel class (without `self`), and the
-words in the glossary.
+First the Python files of which `thesiskit run CONFIG --smoke` enters a function, from the command
+to the page.  To import a file, or to make its classes, does not enter it.  Then the largest file,
+the largest folder, the arguments of the largest constructor of a kernel class (without `self`), and
+the words in the glossary.
 """
 
 import re
@@ -44,7 +44,7 @@ def entered(config: str) -> list[str]:
 
 
 def constructor_arguments() -> tuple[int, str]:
-    """Return how many arguments the largest constructor of a kernel class takes, and whose it is."""
+    """Return the most arguments that a constructor of a kernel class takes, and its class."""
     largest = (0, "")
     for path in (ROOT / "cython_ext").rglob("*.pyx"):
         name = ""

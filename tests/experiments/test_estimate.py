@@ -120,7 +120,7 @@ def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
     for command in [name for name in ("simulate", "select", "compress") if name in
                     experiment.stages]:  # fmt: skip
         run(command, path, "--results", tmp_path / "r")
-    run("batch", "submit", path, "--results", tmp_path / "r")
+    run("run", path, "--results", tmp_path / "r")
     assert len(board(experiment)) == needed.cells
     kept = [one for one in (tmp_path / "r" / "small").rglob("*") if
             one.suffix in (".npz", ".nc") or one.parent.parent.name == "cells"]  # fmt: skip
@@ -170,7 +170,7 @@ def test_memory_is_an_upper_bound_by_order(text, settings, write, tmp_path):
         "except SystemExit as end: code = end.code\n"
         "print(Meter().peak); sys.exit(code)"  # getrusage counts the tests that began it
     )
-    command = [sys.executable, "-c", code, "batch", "submit", str(path), "--results"]
+    command = [sys.executable, "-c", code, "run", str(path), "--results"]
     done = subprocess.run([*command, str(tmp_path / "r"), "--jobs", "0", *given],
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -263,10 +263,11 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):
     monkeypatch.setattr(estimate, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
-    for command in (["run"], ["simulate"], ["batch", "submit"], ["batch", "status"]):
+    local = ["batch", "submit", "--executor", "local"]
+    for command in (["run"], ["simulate"], local, ["batch", "status"]):
         assert "small needs 48 cells: say --yes if that is meant" in run(*command, *where, code=2)
     run("simulate", *where, "--yes")
-    run("batch", "submit", *where, "--yes")
+    run("batch", "submit", "--executor", "local", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
     monkeypatch.setattr(estimate, "TOO_MANY", 40)

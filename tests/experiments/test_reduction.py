@@ -74,7 +74,7 @@ def test_numbers_are_those_of_all_patterns(small, tmp_path):
     assert experiment.stages == ("compress",)
     assert len(experiment.graph.blocks) == 3
     for number in range(3):
-        found = experiment.graph.work.make("compress", number)
+        found = experiment.graph.work.make("compress", experiment.graph.block(number))
         assert found["sweep"].tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2]
         assert found["features"].tolist() == [4, 4, 4, 2, 5, 4, 4, 4, 4]
         assert found["values"].tolist() == [2, 3, 5, 3, 3, 3, 3, 3, 3]  # ascending
@@ -99,7 +99,7 @@ def test_numbers_are_those_of_all_patterns(small, tmp_path):
 def test_seed_and_sweeps_matter_to_the_stage(small, tmp_path):
     def key(*settings):
         config = load_config(small, settings=settings)
-        return Experiment(config, Results(tmp_path, "small"), tmp_path).key("compress", 0)
+        return Experiment(config, Results(tmp_path, "small"), tmp_path).graph.key("compress", 0)
 
     keys = {key(), key("seed=6"), key("reduction.cases=26"), key("replicates=2"), key("title=T")}
     assert len(keys) == 3

@@ -134,7 +134,10 @@ class Work(ABC):
         self, block: Block, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
-        raise UserError(f"{self.config.experiment} has no groups of patterns to list")
+        raise UserError(
+            f"{self.config.experiment} has no groups of patterns to list; "
+            "leave out --list and --pattern"
+        )
 
     def check_extension(self, block: Block) -> None:
         """Raise UserError where stored chains cannot go on."""

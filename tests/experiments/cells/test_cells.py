@@ -184,7 +184,7 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     assert "1 of 1 cells done" in output
     invoke("run", config, "--results", tmp_path / "r")
     assert content(tmp_path / "r") == content(whole(LONG))
-    files = opened(config, tmp_path / "r").files
+    files = opened(config, tmp_path / "r").graph.files
     for row in fits:
         if row.cell.id in made:
             assert files.about(row.cell)["finished"] == made[row.cell.id]  # not made twice
@@ -353,7 +353,7 @@ def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path)
     os.killpg(runner.pid, signal.SIGTERM)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130, stderr
-    assert "Interrupted. What was finished is kept" in stderr
+    assert "Interrupted. Finished cells are kept" in stderr
     assert at_work(tmp_path / "r") == []
     rows = board(opened(config, tmp_path / "r"))
     assert not {row.state for row in rows} & {"failed", "interrupted"}
@@ -380,17 +380,17 @@ def test_workers_start_with_what_they_need(tmp_path):
     from thesiskit.experiments.cells.workers import PRELOADED
 
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
-    for kind, names in PRELOADED.items():
+    for kind, name in PRELOADED.items():
         text = f"""\
 import importlib, os, sys
-for name in {["cells.preload", *names]}:
+for name in {["cells.preload", "cells.graph", name]}:
     importlib.import_module(f"thesiskit.experiments.{{name}}")
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)
 from small import KINDS, opened
 open({str(tmp_path / "c.yaml")!r}, "w").write(KINDS[{kind.partition("-")[0]!r}])
 sys.modules.pop("small")
-opened({str(tmp_path / "c.yaml")!r}, {str(tmp_path)!r}).work.load()
+opened({str(tmp_path / "c.yaml")!r}, {str(tmp_path)!r})
 print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
 """
         path = os.pathsep.join([str(ROOT), str(ROOT / "tests/support")])
@@ -451,12 +451,12 @@ def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
     env = patched(tmp_path / "broken", """\
 import os, signal, sys
 from thesiskit.experiments.cells import workers
-from thesiskit.experiments.selection.naive import NaiveFits
+from thesiskit.experiments.selection.naive import NaiveWork
 workers.STOP_SECONDS = 0.01
 def die(self, arm, *others):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
-NaiveFits.fit = die
+NaiveWork.fit = die
 """)  # fmt: skip
     given = [config, "--results", results, "--jobs", "1"]
     for command in (["run"], ["batch", "retry", "--executor", "local"],
@@ -471,13 +471,13 @@ def test_a_cell_that_raises_costs_itself(config, tmp_path, whole):
     """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
     config.write_text(NAIVE)
     env = patched(tmp_path / "broken", """\
-from thesiskit.experiments.selection.naive import NaiveFits
-fit = NaiveFits.fit
-def fail(self, arm, *others):
-    if arm.label == "5" and arm.method == "corrected" and self.number == 1:
+from thesiskit.experiments.selection.naive import NaiveWork
+fit = NaiveWork.fit
+def fail(self, arm, chain, block, unfinished):
+    if arm.label == "5" and arm.method == "corrected" and block.number == 1:
         raise ZeroDivisionError("a planted error")
-    return fit(self, arm, *others)
-NaiveFits.fit = fail
+    return fit(self, arm, chain, block, unfinished)
+NaiveWork.fit = fail
 """)  # fmt: skip
     command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
     done = subprocess.run(command, env=env, capture_output=True, text=True)

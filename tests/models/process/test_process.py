@@ -14,7 +14,9 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import logistic
 from thesiskit.models import process as gp
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.process import inputs
+from thesiskit.models.process import inputs as process_inputs
+from thesiskit.models.process import sampler
+from thesiskit.models.process.inputs import Features
 from thesiskit.store.draws import read_draws, write_draws
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
@@ -187,7 +189,7 @@ def test_covariance_of_features_is_the_sum_over_all_patterns(rng, p, n_values, o
 )
 def test_steps_of_features_have_their_covariance(rng, n, p, n_values, order, missing):
     X = table(rng, n, p, n_values, missing)
-    inputs = gp.Features(X, order)
+    inputs = Features(X, order)
     np.testing.assert_array_equal(inputs.rows[inputs.row_of], X)
     log_sigma = rng.normal(size=order + 1)
     C = by_patterns(inputs.rows, inputs.rows, np.exp(log_sigma))
@@ -205,7 +207,7 @@ def test_steps_of_features_have_their_covariance(rng, n, p, n_values, order, mis
 def test_features_need_no_jitter_at_any_sigma(rng, p, n_values, order):
     X = table(rng, 150, p, n_values)
     X[:, 0], X[:, 1] = 1, X[:, 2]
-    inputs = gp.Features(X, order)
+    inputs = Features(X, order)
     for width in np.linspace(0, 30, 60):
         D = inputs.step_covariance(rng.uniform(-width, width, size=order + 1))
         size = np.sqrt(np.diag(D))
@@ -247,7 +249,7 @@ def test_predictions_of_features_keep_their_digits(rng, sigma, missing):
     more = [[1, -1, 0], [-1, -1, -1]] if missing else []
     tests = np.array([*X[:2], [0, 1, -2], [-2, -2, -2], *X[9:], *more])
     X = X[[0, 1, 2, 5, 7, 8, 10]]  # order p: the values themselves are independent
-    inputs = gp.Features(X, 3)
+    inputs = Features(X, 3)
     process = gp.Process(X, np.arange(7) % 2, 2, 3, settings(), "features")
     exactly = [Fraction(s) for s in sigma]
     C, k = by_patterns(X, X, exactly), by_patterns(X, tests, exactly)
@@ -705,7 +707,7 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
     stored = gp.saved_from(read_draws(tmp_path / "draws.nc"))
     for saved in (short.state, stored):
         again = run(60, 52, saved=saved)
-        for name in gp.KEPT:
+        for name in sampler.KEPT:
             np.testing.assert_array_equal(getattr(again, name), getattr(long, name))
     assert long.latent.shape == (2, 17, 1 if K == 2 else 3, len(long.process.rows))
     assert long.log_sigma.shape == (2, 17, 5)
@@ -757,7 +759,7 @@ def test_mistakes(changes, words):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_ROWS", 2)
+    monkeypatch.setattr(process_inputs, "MOST_ROWS", 2)
     with pytest.raises(UserError, match=r"3 distinct histories are more than 2.*lower order"):
         gp.Process(np.eye(3, dtype=int), [0, 1, 1], 2, 3, settings())
     with pytest.raises(UserError, match=r"3 distinct cases are more than 1.*lower order"):

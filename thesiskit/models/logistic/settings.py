@@ -140,5 +140,6 @@ def _width(name: str, value: float) -> float:
     value = positive(name, value)
     low, high = defaults.LEAST_WIDTH, defaults.MOST_WIDTH
     if not low <= value <= high:
-        raise UserError(f"{name} must be between {low:g} and {high:g}, got {value:g}")
+        limits = f"{low:g} and {high:g}".replace("e+", "e")
+        raise UserError(f"{name} must be between {limits}, got {value:g}")
     return value
