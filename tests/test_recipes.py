@@ -81,9 +81,9 @@ PARITY = """
 experiment: parity
 title: Parity
 about: The response is a pattern of two bits.
-data: { source: parity, bits: 5 }
+data: { source: parity, bits: 7 }
 evaluation: { folds: 2 }
-model: { kind: logistic, orders: [2], priors: [gaussian], iterations: 300, burn_in: 100 }
+model: { kind: logistic, orders: [2], iterations: 300, burn_in: 100 }
 report: { parts: [model-table] }
 """
 

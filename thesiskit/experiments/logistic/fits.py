@@ -4,7 +4,6 @@ One file for each arm holds draws, traces and the state of the chains.  Chains o
 made with the same settings but fewer iterations go on from there.
 """
 
-import hashlib
 import json
 import re
 from contextlib import suppress
@@ -17,7 +16,8 @@ from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.errors import ResultsError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.logistic.design import Arm
+from thesiskit.experiments.logistic.cases import Cases
+from thesiskit.experiments.logistic.design import Arm, Patterns
 from thesiskit.experiments.logistic.stored import Stored
 from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.work import Block, Unfinished
@@ -51,10 +51,23 @@ class LogisticFits:
         )
         (self.replicate,) = block.replicates
         self.stored = Stored(block, config.model.min_cases)
-        self.cases, self.patterns = self.stored.cases, self.stored.patterns
-        self.n_classes = len(self.cases.classes)
         self._found: dict[Arm, Arrays] = {}  # the draws read last
         self._groups: dict[Arm, Any] = {}
+
+    @property
+    def cases(self) -> Cases:
+        """The training and the test cases."""
+        return self.stored.cases
+
+    @property
+    def patterns(self) -> Patterns:
+        """What the patterns of the cases are."""
+        return self.stored.patterns
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.cases.classes)
 
     def path(self, arm: Arm) -> Path:
         """Return the file of an arm's draws."""
@@ -162,7 +175,6 @@ class LogisticFits:
 
     def identity(self, arm: Arm) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
-        cases = hashlib.sha256(self.cases.train.tobytes() + self.cases.train_response.tobytes())
         model = {
             name: getattr(self.model_config, name)
             for name in self.sampled_by
@@ -178,8 +190,8 @@ class LogisticFits:
                 "min_cases": self.model_config.min_cases,
                 "code": self.block.code,
                 "seed": self.config.seed,
-                "digest of cases": cases.hexdigest()[:16],
                 "replicate": self.replicate,
+                "simulated cases": self.block.key("simulate"),
             }
         )
 

@@ -7,14 +7,13 @@ from the prior, the config has `standardise: false`.
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from thesiskit.config import Config
 from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.fits import SETTINGS, LogisticFits
-from thesiskit.experiments.work import Block
 from thesiskit.models import logistic
 from thesiskit.models.patterns import Groups
 from thesiskit.models.running import Arrays
@@ -27,12 +26,15 @@ class ResponseFits(LogisticFits):
 
     sampled_by: ClassVar[tuple[str, ...]] = (*SETTINGS, "noise", "noise_shape", "noise_mode")
 
-    def __init__(self, config: Config, orders: list[int], block: Block):
-        super().__init__(config, orders, block)
-        self.mean, self.unit = 0.0, 1.0
-        if self.model_config.standardise:
-            response = self.cases.train_response
-            self.mean, self.unit = float(response.mean()), float(response.std())
+    @cached_property
+    def mean(self) -> float:
+        """What is subtracted from responses: their mean, or 0."""
+        return float(self.cases.train_response.mean()) if self.model_config.standardise else 0.0
+
+    @cached_property
+    def unit(self) -> float:
+        """What responses are divided by: their standard deviation, or 1."""
+        return float(self.cases.train_response.std()) if self.model_config.standardise else 1.0
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm, for standardised responses."""
