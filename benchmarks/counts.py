@@ -8,6 +8,7 @@ the largest folder, the arguments of the largest constructor of a kernel class (
 the words in the glossary.
 """
 
+import os
 import re
 import sys
 import tempfile
@@ -22,16 +23,14 @@ def entered(config: str) -> list[str]:
     import thesiskit
     from thesiskit.cli import main
 
-    package = Path(thesiskit.__file__).parent
+    package = str(Path(thesiskit.__file__).parent) + os.sep
     found: set[str] = set()
 
     def profile(frame, event, argument):
         code = frame.f_code
         function = code.co_flags & 0x2  # optimised locals: not a module, not the body of a class
-        if event == "call" and function and code.co_filename.endswith(".py"):
-            path = Path(code.co_filename)
-            if package in path.parents:
-                found.add(str(path.relative_to(package)))
+        if event == "call" and function and code.co_filename.startswith(package):
+            found.add(code.co_filename.removeprefix(package))
 
     with tempfile.TemporaryDirectory() as results:
         sys.setprofile(profile)
@@ -40,7 +39,7 @@ def entered(config: str) -> list[str]:
                  standalone_mode=False)  # fmt: skip
         finally:
             sys.setprofile(None)
-    return sorted(found)
+    return sorted(name for name in found if name.endswith(".py"))
 
 
 def constructor_arguments() -> tuple[int, str]:

@@ -21,11 +21,13 @@ ABOUT = {"key", "draws", "identity", "format"}  # of the making, not of the resu
 
 
 def run(checkout: Path, results: Path, configs: list[str], smoke: bool, jobs: int) -> None:
-    """Run configs in a checkout, without the report, which the numbers do not need."""
+    """Make all cells of configs in a checkout, and join them; a report is not needed."""
     environment = os.environ | {"PYTHONPATH": str(checkout.absolute())}
-    command = [sys.executable, "-m", "thesiskit.cli", "run", "--jobs", str(jobs), "--yes",
-               "--results", str(results.absolute()), *["--smoke"] * smoke, *configs]  # fmt: skip
-    subprocess.run(command, cwd=checkout, env=environment, check=True)
+    for config in configs:
+        command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", config, "--share",
+                   "1/1", "--jobs", str(jobs), "--yes", "--results", str(results.absolute()),
+                   *["--smoke"] * smoke]  # fmt: skip
+        subprocess.run(command, cwd=checkout, env=environment, check=True)
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
