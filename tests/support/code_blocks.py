@@ -20,6 +20,8 @@ RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_rec
 CANNOT = {
     "pip install": "`make check-sdist` installs the package",
     "--executor slurm": "needs a cluster; tests/slurm_node has one",
+    "batch submit": "needs a cluster; tests/slurm_node has one",
+    "batch retry": "needs a cell that failed; tests/slurm_node has one",
     "batch cancel": "needs a cluster; tests/slurm_node has one",
     "--watch": "waits until another process has made all cells",
     "--share 3/100": "makes a part of the full study; tests/experiments/cells makes parts",
