@@ -12,7 +12,7 @@ import pytest
 from commands import ROOT
 from commands import run as invoke
 from commands import wait_for as wait
-from small import LOGISTIC, LONG, NAIVE, all_cells, content, opened
+from small import LOGISTIC, LONG, NAIVE, content, opened
 
 from thesiskit.experiments.cluster import sbatch
 from thesiskit.experiments.cluster.board import board
@@ -194,7 +194,7 @@ def test_mistakes(config, tmp_path, monkeypatch):
     assert "Slurm refuses the job: sbatch: sbatch: error: invalid partition specified" in told
     assert "partitions here: debug" in told
     assert not any(
-        map(opened(config, tmp_path / "s").graph.done, all_cells(opened(config, tmp_path)))
+        map(opened(config, tmp_path / "s").graph.done, opened(config, tmp_path).graph.all_cells())
     )
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     told = invoke("batch", "submit", config, "--results", tmp_path / "s", *ON_SLURM, code=2)

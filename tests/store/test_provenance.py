@@ -1,6 +1,7 @@
 """A digest covers the code that a kind of experiment runs, and no other."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from thesiskit.store.provenance import imported
 
 NAIVE_WORK = "thesiskit.experiments.selection.naive"
 LOGISTIC_WORK = "thesiskit.experiments.logistic.work"
+KINDS = {"naive": NAIVE, "logistic": LOGISTIC}
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +22,23 @@ def finished(tmp_path_factory):
     """A copy of the package with an experiment of each chapter that it has finished."""
     root = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "thesiskit", root / "thesiskit")
-    for name, text in (("naive", NAIVE), ("logistic", LOGISTIC)):
+    for name, text in KINDS.items():
         (root / f"{name}.yaml").write_text(text.replace("experiment: small", f"experiment: {name}"))
-    assert "already done" not in run(root, "naive") + run(root, "logistic")
+    assert made(root) == set(KINDS)
+    shutil.copytree(root / "results", root / "kept")
     return root
 
 
-def run(root, name):
-    """Run an experiment by the copy, and return what it says of its stages."""
+def made(root):
+    """Run the experiments by the copy, and return of which it has made any stage."""
     environment = os.environ | {"PYTHONPATH": str(root), "THESISKIT_JOBS": "0"}
-    command = [sys.executable, "-m", "thesiskit.cli", "run", f"{name}.yaml"]
+    configs = [f"{name}.yaml" for name in KINDS]
+    command = [sys.executable, "-m", "thesiskit.cli", "run", *configs]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return "".join(line for line in done.stdout.splitlines() if not line.startswith("report"))
+    stages = re.findall(r"^(?!report).*/(\w+)/\w+ \((.*)\)$", done.stdout, re.MULTILINE)
+    assert len(stages) == 8
+    return {name for name, state in stages if state != "already done"}
 
 
 def kernel(root, name):
@@ -43,30 +49,29 @@ def kernel(root, name):
 @pytest.mark.parametrize(
     ("changed", "again"),
     [
-        ("thesiskit/experiments/cluster/slurm.py", ()),
-        ("thesiskit/estimators/selecting.py", ()),
-        ("thesiskit/report/selection/tables.py", ()),
-        ("thesiskit/cli/common.py", ()),
-        ("splitting", ("logistic",)),
-        ("thesiskit/models/logistic/splitting.py", ("logistic",)),
-        ("thesiskit/models/naive_bayes.py", ("naive",)),
-        ("naive_bayes", ("naive",)),
-        ("thesiskit/models/running.py", ("naive", "logistic")),
+        ("cluster/slurm.py estimators/selecting.py report/selection/tables.py cli/common.py", ""),
+        ("splitting", "logistic"),
+        ("models/logistic/splitting.py", "logistic"),
+        ("models/naive_bayes.py", "naive"),
+        ("naive_bayes", "naive"),
+        ("models/running.py", "naive logistic"),
     ],
 )
 def test_a_change_makes_those_cells_again_that_run_the_code(finished, changed, again):
-    path = finished / (changed if changed.endswith(".py") else kernel(finished, changed))
-    before = path.read_bytes()
-    with open(path, "ab") as file:  # a comment; at the end of a kernel it is not loaded
-        file.write(b"# changed\n")
+    before = {}
+    for name in changed.split():
+        where = "thesiskit/experiments" if name.startswith("cluster") else "thesiskit"
+        path = finished / (f"{where}/{name}" if name.endswith(".py") else kernel(finished, name))
+        before[path] = path.read_bytes()
+        with open(path, "ab") as file:  # a comment; at the end of a kernel it is not loaded
+            file.write(b"# changed\n")
     try:
-        stages = {name: run(finished, name) for name in ("naive", "logistic")}
+        assert made(finished) == set(again.split())
     finally:
-        path.write_bytes(before)
-    made = {name for name, said in stages.items() if said.count("already done") < 4}
-    assert made == set(again)
-    for name in made:  # as it was, for the next one
-        run(finished, name)
+        for path, content in before.items():
+            path.write_bytes(content)
+        shutil.rmtree(finished / "results")
+        shutil.copytree(finished / "kept", finished / "results")
 
 
 def test_modules_are_found_from_imports_wherever_they_stand(tmp_path):
@@ -75,3 +80,15 @@ def test_modules_are_found_from_imports_wherever_they_stand(tmp_path):
     alien = ("logistic", "splitting", "mixture", "cluster", "report", "estimators", "cli")
     assert not [name for name in found if set(name.split(".")) & set(alien)]
     assert "thesiskit._kernels.splitting" in imported([LOGISTIC_WORK])
+
+
+def test_code_of_another_package_is_its_module_alone(tmp_path, monkeypatch):
+    """Its name may begin as ours does, and it may lie in a folder without an __init__."""
+    (tmp_path / "thesiskit_more").mkdir()
+    path = tmp_path / "thesiskit_more/tables.py"
+    path.write_text("from thesiskit.datasets.source import Source\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = imported(["thesiskit_more.tables"])
+    assert found["thesiskit_more.tables"] == path
+    assert "thesiskit.datasets.source" in found
+    assert "thesiskit_more" not in found

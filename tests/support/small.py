@@ -56,15 +56,6 @@ def opened(path, results, jobs=0, settings=()):
     return Experiment(loaded, Results(results, "small"), Path(path).parent, jobs)
 
 
-def all_cells(experiment):
-    return [
-        cell
-        for number in range(len(experiment.graph.blocks))
-        for stage in experiment.stages
-        for cell in experiment.graph.cells(stage, number)
-    ]
-
-
 def content(results):
     """Return all result files, but those of chains that were compared and may be gone."""
     folder = Path(results) / "small"

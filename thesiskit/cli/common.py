@@ -197,19 +197,14 @@ class Asked:
     def open(self, config: Path, *more: str):
         """Return the experiment of a config; more : further settings, such as "replicates=3"."""
         from thesiskit.config import load_config
-
-        loaded = load_config(
-            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
-        )
-        if self.jobs != 0:
-            from thesiskit.experiments.cells.workers import start_server
-
-            start_server(loaded.model.kind)  # it imports while this process does
         from thesiskit.experiments import estimate
         from thesiskit.experiments.experiment import Experiment
         from thesiskit.models.running import cores
         from thesiskit.store.results import Results
 
+        loaded = load_config(
+            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
+        )
         experiment = Experiment(
             loaded,
             Results(self.results, loaded.experiment),

@@ -18,9 +18,10 @@ from thesiskit.experiments.cells.cell import Cell, now
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
-from thesiskit.report.finished import Finished
+from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
-from thesiskit.report.page import check_report, finished, write_report
+from thesiskit.report.page import finished, write_report
+from thesiskit.report.parts import check_parts
 from thesiskit.store.provenance import code_digest, surroundings
 from thesiskit.store.results import Results
 
@@ -43,6 +44,7 @@ class Experiment:
         self.notes: list[str] = []
         self._work = self.graph.work
         self._workers: Workers | None = None
+        self._checked = False
 
     def check_command(self, stage: str, name: str) -> None:
         """Raise UserError where `name` is not the command for a stage of this model."""
@@ -65,15 +67,17 @@ class Experiment:
         """Raise what can be known to be wrong before any work is done."""
         self.check_report()
         self.results.prepare()
-        self._work.check()
+        if not self._checked:  # data and config stay the same: once is enough for all stages
+            self._work.check()
+            self._checked = True
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""
-        try:
-            check_report(self._work.described)
-        except ConfigError as error:
-            key, _, problem = str(error).partition(": ")
-            raise self.config.wrong(key, problem) from None
+        for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
+            try:
+                check(self._work.described)
+            except ConfigError as error:
+                raise self.config.wrong(key, str(error)) from None
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.

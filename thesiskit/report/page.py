@@ -11,13 +11,13 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import ConfigError, ResultsError
+from thesiskit.errors import ResultsError
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.finished import Finished, check_thesis
+from thesiskit.report.finished import Finished
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.outputs import Outputs, csv_text
-from thesiskit.report.parts import PARTS, check_parts
+from thesiskit.report.parts import PARTS
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
@@ -55,15 +55,6 @@ def finished(results: Results, n_blocks: int, config: dict[str, Any]) -> Finishe
     elif config["model"]["kind"] == "logistic":
         kind = LogisticRecord
     return kind(results, n_blocks, config)
-
-
-def check_report(config: dict[str, Any]) -> None:
-    """Raise ConfigError, with the key first, for what this config has nothing for."""
-    for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
-        try:
-            check(config)
-        except ConfigError as error:
-            raise ConfigError(f"{key}: {error}") from None
 
 
 def _files(part: Table | Figure) -> list[str]:

@@ -57,8 +57,9 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
 
 def _file(name: str) -> Path | None:
     """Return the file of a module, or kernel; None for the name of something else."""
-    if not name.startswith("thesiskit"):  # a data set of another package
-        return Path(str(import_module(name).__file__))
+    if name.partition(".")[0] != ROOT.name:  # a data set of another package
+        file = import_module(name).__file__
+        return None if file is None else Path(file)
     path = ROOT.joinpath(*name.split(".")[1:])
     if path.is_dir():
         return path / "__init__.py"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from commands import ROOT, patched, wait_for
 from commands import run as invoke
-from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, all_cells, content, opened
+from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, opened
 
 from thesiskit.experiments.cluster.board import board
 from thesiskit.experiments.cluster.jobs import first_cells, part
@@ -101,7 +101,7 @@ def test_jobs_and_order_change_no_byte(config, tmp_path, whole, kind):
         assert content(tmp_path / str(jobs)) == expected
     experiment = opened(config, tmp_path / "any")
     experiment.results.prepare()
-    cells = all_cells(experiment)
+    cells = list(experiment.graph.all_cells())
     random.Random(3).shuffle(cells)
     for cell in cells:
         experiment.graph.ensure(cell)
@@ -123,7 +123,7 @@ def test_shares_change_no_byte(config, tmp_path, whole, kind):
 def test_shares_are_all_cells_once(config, tmp_path):
     config.write_text(LOGISTIC)
     experiment = opened(config, tmp_path)
-    every = first_cells(experiment)
+    every = first_cells(experiment.graph)
     for n in (1, 2, 5, len(every)):
         parts = [part(every, i, n) for i in range(1, n + 1)]
         assert [cell for one in parts for cell in one] == every
@@ -139,7 +139,7 @@ def test_a_cell_has_its_own_settings_only(config, tmp_path):
     """What else is done changes no cell; what leads to a cell changes it."""
 
     def ids(*settings):
-        found = all_cells(opened(config, tmp_path, settings=settings))
+        found = list(opened(config, tmp_path, settings=settings).graph.all_cells())
         assert len({cell.id for cell in found}) == len(found)
         return {(c.stage, c.block, c.arm, c.chain): c.id for c in found if c.arm}
 
@@ -377,18 +377,17 @@ main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2
 
 def test_workers_start_with_what_they_need(tmp_path):
     """It is imported once, by the server, where linear algebra starts no threads."""
-    from thesiskit.experiments.cells.workers import PRELOADED
-
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
-    for kind, name in PRELOADED.items():
+    for text in KINDS.values():
+        (tmp_path / "c.yaml").write_text(text)
+        module = type(opened(tmp_path / "c.yaml", tmp_path).graph.work).__module__
         text = f"""\
 import importlib, os, sys
-for name in {["cells.preload", "cells.graph", name]}:
-    importlib.import_module(f"thesiskit.experiments.{{name}}")
+for name in {["thesiskit.experiments.cells.preload", module]}:
+    importlib.import_module(name)
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)
-from small import KINDS, opened
-open({str(tmp_path / "c.yaml")!r}, "w").write(KINDS[{kind.partition("-")[0]!r}])
+from small import opened
 sys.modules.pop("small")
 opened({str(tmp_path / "c.yaml")!r}, {str(tmp_path)!r})
 print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
@@ -406,7 +405,7 @@ def test_status_of_every_state(config, tmp_path):
     experiment = opened(config, tmp_path)
     experiment.results.prepare()
     assert {row.state for row in board(experiment)} == {"to do"}
-    cells = [cell for cell in all_cells(experiment) if cell.stage == "predict"]
+    cells = [cell for cell in experiment.graph.all_cells() if cell.stage == "predict"]
     experiment.graph.ensure(cells[0])
     files = experiment.graph.files
     files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")

@@ -427,7 +427,9 @@ def test_sizes_by_measured_seconds(tmp_path, monkeypatch):
 
     def sizes(**block):
         batch = Batch(experiment, ClusterBlock(**block))
-        return [len(job) for job in batch._jobs(jobs.first_cells(experiment, done=True) * 100)]
+        return [
+            len(job) for job in batch._jobs(jobs.first_cells(experiment.graph, done=True) * 100)
+        ]
 
     assert sizes()[:2] == [8, 8]  # nobody knows, and 100 jobs at once
     assert sizes(array=10)[0] == 80

@@ -5,7 +5,7 @@ to one file when they are done.  What the stages and arms are, and what a cell c
 experiment's `Work` to say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -119,6 +119,11 @@ class Graph:
     def cells_of(self, number: int) -> list[Cell]:
         """Return the cells of all stages of a block."""
         return [cell for stage in self.stages for cell in self.cells(stage, number)]
+
+    def all_cells(self) -> Iterator[Cell]:
+        """Yield every cell of the experiment, block by block."""
+        for number in range(len(self.blocks)):
+            yield from self.cells_of(number)
 
     def knows(self, cell: Cell) -> bool:
         """Whether a cell is of these settings, data and code."""

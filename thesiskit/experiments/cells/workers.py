@@ -29,23 +29,13 @@ PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
 FORKSERVER = multiprocessing.get_context("forkserver")
 LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# what the server imports, by `model.kind`, so that workers start in milliseconds
-PRELOADED = {
-    "naive-bayes": "selection.naive",
-    "mixture": "selection.mixture",
-    "logistic": "logistic.work",
-}
 
 
-def start_server(kind: str) -> None:
-    """Start the fork server, unless it runs, and do not wait for its imports.
-
-    Whoever knows early that cells are to be made calls this, and has his own imports meanwhile.
-    """
+def _start_server(module: str) -> None:
+    """Start the fork server, unless it runs; it imports a module, so that workers start quickly."""
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    names = ["cells.preload", "cells.graph", PRELOADED[kind]]
-    FORKSERVER.set_forkserver_preload([f"thesiskit.experiments.{name}" for name in names])
+    FORKSERVER.set_forkserver_preload(["thesiskit.experiments.cells.preload", module])
     try:
         forkserver.ensure_running()
     finally:
@@ -122,7 +112,7 @@ class Workers:
         self.jobs = jobs
         self.opening = (graph.config, graph.results, graph.folder)
         self.threads = max(1, running.cores() // jobs)
-        start_server(graph.config.model.kind)
+        _start_server(type(graph.work).__module__)
         self.workers: list[Worker] = []
 
     def make(

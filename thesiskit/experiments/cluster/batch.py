@@ -16,7 +16,7 @@ from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError, cut, quoted
 from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cluster.board import Row, board, table
-from thesiskit.experiments.cluster.jobs import all_cells, cells_per_job, first_cells, part
+from thesiskit.experiments.cluster.jobs import cells_per_job, first_cells, part
 from thesiskit.experiments.cluster.probe import probe as look
 from thesiskit.experiments.cluster.slurm import GONE, Slurm, read_cells
 from thesiskit.experiments.cluster.submissions import submissions
@@ -49,7 +49,7 @@ class Batch:
                 "running; see `thesiskit batch status CONFIG`, or end them with `thesiskit batch "
                 "cancel CONFIG`"
             )
-        todo = first_cells(experiment) if cells is None else list(cells)
+        todo = first_cells(experiment.graph) if cells is None else list(cells)
         if not todo and not force:
             return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
         if probe:
@@ -57,7 +57,7 @@ class Batch:
             experiment.notes += [found.warning] if found.warning else []
         if force:
             self.forget()
-            todo = first_cells(experiment)
+            todo = first_cells(experiment.graph)
         jobs = self._jobs(todo)
         name, note = experiment.config.experiment, self._described()
         with experiment.results.alone():
@@ -80,7 +80,7 @@ class Batch:
         """Write what `submit` would for all cells, done or not, and return the script."""
         experiment = self.experiment
         experiment.results.prepare()
-        jobs = self._jobs(first_cells(experiment, done=True))
+        jobs = self._jobs(first_cells(experiment.graph, done=True))
         config = self._kept_config()
         name = experiment.config.experiment
         path = self.slurm.write(f"{config.stem}-1", jobs, self._command(config), name)
@@ -90,7 +90,7 @@ class Batch:
         """Return the ids of the cells of each job."""
         block = self.block
         size = block.cells or cells_per_job(
-            self.experiment, len(cells), block.array, block.minutes, block.cpus
+            self.experiment.graph, len(cells), block.array, block.minutes, block.cpus
         )
         ids = [cell.id for cell in cells]
         return [ids[start : start + size] for start in range(0, len(ids), size)]
@@ -178,7 +178,7 @@ class Batch:
         if not ids:
             raise UserError("which cells? give ids (`thesiskit batch status CONFIG --all`) or "
                             "--share I/N")  # fmt: skip
-        cells = list(all_cells(self.experiment))
+        cells = list(self.experiment.graph.all_cells())
         found = []
         for one in ids:
             mine = [cell for cell in cells if cell.id.startswith(one)]
@@ -203,12 +203,12 @@ class Batch:
         if not 1 <= i <= n:
             raise UserError(f"--share {cut(text)}: write it as 3/100, the third of a hundred")
         if listed is None:
-            return part(first_cells(self.experiment, done=True), i, n)
+            return part(first_cells(self.experiment.graph, done=True), i, n)
         lines = read_cells(listed)
         if len(lines) != n:
             raise UserError(f"{listed}: has {len(lines):,} lines, not {n:,}; submit again")
         missing, found = set(lines[i - 1]), {}
-        for cell in all_cells(self.experiment):
+        for cell in self.experiment.graph.all_cells():
             if not missing:
                 break
             if cell.id in missing:

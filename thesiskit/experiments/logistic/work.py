@@ -172,8 +172,6 @@ class LogisticWork(Work):
         self, block: Block, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
         """Return lines about the groups that most cases express, and about that of a pattern."""
-        if not most and pattern is None:
-            return []
         stored = self._stored(block)
         order = max(self.design.orders) if order is None else order
         groups = stored.find_groups(order)
