@@ -58,7 +58,7 @@ def finish(root: Path) -> None:
         frame.to_csv(folder / "mine.csv", index=False)
         done = run(folder)
         assert done.code == 0, done.errors
-        assert not done.faults
+        assert not done.faults, done.faults
 
 
 def begin(finished: Path, kind: str, target: Path) -> None:

@@ -14,7 +14,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from pathlib import Path
+
+import matplotlib.figure  # noqa: F401  loaded once, for all children, as the next
+import scipy.stats  # noqa: F401
 
 SECONDS = 60.0  # all take less than two on a quiet machine; a busy one is no fault
 MEMORY = 6 * 2**30  # bytes of address space: an absurd input must be refused before it is used
@@ -141,6 +145,7 @@ def _inside(given: list[str], folder: Path, results: Path, logs: list[Path], mai
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(folder)
+        forkserver._forkserver.__init__()  # that of the tests, if any, is no child of this process
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         audit(results, logs[2])
         try:

@@ -35,10 +35,12 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
             os.environ.update(patched(folder.parent / "quick", QUICK_TO_SAVE))
             command_line(arguments, prog_name="thesiskit")
 
-        command("run", "small.yaml", "--jobs", "2", folder=folder, main=main)
-        os._exit(0)
+        done = command("run", "small.yaml", "--jobs", "2", folder=folder, main=main)
+        os._exit(0 if done.code == 0 else 1)
     time.sleep(seconds)
-    alive = os.waitpid(child, os.WNOHANG)[0] == 0
+    ended, status = os.waitpid(child, os.WNOHANG)
+    alive = ended == 0
+    assert status == 0, "it ended by itself, without its results"
     if alive:
         os.killpg(child, how)
         if how != signal.SIGKILL:

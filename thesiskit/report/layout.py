@@ -3,10 +3,15 @@
 Methods differ by line style and marker, not by colour, so that figures can be printed in grey.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure as Canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 
@@ -34,6 +39,8 @@ class Figure:
 
 def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float = 3.4, **options):
     """Return a figure and its (rows, columns) axes."""
+    from matplotlib.figure import Figure as Canvas  # half a second: only where one draws
+
     figure = Canvas(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 

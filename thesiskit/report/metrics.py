@@ -5,7 +5,7 @@ Everywhere p (N,) is the predictive probability of class 1 and y (N,) the respon
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 
 def error_rate(p: np.ndarray, y: np.ndarray) -> float:
@@ -93,7 +93,7 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     """Two-sided p-value of the paired t test."""
     if np.allclose(a, b):
         return 1.0
-    return float(stats.ttest_rel(a, b).pvalue)
+    return float(scipy.stats.ttest_rel(a, b).pvalue)
 
 
 def class_error(p: np.ndarray, y: np.ndarray) -> float:

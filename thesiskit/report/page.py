@@ -1,7 +1,6 @@
 """Write the report of an experiment: tables, figures, timings.csv and one page."""
 
 import base64
-import io
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -92,12 +91,14 @@ def write_index(root: Path) -> Path:
 def render(record: Finished, made: dict[str, list]) -> str:
     """Return the page as HTML that needs no other file.
 
-    made : tables and figures by part.
+    made : tables and figures by part; the files of figures are written.
     """
     items = []
     for part, several in made.items():
-        found = [table_item(one) if isinstance(one, Table) else _figure_item(one)
-                 for one in several]  # fmt: skip
+        found = [
+            table_item(one) if isinstance(one, Table) else _figure_item(one, record.results.folder)
+            for one in several
+        ]
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
@@ -126,10 +127,8 @@ def table_item(table: Table) -> dict[str, Any]:
     }
 
 
-def _figure_item(figure: Figure) -> dict[str, Any]:
-    picture = io.BytesIO()
-    figure.canvas.savefig(picture, format="png", dpi=150)
-    image = base64.b64encode(picture.getvalue()).decode()
+def _figure_item(figure: Figure, folder: Path) -> dict[str, Any]:
+    image = base64.b64encode((folder / _files(figure)[0]).read_bytes()).decode()
     return {
         "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image
     }  # fmt: skip
@@ -234,6 +233,8 @@ def _latex(text: str) -> str:
 
 
 def _write_figure(outputs: Outputs, figure: Figure) -> None:
+    figure.canvas.draw_without_rendering()
+    figure.canvas.set_layout_engine("none")  # it has its layout: once for all files
     for name, kind in zip(_files(figure), FIGURE_FILES, strict=True):
         metadata = {"CreationDate": None} if kind == "pdf" else None
         with outputs.writing(name) as temporary:

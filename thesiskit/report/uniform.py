@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 MOST_BINS = 20
 
@@ -28,12 +28,12 @@ class Histogram(NamedTuple):
         """Of the chi-squared test."""
         expected = self.counts.sum() * self.probability
         statistic = float(((self.counts - expected) ** 2 / expected).sum())
-        return float(stats.chi2.sf(statistic, len(self.counts) - 1))
+        return float(scipy.stats.chi2.sf(statistic, len(self.counts) - 1))
 
     def band(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the counts between which each bin by itself is with this probability."""
         n, tail = self.counts.sum(), (1 - level) / 2
-        low, high = (stats.binom.ppf(at, n, self.probability) for at in (tail, 1 - tail))
+        low, high = (scipy.stats.binom.ppf(at, n, self.probability) for at in (tail, 1 - tail))
         return low, high
 
 
@@ -80,7 +80,7 @@ def coverage(n: int, draws: int, gamma: float) -> float:
     if (least > most).any():
         return 0.0
     mean = n / (draws + 1)
-    step = stats.poisson.pmf(np.arange(n + 1), mean)
+    step = scipy.stats.poisson.pmf(np.arange(n + 1), mean)
     step = step[: 1 + np.flatnonzero(step > 1e-300)[-1]]
     start, weight = 0, np.ones(1)
     for low, high in zip(least, most, strict=True):
@@ -90,8 +90,8 @@ def coverage(n: int, draws: int, gamma: float) -> float:
         weight[first - low : last - low + 1] = found[first - start : last - start + 1]
         start = low
     rest = n - start - np.arange(len(weight))
-    last_step = stats.poisson.pmf(rest, mean)
-    return float(weight @ last_step / stats.poisson.pmf(n, n))
+    last_step = scipy.stats.poisson.pmf(rest, mean)
+    return float(weight @ last_step / scipy.stats.poisson.pmf(n, n))
 
 
 def _bounds(tails: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -106,5 +106,5 @@ def _bounds(tails: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
 def _tails(n: int, draws: int) -> np.ndarray:
     """Two-sided tail probabilities of 0, ..., n ranks in the first 1, ..., L places, (L, n + 1)."""
     count, share = np.arange(n + 1), np.arange(1, draws + 1)[:, None] / (draws + 1)
-    below, above = stats.binom.cdf(count, n, share), stats.binom.sf(count - 1, n, share)
+    below, above = scipy.stats.binom.cdf(count, n, share), scipy.stats.binom.sf(count - 1, n, share)
     return 2 * np.minimum(below, above)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.logistic.record import LogisticRecord
@@ -21,7 +21,7 @@ def response_table(record: LogisticRecord) -> list[Table]:
         for arm in record.arms
     ]
     mean, sd = record.base_rate
-    base = stats.norm(mean, sd)
+    base = scipy.stats.norm(mean, sd)
     y = record.response
     scores = _scores(record, y, mean, base.ppf(0.05), base.ppf(0.95), base.logpdf(y))
     rows.append({"model": "base rate"} | scores | {"seconds": np.nan})

@@ -1,10 +1,11 @@
 """Figures of chapter 2: each function makes one from a finished experiment."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -18,6 +19,9 @@ from thesiskit.report.layout import (
     size_words,
 )
 from thesiskit.report.selection.record import Arm, Record, method_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 STYLES: dict[str, dict[str, Any]] = {
     "corrected": {"linestyle": "--", "marker": "o"},

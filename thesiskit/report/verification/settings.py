@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.defaults import SIGMA_0, STEP
 from thesiskit.report.finished import Finished
@@ -240,12 +240,12 @@ def exact_rows(source: Finished, of: str, numbers: dict[str, Any]) -> list[Row]:
         shape, rate = find(source, "model.alpha_prior")
         printed = numbers["alpha_grid"]
         n = find(source, "model.thesis.alpha_points")
-        grid = stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate)
+        grid = scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate)
         return _exact(f"{of}.alpha_grid", "values of alpha", printed, grid, decimals=2)
     if of == "logistic_sampling":
         shape, mode = find(source, "model.sigma_shape"), find(source, "model.sigma_mode")
         p, q = zip(*numbers["sigma1_quantiles"], strict=True)
-        quantiles = stats.invgamma.ppf(p, shape, scale=(shape + 1) * mode)
+        quantiles = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * mode)
         return _exact(f"{of}.sigma1_quantiles", "quantiles of sigma_1", q, quantiles, decimals=2)
     return []
 
