@@ -56,9 +56,11 @@ def kept_words(label: str) -> str:
 
 
 def hide_from(axes, used: int) -> None:
-    """Hide the axes after the first `used`."""
+    """Hide the axes after the first `used`; those above them show the labels of their ticks."""
     for axis in axes.flat[used:]:
         axis.set_visible(False)
+    for axis in axes.flat[max(0, used - axes.shape[1]) : used]:
+        axis.tick_params(labelbottom=True)
 
 
 def save_space(axes) -> None:

@@ -224,11 +224,10 @@ def log_alpha(record: Record) -> list[Figure]:
     for axis, x in points.items():
         x = x[(x > low) & (x < high)]
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
-    for axis in axes[-1]:
-        axis.set_xlabel("log alpha")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("posterior density")
-    axes[0, 0].legend(frameon=False)
+    figure.supxlabel("log alpha", fontsize=10)
+    figure.supylabel("posterior density", fontsize=10)
+    handles, words = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)
     save_space(axes)
     return [
         Figure(
