@@ -313,6 +313,13 @@ def test_the_twin_itself():
         for o in (1, 2):
             density = np.exp([slow.log_sigma_prior(o, v) + v for v in x])
             assert density.sum() * (x[1] - x[0]) == pytest.approx(1, abs=1e-6)
+        for cauchy, law in ((True, stats.cauchy), (False, stats.norm)):
+            slow = replace(slow, cauchy=cauchy)
+            x, log_sigma = np.linspace(-3, 900, len(counts)), np.array([0.3, -2.0, 1.1])
+            exact = law.logpdf(x, scale=slow.scale(log_sigma)).sum()
+            assert slow.log_coefficients(x, log_sigma) == pytest.approx(exact, rel=1e-13)
+        exact = stats.invgamma(2.0, scale=0.7).logpdf(np.exp(-1.3))
+        assert twin.log_inverse_gamma(-1.3, 2.0, 0.7) == pytest.approx(exact, rel=1e-13)
         total = 0.0
         for y in product((0, 1), repeat=3):
             slow = twin.with_response(slow, y)
@@ -597,6 +604,7 @@ ALL = product(NAMES[:3] + NAMES[4:], PRIORS, CLASSES, logistic.SCALES, (2.5, 0.2
 SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize(("name", "prior", "n_classes", "scale", "shape"), [*QUICK, *SLOW])
 def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, scale, shape):
     rng = np.random.default_rng([len(name), len(prior), n_classes, len(scale), int(shape)])
@@ -614,6 +622,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
     assert_unchanged(functions_of(slow, *replicates(model, slow, REPLICATES, rng, stages)))
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 @pytest.mark.parametrize("wide", [60.0, 2000.0])
@@ -632,6 +641,7 @@ def test_very_wide_priors_leave_the_joint_distribution_as_it_is(prior, n_classes
     assert (moved > 600).mean() > (0.1 if wide > 1000 else -1)
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("n_classes", CLASSES)
 @pytest.mark.parametrize("scale", logistic.SCALES)
 def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_classes, scale):
@@ -657,6 +667,7 @@ def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_cla
         assert np.abs(z).max() < stats.norm.isf(ALARM / 10)
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("harm", ["none", "class", "rate", "width"])
 def test_the_joint_distribution_finds_what_is_wrong(harm):
     # the kernel is told another class, another rate of a prior, or another width than were drawn
@@ -682,6 +693,7 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
 # ---- exact posteriors ----
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_posterior_of_one_group_by_quadrature(prior, n_classes):
@@ -704,6 +716,7 @@ def test_posterior_of_one_group_by_quadrature(prior, n_classes):
     )
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 def test_posterior_of_two_groups_by_quadrature(prior):
     response = np.array([1, 1, 0, 1, 0])
@@ -725,6 +738,7 @@ def test_posterior_of_two_groups_by_quadrature(prior):
         batch_test(function(*draws.T), (function(s, t) * weight).sum() / weight.sum())
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("scale", logistic.SCALES)
 @pytest.mark.parametrize("joint_updates", [0, 1])
@@ -771,6 +785,7 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
     return (out / (len(coefficient) * splits))[shared.case_of]
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_compressed_and_original_parameters_predict_alike(prior, n_classes):

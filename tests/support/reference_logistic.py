@@ -122,6 +122,14 @@ def thesis_superpatterns(X, order: int, min_cases: int = 1) -> int:
 # ---- the model ----
 
 
+def log_inverse_gamma(log_x: float, shape: float, rate: float) -> float:
+    """Density of x."""
+    return (
+        shape * np.log(rate) - special.gammaln(shape)
+        - (shape + 1) * log_x - rate * np.exp(-log_x)
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Posterior:
     """eqn-softmax, eqn-dist-sg and eqn-cc-prior with a dense design (N, G) of zeros and ones.
@@ -153,20 +161,23 @@ class Posterior:
     def scale(self, log_sigma) -> np.ndarray:
         """Width of each group's coefficients; for Gaussian priors its standard deviation."""
         power = np.exp(log_sigma) if self.cauchy else np.exp(log_sigma) ** 2
-        total = np.array([sum(n * power[o] for o, n in enumerate(row)) for row in self.counts])
+        total = self.counts @ power
         return total if self.cauchy else np.sqrt(total)
 
     def log_coefficients(self, coefficient, log_sigma) -> float:
-        density = stats.cauchy if self.cauchy else stats.norm
-        return float(density.logpdf(coefficient, scale=self.scale(log_sigma)).sum())
+        width = self.scale(log_sigma)
+        if self.cauchy:
+            log_density = -np.log(np.pi) - 2 * np.log(np.hypot(1, coefficient / width))
+        else:
+            log_density = -np.log(2 * np.pi) / 2 - (coefficient / width) ** 2 / 2
+        return float((log_density - np.log(width)).sum())
 
     def rate(self, o: int) -> float:
         return (self.shape + 1) * self.mode / o
 
     def log_sigma_prior(self, o: int, log_sigma: float) -> float:
         """Density of sigma_o itself, not of its logarithm."""
-        a, b = self.shape, self.rate(o)
-        return a * np.log(b) - special.gammaln(a) - (a + 1) * log_sigma - b * np.exp(-log_sigma)
+        return log_inverse_gamma(log_sigma, self.shape, self.rate(o))
 
     def log_prior(self, coefficient, log_sigma, sampled=True) -> float:
         orders = range(1, self.order + 1) if sampled else ()
@@ -344,7 +355,8 @@ class NormalPosterior(Posterior):
 
     def log_likelihood(self, coefficient) -> float:
         eta = self.eta(coefficient)[0]
-        return float(stats.norm.logpdf(self.response, eta, np.exp(self.log_noise)).sum())
+        squares = ((self.response - eta) ** 2).sum() * np.exp(-2 * self.log_noise)
+        return -squares / 2 - len(eta) * (self.log_noise + np.log(2 * np.pi) / 2)
 
     @property
     def noise_rate(self) -> float:
@@ -352,8 +364,7 @@ class NormalPosterior(Posterior):
 
     def log_noise_prior(self) -> float:
         """Density of the noise itself, not of its logarithm."""
-        prior = stats.invgamma(self.noise_shape, scale=self.noise_rate)
-        return float(prior.logpdf(np.exp(self.log_noise)))
+        return log_inverse_gamma(self.log_noise, self.noise_shape, self.noise_rate)
 
 
 def draw_coefficients(model: NormalPosterior, coefficient, log_sigma, rng) -> int:

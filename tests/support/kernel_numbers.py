@@ -1,0 +1,130 @@
+"""Digests of what all kernels compute, for fixed seeds: a build says the same as another.
+
+    python tests/support/kernel_numbers.py
+
+`make check-sdist` compares the build with bounds checks to the fast one.  Long tests of what
+samplers draw, which are marked `draws`, are therefore run on the fast one only.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from logistic_cases import NAMES, groups_named
+
+from thesiskit.models import integrals, logistic, mixture, naive_bayes
+from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.patterns import compress_features, compress_sequences
+from thesiskit.models.selection import select_features
+
+
+def of_naive_bayes() -> Iterator[tuple[str, Any]]:
+    rng = np.random.default_rng(1)
+    alpha = np.geomspace(0.1, 1e4, 7)
+    for n in ((7, 5), (40, 60), (400, 350), (1500, 2500)):
+        pairs = np.stack([rng.integers(0, m + 1, 9) for m in n], axis=1)
+        for rule in ("exact", "simpson-21"):
+            yield f"pairs {n} {rule}", integrals.pair_integrals(pairs, n, alpha, rule)
+            yield (
+                f"discard {n} {rule}",
+                integrals.log_discard_probability(*n, Fraction(1, 30), alpha, quadrature=rule),
+            )
+    selection, table, _ = selected()
+    for correct in (True, False):
+        posterior = naive_bayes.fit(selection, naive_bayes.Settings(), correct=correct)
+        yield f"naive Bayes {correct}", naive_bayes.predict(posterior, table)
+
+
+def selected():
+    """Five of 200 features, selected."""
+    rng = np.random.default_rng(2)
+    table, y = rng.integers(0, 2, (50, 200)).astype(np.uint8), np.arange(50) % 2
+    packed = PackedFeatures.pack(table)
+    selection = select_features(packed, y, 5, rng, cases=np.arange(50))
+    return selection, table[:, selection.selected], y
+
+
+def of_mixtures() -> Iterator[tuple[str, Any]]:
+    selection, table, y = selected()
+    for sampler, correct in product(("collapsed", "thesis", "as-printed"), (True, False)):
+        settings = mixture.Settings(
+            sampler=sampler, iterations=12, burn_in=2, chains=2, alpha_points=9
+        )
+        dropped = (selection.n_dropped, selection.gamma_squared) if correct else ()
+        target = mixture.Target(table, y, settings, *dropped)
+        draws = mixture.sample(target, [np.random.default_rng([3, c]) for c in range(2)])
+        yield f"mixture {sampler} {correct}", [*draws.flat, draws.log_posterior]
+        yield "its predictions", target.predict(draws.flat, table[:9])
+
+
+def of_patterns() -> Iterator[tuple[str, Any]]:
+    rng = np.random.default_rng(4)
+    for values, length, order, compress in product((2, 4), (3, 6), (2, 3), (True, False)):
+        table = rng.integers(0, values, (40, length))
+        test = rng.integers(0, values + 1, (9, length))
+        found = compress_sequences(table, order, compress=compress)
+        yield f"sequences {values} {length} {order} {compress}", found.arrays()
+        yield "shared", vars(found.shared(test))
+        table[rng.random(table.shape) < 0.1] = -1
+        found = compress_features(table, order, compress=compress)
+        yield f"features {values} {length} {order} {compress}", found.arrays()
+        yield "shared", vars(found.shared(test))
+
+
+def of_logistic_models() -> Iterator[tuple[str, Any]]:
+    for name, prior, scale, classes in product(
+        (*NAMES, "large"), ("cauchy", "gaussian"), logistic.SCALES, (2, 3, 0)
+    ):
+        rng = np.random.default_rng([5, classes])
+        groups = groups_named(name, rng)
+        settings = logistic.Settings(
+            prior=prior, sigma_scale=scale, iterations=12, burn_in=2, thin=2
+        )
+        if classes:
+            response = np.append(np.arange(classes), rng.integers(0, classes, groups.n_cases))
+            model = logistic.Model(groups, response[: groups.n_cases], classes, settings)
+        else:
+            model = logistic.Normal(groups, rng.normal(size=groups.n_cases), settings)
+        draws = logistic.sample(model, [np.random.default_rng([6, c]) for c in range(2)])
+        yield f"logistic {name} {prior} {scale} {classes}", [draws.coefficient, draws.trace]
+        if name in ("compressed", "original", "features"):
+            test = np.random.default_rng(7).integers(0, 3, (5, 4 if name == "features" else 3))
+            shared, told = groups.shared(test), {"cauchy": prior == "cauchy"}
+            told["rng"] = np.random.default_rng(8)
+            if classes:
+                predicted = logistic.predict(*draws.flat, shared, classes, split_draws=3, **told)
+            else:
+                noise = draws.log_noise.ravel()
+                predicted = logistic.predict_response(
+                    *draws.flat[:2], noise, shared, split_draws=3, **told
+                ).linear
+            yield "its predictions", predicted
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray]:
+    """Yield all numeric arrays that a value has."""
+    if isinstance(value, dict):
+        for name, one in sorted(value.items()):
+            if "seconds" not in name and "info" not in name:
+                yield from arrays_of(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from arrays_of(one)
+    elif isinstance(value, np.ndarray | np.number) and value.dtype.kind in "biuf":
+        yield np.ascontiguousarray(value)
+
+
+def main() -> None:
+    for numbers in (of_naive_bayes, of_mixtures, of_patterns, of_logistic_models):
+        for name, value in numbers():
+            found = list(arrays_of(value))
+            assert found, name
+            content = b"".join(one.tobytes() for one in found)
+            print(hashlib.sha256(content).hexdigest()[:16], len(found), name)
+
+
+if __name__ == "__main__":
+    main()
