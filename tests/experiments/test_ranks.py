@@ -25,21 +25,21 @@ from thesiskit.models import process as gp
 from thesiskit.models.logistic import Settings
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features, squared_correlation
-from thesiskit.report import uniform
+from thesiskit.report import rank_bands
 
 # ---- bands ----
 
 
 def passes(found, draws, level=0.99):
-    low, high = uniform.ecdf_band(len(found), draws, level)
-    reached = uniform.reached(found, draws)
+    low, high = rank_bands.ecdf_band(len(found), draws, level)
+    reached = rank_bands.reached(found, draws)
     return bool(((low <= reached) & (reached <= high)).all())
 
 
 @pytest.mark.parametrize(("n", "draws"), [(3, 2), (4, 3), (6, 1)])
 def test_coverage_is_that_of_all_sets_of_ranks(n, draws):
     sets = np.array(list(product(range(draws + 1), repeat=n)))
-    reached = np.array([uniform.reached(one, draws) for one in sets])
+    reached = np.array([rank_bands.reached(one, draws) for one in sets])
     share = np.arange(1, draws + 1) / (draws + 1)
     tails = 2 * np.minimum(
         stats.binom.cdf(reached, n, share), stats.binom.sf(reached - 1, n, share)
@@ -47,12 +47,12 @@ def test_coverage_is_that_of_all_sets_of_ranks(n, draws):
     least = tails.min(axis=1)
     for gamma in (0.0, 0.05, 0.2, 0.5, 0.9, 2.5):
         expected = (least > gamma).mean()
-        assert uniform.coverage(n, draws, gamma) == pytest.approx(expected, abs=1e-12)
+        assert rank_bands.coverage(n, draws, gamma) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("n", "draws"), [(20, 9), (300, 99), (2000, 39)])
 def test_the_band_covers_simulated_ranks(rng, n, draws):
-    low, high = uniform.ecdf_band(n, draws, 0.99)
+    low, high = rank_bands.ecdf_band(n, draws, 0.99)
     sets = 20_000
     counts = rng.multinomial(n, np.full(draws + 1, 1 / (draws + 1)), size=sets)
     reached = counts.cumsum(axis=1)[:, :draws]
@@ -67,11 +67,11 @@ def uniform_coverage(n, draws, low, high):
     inside = [2 * np.minimum(stats.binom.cdf(one, n, share), stats.binom.sf(one - 1, n, share))
               for one in (low, high)]  # fmt: skip
     inside = np.minimum(*inside)
-    return uniform.coverage(n, draws, inside.min() * (1 - 1e-12))
+    return rank_bands.coverage(n, draws, inside.min() * (1 - 1e-12))
 
 
 def test_p_values_of_uniform_ranks_are_uniform_or_above(rng):
-    p = np.array([uniform.ecdf_p_value(rng.integers(0, 20, 100), 19) for _ in range(2_000)])
+    p = np.array([rank_bands.ecdf_p_value(rng.integers(0, 20, 100), 19) for _ in range(2_000)])
     for level in (0.01, 0.1, 0.5):
         assert stats.binom.sf((p <= level).sum() - 1, len(p), level) > 1e-5
     assert (p <= 0.5).mean() > 0.4  # near to it
@@ -90,18 +90,18 @@ def test_biased_ranks_leave_the_band(rng, name):
     assert passes((100 * u).astype(int), 99)
     biased = np.minimum((100 * BIASED[name](u)).astype(int), 99)
     assert not passes(biased, 99)
-    assert uniform.ecdf_p_value(biased, 99) < 1e-4
-    assert uniform.histogram(biased, 99).p_value < 1e-4
+    assert rank_bands.ecdf_p_value(biased, 99) < 1e-4
+    assert rank_bands.histogram(biased, 99).p_value < 1e-4
 
 
 def test_histograms_have_equal_bins():
-    found = uniform.histogram(np.repeat(np.arange(100), 3), 99)
+    found = rank_bands.histogram(np.repeat(np.arange(100), 3), 99)
     assert found.counts.tolist() == [15] * 20
     assert found.p_value == 1
     low, high = found.band(0.99)
     assert stats.binom.cdf(high[0], 300, 0.05) - stats.binom.cdf(low[0] - 1, 300, 0.05) >= 0.99
-    assert len(uniform.histogram(np.tile(np.arange(97), 2), 96).counts) == 20  # 97 is prime
-    assert len(uniform.histogram(np.arange(30), 99).counts) == 5
+    assert len(rank_bands.histogram(np.tile(np.arange(97), 2), 96).counts) == 20  # 97 is prime
+    assert len(rank_bands.histogram(np.arange(30), 99).counts) == 5
 
 
 # ---- counting ----
@@ -284,9 +284,9 @@ def naive_ranks(rng, data_sets, *, correct=True, alpha_prior=(0.5, 5.0)):
 
 
 def test_a_wrong_prior_or_likelihood_is_found(rng):
-    assert uniform.ecdf_p_value(naive_ranks(rng, 400), 99) > 1e-4
-    assert uniform.ecdf_p_value(naive_ranks(rng, 400, alpha_prior=(3.0, 5.0)), 99) < 1e-6
-    assert uniform.ecdf_p_value(naive_ranks(rng, 400, correct=False), 99) < 1e-6
+    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400), 99) > 1e-4
+    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400, alpha_prior=(3.0, 5.0)), 99) < 1e-6
+    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400, correct=False), 99) < 1e-6
 
 
 # ---- mixtures ----

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import UserError
-from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster.script import array_script
 
 PIECES = ["$(touch x)", "`touch x`", "; touch x", "&& touch x", "| touch x", "> x", "'", '"', "\\",
           " ", "  ", "#", "$HOME", "${IFS}", "*", "~", "!", "{a,b}", "--", "-p", "=", "%", "é",
@@ -38,7 +38,7 @@ def test_values_come_back_and_nothing_else_runs(seed, tmp_path):
     options = [f"--comment={nasty(rng)}", f"--licenses={nasty(rng)}", "--exclusive"]
     block = ClusterBlock(partition=f"a{nasty(rng)}".replace(" ", "").replace("\u00a0", ""),
                          options=options, setup=["true # a line of shell"])  # fmt: skip
-    text = sbatch.script(block, [str(stub), *arguments], 3, name="n", folder=results)
+    text = array_script(block, [str(stub), *arguments], 3, name="n", folder=results)
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
     asked = [line.removeprefix("#SBATCH ") for line in text.splitlines() if "#SBATCH " in line]
     given = dict(one.removeprefix("--").partition("=")[::2] for one in options)
@@ -67,12 +67,12 @@ def test_what_leaves_its_line_is_refused_twice(character, tmp_path):
             ClusterBlock(**{key: given})
         block = ClusterBlock.model_construct(**{key: given})
         with pytest.raises(UserError, match="remove it"):
-            sbatch.script(block, ["thesiskit"], 1, name="n", folder=tmp_path / "r")
+            array_script(block, ["thesiskit"], 1, name="n", folder=tmp_path / "r")
     block = ClusterBlock()
     for command, name, folder in ((["thesiskit", value], "n", "r"), (["t"], value, "r"),
                                   (["t"], "n", value)):  # fmt: skip
         with pytest.raises(UserError, match="remove it"):
-            sbatch.script(block, command, 1, name=name, folder=Path(tmp_path) / folder)
+            array_script(block, command, 1, name=name, folder=Path(tmp_path) / folder)
     assert list(tmp_path.iterdir()) == []
 
 

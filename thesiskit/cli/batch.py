@@ -204,7 +204,7 @@ def _make(experiment, cells) -> None:
     import signal
     import threading
 
-    from thesiskit.experiments.cluster.jobs import make
+    from thesiskit.experiments.cluster.share import make
 
     stop = threading.Event()
     for name in ("SIGTERM", "SIGINT"):

@@ -1,4 +1,4 @@
-"""The files that a report writes.
+"""The files that a report writes: tables as CSV, Markdown and LaTeX, figures as PNG and PDF.
 
 They are recorded before they are written, so that a later report removes only files of an earlier
 one.  The record is `report` in provenance.json.  It holds a key, the digest of what the report was
@@ -8,11 +8,15 @@ made from, and the sha256 of each file.  A file whose sha256 differs is written 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from thesiskit.report.layout import Figure, Table
 from thesiskit.store.results import Results, remove, replacing, sha256
 
+TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 FOLDERS = ("", "tables", "figures")  # in which a report writes
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 
@@ -92,3 +96,102 @@ def _inert(value: object) -> object:
     except ValueError:
         return f"'{value}"
     return value
+
+
+# ---- tables and figures ----
+
+
+def files_of(part: Table | Figure) -> list[str]:
+    """Return the files of a table or a figure; of a figure, the picture comes first."""
+    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, Table) else (
+        "figures", FIGURE_FILES
+    )  # fmt: skip
+    return [f"{folder}/{part.name}.{kind}" for kind in kinds]
+
+
+def write_part(outputs: Outputs, part: Table | Figure) -> None:
+    """Write the files of a table or a figure."""
+    if isinstance(part, Table):
+        _write_table(outputs, part)
+    else:
+        _write_figure(outputs, part)
+
+
+def _write_table(outputs: Outputs, table: Table) -> None:
+    csv, md, tex = files_of(table)
+    outputs.write(csv, csv_text(table.frame))
+    cells = display(table.frame)
+    names = [str(name) for name in table.frame.columns]
+    lines = [
+        f"# {table.title}",
+        "",
+        *markdown(names, cells),
+        "",
+        table.caption,
+        "",
+    ]
+    outputs.write(md, "\n".join(lines))
+    shown = pd.DataFrame(cells, columns=names)
+    latex = shown.to_latex(
+        index=False,
+        escape=True,
+        caption=_latex(table.caption),
+        label=f"tab:{table.name}",
+        longtable=len(cells) > 40,
+    )
+    outputs.write(tex, latex.replace("–", "--"))
+
+
+def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return [_row(names), _row(["---"] * len(names)), *(_row(row) for row in cells)]
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _latex(text: str) -> str:
+    for mark in "#%&_$":
+        text = text.replace(mark, "\\" + mark)
+    return text
+
+
+def _write_figure(outputs: Outputs, figure: Figure) -> None:
+    figure.canvas.draw_without_rendering()
+    figure.canvas.set_layout_engine("none")  # it has its layout: once for all files
+    for name, kind in zip(files_of(figure), FIGURE_FILES, strict=True):
+        metadata = {"CreationDate": None} if kind == "pdf" else None
+        with outputs.writing(name) as temporary:
+            figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+
+
+def display(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the cells of a table as people read them."""
+    columns = [_cells(frame[name]) for name in frame.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cells(column: pd.Series) -> list[str]:
+    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
+    values = column.tolist()
+    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
+    whole = all(v == int(v) for v in floats)
+    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
+    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
+    if column.dtype.kind == "f" and plain and not whole:
+        return ["–" if v != v else f"{v:.3f}" for v in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float):
+        size = abs(value)
+        if size < 1e6 and value == int(value):
+            return f"{int(value):,}"
+        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
+    return str(value)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 import pandas as pd
 
 from thesiskit.errors import ResultsError
@@ -15,13 +14,11 @@ from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.logistic.record import LogisticRecord
-from thesiskit.report.outputs import Outputs, csv_text
+from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
 from thesiskit.report.parts import PARTS
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
-
-TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 
 
 def write_report(record: Finished, key: str, *, watch: Callable) -> None:
@@ -32,12 +29,11 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
         made[name] = PARTS[name].make(record)
     parts = [part for several in made.values() for part in several]
     timings = record.timings()
-    names = [name for part in parts for name in _files(part)]
+    names = [name for part in parts for name in files_of(part)]
     names += ["report.html", *(["timings.csv"] if timings is not None else [])]
     outputs = Outputs(record.results, names)
     for part in parts:
-        write = _write_table if isinstance(part, Table) else _write_figure
-        write(outputs, part)
+        write_part(outputs, part)
     if timings is not None:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     outputs.write("report.html", render(record, made))
@@ -54,14 +50,6 @@ def finished(results: Results, n_blocks: int, config: dict[str, Any]) -> Finishe
     elif config["model"]["kind"] == "logistic":
         kind = LogisticRecord
     return kind(results, n_blocks, config)
-
-
-def _files(part: Table | Figure) -> list[str]:
-    """Return the files of a part."""
-    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, Table) else (
-        "figures", FIGURE_FILES
-    )  # fmt: skip
-    return [f"{folder}/{part.name}.{kind}" for kind in kinds]
 
 
 def write_index(root: Path) -> Path:
@@ -128,7 +116,7 @@ def table_item(table: Table) -> dict[str, Any]:
 
 
 def _figure_item(figure: Figure, folder: Path) -> dict[str, Any]:
-    image = base64.b64encode((folder / _files(figure)[0]).read_bytes()).decode()
+    image = base64.b64encode((folder / files_of(figure)[0]).read_bytes()).decode()
     return {
         "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image
     }  # fmt: skip
@@ -145,37 +133,6 @@ def template(name: str) -> jinja2.Template:
     ).get_template(name)
 
 
-def display(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the cells of a table as people read them."""
-    columns = [_cells(frame[name]) for name in frame.columns]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _cells(column: pd.Series) -> list[str]:
-    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
-    values = column.tolist()
-    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
-    whole = all(v == int(v) for v in floats)
-    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
-    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
-    if column.dtype.kind == "f" and plain and not whole:
-        return ["–" if v != v else f"{v:.3f}" for v in values]
-    return [_cell(value) for value in values]
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, int | np.integer):
-        return f"{value:,}"
-    if isinstance(value, float):
-        size = abs(value)
-        if size < 1e6 and value == int(value):
-            return f"{int(value):,}"
-        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
-    return str(value)
-
-
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
     """Split "group: name" columns into a row of groups with their widths, and a row of names."""
     groups: list[tuple[str, int]] = []
@@ -190,52 +147,3 @@ def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
 
 def _is_text(column: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(column)
-
-
-def _write_table(outputs: Outputs, table: Table) -> None:
-    csv, md, tex = _files(table)
-    outputs.write(csv, csv_text(table.frame))
-    cells = display(table.frame)
-    names = [str(name) for name in table.frame.columns]
-    lines = [
-        f"# {table.title}",
-        "",
-        *markdown(names, cells),
-        "",
-        table.caption,
-        "",
-    ]
-    outputs.write(md, "\n".join(lines))
-    shown = pd.DataFrame(cells, columns=names)
-    latex = shown.to_latex(
-        index=False,
-        escape=True,
-        caption=_latex(table.caption),
-        label=f"tab:{table.name}",
-        longtable=len(cells) > 40,
-    )
-    outputs.write(tex, latex.replace("–", "--"))
-
-
-def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    return [_row(names), _row(["---"] * len(names)), *(_row(row) for row in cells)]
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _latex(text: str) -> str:
-    for mark in "#%&_$":
-        text = text.replace(mark, "\\" + mark)
-    return text
-
-
-def _write_figure(outputs: Outputs, figure: Figure) -> None:
-    figure.canvas.draw_without_rendering()
-    figure.canvas.set_layout_engine("none")  # it has its layout: once for all files
-    for name, kind in zip(_files(figure), FIGURE_FILES, strict=True):
-        metadata = {"CreationDate": None} if kind == "pdf" else None
-        with outputs.writing(name) as temporary:
-            figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)

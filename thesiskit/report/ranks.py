@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from thesiskit.report import uniform
+from thesiskit.report import rank_bands
 from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, kept_words, save_space
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.selection.record import Record
@@ -67,8 +67,8 @@ def rank_table(record: Record | LogisticRecord) -> list[Table]:
             "model": one.model,
             "quantity": one.quantity,
             "mean rank / draws": one.ranks.mean() / one.draws,
-            "chi-squared p": uniform.histogram(one.ranks, one.draws).p_value,
-            "ECDF p": uniform.ecdf_p_value(one.ranks, one.draws),
+            "chi-squared p": rank_bands.histogram(one.ranks, one.draws).p_value,
+            "ECDF p": rank_bands.ecdf_p_value(one.ranks, one.draws),
         }
         for quantities in ranked
         for one in quantities
@@ -90,7 +90,7 @@ def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
     ranked = _ranked(record)
     figure, axes = _canvas(ranked)
     for axis, one in _panels(ranked, axes):
-        found = uniform.histogram(one.ranks, one.draws)
+        found = rank_bands.histogram(one.ranks, one.draws)
         places = np.arange(len(found.counts))
         low, high = found.band(LEVEL)
         axis.fill_between(
@@ -122,10 +122,10 @@ def ecdf_figure(record: Record | LogisticRecord) -> list[Figure]:
     for axis, one in _panels(ranked, axes):
         n = len(one.ranks)
         share = np.arange(1, one.draws + 1) / (one.draws + 1)
-        low, high = (bound / n - share for bound in uniform.ecdf_band(n, one.draws, LEVEL))
+        low, high = (bound / n - share for bound in rank_bands.ecdf_band(n, one.draws, LEVEL))
         axis.fill_between(share, low, high, color=PALE, lw=0, zorder=0)
         axis.axhline(0, color=GREY, lw=0.8)
-        axis.plot(share, uniform.reached(one.ranks, one.draws) / n - share, color=INK, lw=1)
+        axis.plot(share, rank_bands.reached(one.ranks, one.draws) / n - share, color=INK, lw=1)
         axis.set_xlim(0, 1)
         axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
     _label(axes, "rank / draws", "ECDF less uniform")

@@ -19,7 +19,7 @@ from commands import run as invoke
 from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, opened
 
 from thesiskit.experiments.cluster.board import board
-from thesiskit.experiments.cluster.jobs import first_cells, part
+from thesiskit.experiments.cluster.share import first_cells, part
 from thesiskit.experiments.cluster.submissions import append
 from thesiskit.store.results import read_record, write_record
 

@@ -17,9 +17,10 @@ from small import KINDS, opened
 from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ConfigError, ThesiskitError, UserError
-from thesiskit.experiments.cluster import jobs, sbatch
+from thesiskit.experiments.cluster import sbatch, share
 from thesiskit.experiments.cluster.batch import Batch
 from thesiskit.experiments.cluster.probe import probe
+from thesiskit.experiments.cluster.script import array_script
 from thesiskit.experiments.cluster.slurm import GONE, Slurm, split
 from thesiskit.experiments.cluster.submissions import append, submissions
 
@@ -428,16 +429,16 @@ def test_sizes_by_measured_seconds(tmp_path, monkeypatch):
     def sizes(**block):
         batch = Batch(experiment, ClusterBlock(**block))
         return [
-            len(job) for job in batch._jobs(jobs.first_cells(experiment.graph, done=True) * 100)
+            len(job) for job in batch._jobs(share.first_cells(experiment.graph, done=True) * 100)
         ]
 
     assert sizes()[:2] == [8, 8]  # nobody knows, and 100 jobs at once
     assert sizes(array=10)[0] == 80
     assert sizes(cells=5)[0] == 5
     for seconds, size in ((0.6, 100), (6.0, 10), (200.0, 8), (400.0, 4), (10**5, 1)):
-        monkeypatch.setattr(jobs, "_mean_seconds", lambda _, seconds=seconds: seconds)
+        monkeypatch.setattr(share, "_mean_seconds", lambda _, seconds=seconds: seconds)
         assert sizes()[0] == size, seconds  # a minute at least, half of an hour at most
-    monkeypatch.setattr(jobs, "_mean_seconds", lambda _: 0.6)
+    monkeypatch.setattr(share, "_mean_seconds", lambda _: 0.6)
     assert sizes(cpus=4)[0] == 400
 
 
@@ -468,7 +469,7 @@ def job(tmp_path, commands):
         stub.write_text(STUB.format(code=code))
         stub.chmod(0o755)
         commands(scontrol='echo "scontrol $@"')
-        text = sbatch.script(ClusterBlock(requeues=requeues), [str(stub)], 3, name="n",
+        text = array_script(ClusterBlock(requeues=requeues), [str(stub)], 3, name="n",
                              folder=tmp_path)  # fmt: skip
         task = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2",
                 "SLURM_RESTART_COUNT": str(restarts)}  # fmt: skip
@@ -510,7 +511,7 @@ def test_a_cancelled_job_saves_and_is_not_requeued(job):
 def test_the_script(tmp_path):
     folder = tmp_path / "re sults"
     block = ClusterBlock(partition="long", array=5, requeues=3, setup=["module load python"])
-    text = sbatch.script(block, ["thesis kit", "batch"], 12, name="hmm", folder=folder)
+    text = array_script(block, ["thesis kit", "batch"], 12, name="hmm", folder=folder)
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
     lines = text.splitlines()
     for line in (

@@ -16,8 +16,8 @@ from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError, cut, quoted
 from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cluster.board import Row, board, table
-from thesiskit.experiments.cluster.jobs import cells_per_job, first_cells, part
 from thesiskit.experiments.cluster.probe import probe as look
+from thesiskit.experiments.cluster.share import cells_per_job, first_cells, part
 from thesiskit.experiments.cluster.slurm import GONE, Slurm, read_cells
 from thesiskit.experiments.cluster.submissions import submissions
 from thesiskit.experiments.experiment import Experiment

@@ -13,6 +13,7 @@ from pathlib import Path
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster.script import heading, on_a_line, setup_lines
 from thesiskit.store.results import create
 
 TIMEOUT = 300.0  # seconds for the job to start and answer
@@ -102,7 +103,7 @@ def _submit(
         "output": "/dev/null",  # Slurm drops a job whose output it cannot open
     }
     body = SCRIPT.format(
-        folder=shlex.quote(sbatch.on_a_line("--results", str(folder))),
+        folder=shlex.quote(on_a_line("--results", str(folder))),
         ask=ask.name,
         answer=answer.name,
         token=token,
@@ -111,7 +112,7 @@ def _submit(
         unseen=UNSEEN,
         unwritable=UNWRITABLE,
     )
-    text = sbatch.heading(requests) + sbatch.setup_lines(block) + body
+    text = heading(requests) + setup_lines(block) + body
     try:
         out = sbatch.call("sbatch", "--parsable", stdin=text, env=sbatch.environment(block))
     except UserError:

@@ -13,6 +13,7 @@ from thesiskit import safe_io
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster.script import JOBS, LOG, array_script, on_a_line
 from thesiskit.experiments.cluster.submissions import Entry, append
 from thesiskit.store.results import create
 
@@ -27,8 +28,8 @@ class Slurm:
     def __init__(self, folder: Path, block: ClusterBlock):
         self.folder = Path(folder).absolute()
         self.block = block
-        self.jobs = self.folder / sbatch.JOBS
-        sbatch.on_a_line("--results", str(self.folder))
+        self.jobs = self.folder / JOBS
+        on_a_line("--results", str(self.folder))
         if "%" in str(self.folder):
             raise UserError(f"{self.folder}: Slurm takes no path with a % in it; use --results")
 
@@ -66,7 +67,7 @@ class Slurm:
         """
         script, cells = self.jobs / f"{stem}.sh", self.jobs / f"{stem}.cells"
         command = [*command, "--cells", str(cells)]
-        text = sbatch.script(self.block, command, len(jobs), name=name, folder=self.jobs,
+        text = array_script(self.block, command, len(jobs), name=name, folder=self.jobs,
                              width=width, after=after)  # fmt: skip
         self._create(cells, "".join(f"{' '.join(ids)}\n" for ids in jobs))
         self._create(script, text)
@@ -172,7 +173,7 @@ class Slurm:
     def tail(self, job: str, lines: int = 5) -> list[str]:
         """Return the last lines that a job wrote."""
         array, _, task = job.partition("_")
-        path = self.jobs / sbatch.LOG.replace("%A", array).replace("%a", task)
+        path = self.jobs / LOG.replace("%A", array).replace("%a", task)
         try:
             with safe_io.open_regular(path) as file:
                 file.seek(max(0, path.stat().st_size - LOG_END))
