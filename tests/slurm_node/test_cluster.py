@@ -17,7 +17,7 @@ from commands import wait_for as wait
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.experiments.cluster import probe as probing
-from thesiskit.experiments.cluster import sbatch
+from thesiskit.experiments.cluster import sbatch, script
 from thesiskit.experiments.cluster.probe import probe
 from thesiskit.experiments.cluster.slurm import GONE, Slurm
 from thesiskit.experiments.cluster.submissions import submissions
@@ -76,7 +76,7 @@ def long(tmp_path_factory, _jobs_find_us):
     """Jobs that meet their time limit, or wait, while others run: by name, folder and ids."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sbatch, "notice", lambda block: 55)  # Slurm looks every half a minute
+        patch.setattr(script, "notice", lambda block: 55)  # Slurm looks every half a minute
         for name, requeues in [("limit", 10), ("once", 0)]:
             folder = tmp_path_factory.mktemp(name)
             jobs = cluster(folder, time="1", requeues=requeues, setup=["export MARK=1"])
