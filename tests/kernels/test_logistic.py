@@ -604,7 +604,6 @@ ALL = product(NAMES[:3] + NAMES[4:], PRIORS, CLASSES, logistic.SCALES, (2.5, 0.2
 SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize(("name", "prior", "n_classes", "scale", "shape"), [*QUICK, *SLOW])
 def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, scale, shape):
     rng = np.random.default_rng([len(name), len(prior), n_classes, len(scale), int(shape)])
@@ -622,7 +621,6 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
     assert_unchanged(functions_of(slow, *replicates(model, slow, REPLICATES, rng, stages)))
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 @pytest.mark.parametrize("wide", [60.0, 2000.0])
@@ -641,7 +639,6 @@ def test_very_wide_priors_leave_the_joint_distribution_as_it_is(prior, n_classes
     assert (moved > 600).mean() > (0.1 if wide > 1000 else -1)
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("n_classes", CLASSES)
 @pytest.mark.parametrize("scale", logistic.SCALES)
 def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_classes, scale):
@@ -667,7 +664,6 @@ def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_cla
         assert np.abs(z).max() < stats.norm.isf(ALARM / 10)
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("harm", ["none", "class", "rate", "width"])
 def test_the_joint_distribution_finds_what_is_wrong(harm):
     # the kernel is told another class, another rate of a prior, or another width than were drawn
@@ -693,7 +689,6 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
 # ---- exact posteriors ----
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_posterior_of_one_group_by_quadrature(prior, n_classes):
@@ -716,7 +711,6 @@ def test_posterior_of_one_group_by_quadrature(prior, n_classes):
     )
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 def test_posterior_of_two_groups_by_quadrature(prior):
     response = np.array([1, 1, 0, 1, 0])
@@ -738,7 +732,6 @@ def test_posterior_of_two_groups_by_quadrature(prior):
         batch_test(function(*draws.T), (function(s, t) * weight).sum() / weight.sum())
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("scale", logistic.SCALES)
 @pytest.mark.parametrize("joint_updates", [0, 1])
@@ -785,7 +778,6 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
     return (out / (len(coefficient) * splits))[shared.case_of]
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_compressed_and_original_parameters_predict_alike(prior, n_classes):

@@ -294,7 +294,6 @@ ALL = product(NAMES[:3] + NAMES[4:], PRIORS, logistic.SCALES, (True, False))
 SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize(("name", "prior", "scale", "light"), [*QUICK, *SLOW])
 def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light):
     rng = np.random.default_rng([len(name), len(prior), len(scale), light])
@@ -316,7 +315,6 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light)
     assert_unchanged([bounded_functions(slow, response, *state) for state in states])
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("harm", ["none", "within", "mean", "noise rate", "rate", "width"])
 def test_the_joint_distribution_finds_what_is_wrong(prior, harm):
@@ -346,7 +344,6 @@ def test_the_joint_distribution_finds_what_is_wrong(prior, harm):
 # ---- exact posteriors ----
 
 
-@pytest.mark.draws
 def test_posterior_of_gaussian_coefficients():
     # priors, widths and noise known: linear regression
     rng = np.random.default_rng(5)
@@ -370,7 +367,6 @@ def test_posterior_of_gaussian_coefficients():
             batch_test((draws[:, g] - mean[g]) * (draws[:, h] - mean[h]), expected[g, h], alarm)
 
 
-@pytest.mark.draws
 @pytest.mark.parametrize("noise", [None, 0.5])
 @pytest.mark.parametrize("joint_updates", [0, 1])
 @pytest.mark.parametrize("scale", logistic.SCALES)
@@ -415,7 +411,6 @@ def test_posterior_of_widths_and_noise_by_quadrature(noise, joint_updates, scale
             batch_test(values, exact @ weight)
 
 
-@pytest.mark.draws
 def test_posterior_of_cauchy_coefficients_by_quadrature():
     groups = ArbitraryGroups([0, 1, 1, 2, 2], [[0, 2], [1, 2]], [[1, 0], [0, 2]], [0, 1])
     response = np.array([1.0, 3.0, 4.0, 4.0, 6.5])

@@ -378,8 +378,8 @@ main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2
 def test_workers_start_with_what_they_need(tmp_path):
     """It is imported once, by the server, where linear algebra starts no threads."""
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
-    for text in KINDS.values():
-        (tmp_path / "c.yaml").write_text(text)
+    for small in KINDS.values():
+        (tmp_path / "c.yaml").write_text(small)
         module = type(opened(tmp_path / "c.yaml", tmp_path).graph.work).__module__
         text = f"""\
 import importlib, os, sys
