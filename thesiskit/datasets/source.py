@@ -40,6 +40,9 @@ class Table:
     digest : identifies the content, for provenance.
     source : where it comes from, for people.
     negative : of the user's own, the responses that became class 0.
+    classes : what classes 0 and 1 are called.
+    ids : what the cases are called, or empty: their numbers from 1.
+    notes : what the user should know about the data, a line each.
     """
 
     features: np.ndarray
@@ -48,6 +51,9 @@ class Table:
     digest: str = ""
     source: str = ""
     negative: list[str] = field(default_factory=list)
+    classes: tuple[str, str] = ("0", "1")
+    ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ class Sequences:
     classes : the symbol of each code of a response.
     digest : sha256 of codes and symbols, for provenance.
     source : where they come from, for people.
+    ids : what the cases are called, or empty: their numbers from 1.
+    notes : what the user should know about the data, a line each.
     """
 
     histories: np.ndarray
@@ -85,6 +93,8 @@ class Sequences:
     classes: list[str]
     digest: str = ""
     source: str = ""
+    ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def inputs(self) -> np.ndarray:
@@ -110,6 +120,8 @@ class FeatureTable:
     classes : the symbol of each code of the response; none of real ones.
     digest : sha256 of codes, names and symbols, for provenance.
     source : where they come from, for people.
+    ids : what the cases are called, or empty: their numbers from 1.
+    notes : what the user should know about the data, a line each.
     """
 
     X: np.ndarray
@@ -119,6 +131,8 @@ class FeatureTable:
     classes: list[str]
     digest: str = field(init=False)
     source: str = ""
+    ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         names = repr((self.X.shape, self.features, self.values, self.classes))
