@@ -181,7 +181,10 @@ def report(config, asked, force) -> None:
 @main.command()
 @opens_experiment(many=True)
 @executor_option("local")
-def run(configs, asked, force, executor) -> None:
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be made, and about how long it takes."
+)
+def run(configs, asked, force, executor, dry_run) -> None:
     """Make all stages of one or more experiments, then their reports.
 
     Stages that are already made with the same config, data and code are skipped. With --executor
@@ -192,6 +195,8 @@ def run(configs, asked, force, executor) -> None:
     from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
 
+    if asked.name is not None and len(configs) > 1:
+        raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
     # all configs are read before any work begins
     opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
     experiments = [opening.open(config) for config in configs]
@@ -201,6 +206,10 @@ def run(configs, asked, force, executor) -> None:
             click.echo(f"== {experiment.config.title}")
         try:
             estimate.check(experiment, yes=asked.yes)
+            if dry_run:
+                for line in estimate.plan(experiment, force=force):
+                    click.echo(line)
+                continue
             if executor == "slurm":
                 run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
@@ -215,6 +224,8 @@ def run(configs, asked, force, executor) -> None:
             show_error(failed)
         finally:
             experiment.close()
+    if dry_run and failed is None:
+        return
     index = write_index(asked.results)
     if failed is not None:
         click.echo(f"All reports but those that failed: {index}")

@@ -1,6 +1,7 @@
 """What the commands share: options, opening an experiment, running stages, printing errors."""
 
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from thesiskit.errors import ThesiskitError, UserError, brief, cut
 from thesiskit.shipped import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
+LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
 
@@ -328,7 +330,7 @@ def tell_notes(experiment) -> None:
 def watch(items: Iterable, total: int, label: str) -> Iterator:
     """Yield the items; on a terminal, show a progress bar after PATIENCE seconds."""
     if not sys.stderr.isatty():
-        yield from items
+        yield from _watch_in_lines(items, total, label)
         return
     started = time.perf_counter()
     bar = task = None
@@ -347,6 +349,26 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
     finally:
         if bar is not None:
             bar.stop()
+
+
+def _watch_in_lines(items: Iterable, total: int, label: str) -> Iterator:
+    """Yield the items; every LINE_SECONDS, write a line on how many are done."""
+    started, ended, done = time.monotonic(), threading.Event(), 0
+
+    def tell() -> None:
+        while not ended.wait(LINE_SECONDS):
+            minutes = (time.monotonic() - started) / 60
+            click.echo(f"{label}: {done} of {total} after {minutes:.0f} min", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        for item in items:
+            yield item
+            done += 1
+    finally:
+        ended.set()
+        teller.join()
 
 
 def write_report(experiment, force: bool) -> None:
