@@ -141,6 +141,21 @@ class ConfigType(click.ParamType):
         return [*offered, CompletionItem(incomplete, type="file")]
 
 
+class SettingType(click.ParamType):
+    """KEY=VALUE, which overrides a key of the config."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the keys that a shell offers."""
+        from thesiskit.config.keys import keys
+
+        names = dict.fromkeys(f"{key.name}=" for key in keys())
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
 def _joined(_: click.Context, __: click.Parameter, values: tuple[list[Path], ...]) -> list[Path]:
     return [path for paths in values for path in paths]
 
@@ -179,6 +194,7 @@ def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True,
         click.option(
             "--set",
             "settings",
+            type=SettingType(),
             multiple=True,
             metavar="KEY=VALUE",
             help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
