@@ -431,7 +431,10 @@ def test_files_that_cannot_be_read(tmp_path):
             read_features(write(tmp_path, content, name), "y")
     with pytest.raises(DataError, match=r"data.ignore leaves out 'y', which is data.response"):
         read_features(write(tmp_path, TABLE), "y", ignore=("y",))
-    assert read_features(write(tmp_path, TABLE, "t.tsv"), "y").features == ["size", "form"]
+    assert (
+        read_features(write(tmp_path, TABLE, "t.tsv"), "y").features
+        == read_features(write(tmp_path, TABLE), "y").features
+    )
     with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
         read_features(tmp_path / "none.csv", "y")
     with pytest.raises(DataError, match="say which column is the response"):

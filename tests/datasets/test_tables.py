@@ -135,7 +135,7 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         ("X,a,y\n1,1,0\n2,5,1\n3,2,1\n", r"column 'X' numbers the cases; .*row.names = FALSE"),
         ("a;b;y\n1,5;2;0\n2;1,5;1\n", r"categorical: a, b .*'1,5' in line 2.*decimal point"),
         ("a b y\n1 2 0\n1 2\n", r"line 1 has no comma and 2 spaces; save.*sep=' '"),
-        (WIDE + "\n1\n", r"line 2 has 1 cells, the line of names 3,000"),
+        (WIDE + "\n1\n", "no column 'y'; columns: gene0, gene1"),
         ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters; a"),
         ("g" * 5000 + ",y\n1,0\n", "the name of column 1 has 5,000 characters; rename it"),
         ('"a\nb",y\n1,0\n', r"name of column 1 holds the control character '.n' .*; rename"),

@@ -141,12 +141,11 @@ def read_npy_table(path: Path, wanted: Wanted) -> Content:
             f"{shown(path)}: an .npy file holds one array, and no names of cases; leave out "
             "data.id, or use .npz"
         )
-    features = _load_npy(path)
-    if wanted.new:
-        return Content(_columns(features, wanted, path), None)
-    if wanted.response is None:
+    if wanted.response is None and not wanted.new:
         raise DataError(f"{shown(path)}: name the .npy file of the responses with data.response")
-    return Content(_columns(features, wanted, path), _load_npy(path.parent / wanted.response))
+    features = _columns(_load_npy(path), wanted, path)
+    response = None if wanted.new else _load_npy(path.parent / str(wanted.response))
+    return Content(features, response)
 
 
 def _load_npy(path: Path) -> np.ndarray:
