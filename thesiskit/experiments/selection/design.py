@@ -17,7 +17,7 @@ from thesiskit.config import OWN_METHODS, Config, MixtureModel, NaiveModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.packed import PackedFeatures, count_columns
 from thesiskit.models.selection import is_binary
 
 
@@ -148,11 +148,26 @@ class Design:
             rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
             fold = _divide_cases(self.config, response, n_test, rng)
             rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
-        return {
+        return self._told() | {
             "response": np.tile(response, (len(replicates), 1)),
             "fold": np.array([fold for fold, _ in rows]),
             "group": np.array([group for _, group in rows]),
         }
+
+    def _told(self) -> dict[str, np.ndarray]:
+        """Return what reports say about tables that are read.
+
+        names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
+        notes; columns (4,): how many columns are 0 and 1, have two other values, have more values,
+        and have one.
+        """
+        first, ids = self.tables[0], []
+        for table in self.tables:
+            ids += table.ids or [str(row + 1) for row in range(len(table.response))]
+        texts = {"names": first.names, "ids": ids, "class_names": first.classes,
+                 "notes": [note for table in self.tables for note in table.notes]}  # fmt: skip
+        told = {name: np.array(values, dtype=str) for name, values in texts.items()}
+        return told | {"columns": count_columns(first.features)}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         drawn = [self.drawn(replicate) for replicate in replicates]

@@ -18,7 +18,7 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.design import Arm, Design, Split, arms, sizes
 from thesiskit.experiments.selection.select import select, unpack_selections
-from thesiskit.experiments.work import Block, Unfinished, Work
+from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import naive_bayes
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
@@ -52,7 +52,7 @@ class SelectionWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return super().described | {"scheme": self.config.scheme}
+        return super().described | {"scheme": self.config.scheme, **origin(self.config)}
 
     # ---- what depends on the model ----
 
