@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, Config, MixtureModel, NaiveModel
+from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
@@ -80,8 +80,10 @@ def arms(config: Config) -> list[Arm]:
             own = [method for method in model.methods if method in OWN_METHODS]
             result.extend(Arm(i, label, method, variant) for method in own)
         if size != "all":
-            peers = [method for method in model.methods if method not in OWN_METHODS]
+            peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
             result.extend(Arm(i, label, method, "none") for method in peers)
+    if WHOLE in model.methods:
+        result.append(Arm(0, "all", WHOLE, "none"))
     return result
 
 
@@ -224,6 +226,19 @@ class Design:
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
                     yield Split(replicate, g, int(f), mine, response, train, test)
+
+    def values(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the training and the test rows (., p) of a split as they were read or drawn.
+
+        group (p,) : the group of each feature, in this replicate.
+        """
+        if not self.tables:
+            table = split.features.unpack(np.arange(len(split.features)))
+        else:
+            table = np.concatenate([one.features for one in self.tables])
+            if self.config.evaluation.groups > 1:
+                table = table[:, group == split.group]
+        return table[split.train], table[split.test]
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""
