@@ -18,7 +18,8 @@ from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
-PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", *NAIVE_METHODS)
+WHOLE = "l2-logistic"  # a peer that selects nothing: one arm, whatever the sizes
+PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
 class Evaluation(Block):
@@ -89,7 +90,15 @@ class NaiveModel(ModelBlock):
     """`naive-bayes` for binary features with two classes (the default); or `mixture`; or `logistic`
     for sequences and discrete features."""
     methods: Annotated[
-        list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
+        list[
+            Literal[
+                "corrected",
+                "uncorrected",
+                "bernoulli-nb",
+                "bernoulli-nb-calibrated",
+                "l2-logistic",
+            ]
+        ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
     """`corrected` and `uncorrected` for the selection; also `bernoulli-nb` (scikit-learn's
@@ -160,6 +169,7 @@ class MixtureModel(ModelBlock):
                 "naive-uncorrected",
                 "bernoulli-nb",
                 "bernoulli-nb-calibrated",
+                "l2-logistic",
             ]
         ],
         Field(min_length=1),

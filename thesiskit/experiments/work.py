@@ -16,6 +16,11 @@ from thesiskit.errors import UserError
 from thesiskit.models.running import Arrays
 
 
+def origin(config: Config) -> dict[str, bool]:
+    """Return what reports are told of the data: whether they are drawn, and the user's own."""
+    return {"drawn": config.drawn, "own": config.data is not None and config.data.own}
+
+
 class Block(Protocol):
     """Some replicates that share one result file a stage, and what was written for them so far."""
 
@@ -86,6 +91,11 @@ class Work(ABC):
     def data_digest(self) -> str:
         """A digest of data that are read; empty where they are drawn."""
         return ""
+
+    @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about data that are read, a line each."""
+        return []
 
     @property
     def described(self) -> dict[str, Any]:
