@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.logistic.record import Arm, LogisticRecord
 
@@ -204,14 +205,8 @@ def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
 
 def _base_rate(record: LogisticRecord) -> tuple[float, float]:
     """AMLP and error of the frequencies of the classes among the training cases."""
-    blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
-    losses, wrong = [], []
-    for block in blocks:
-        p = np.bincount(block["train_response"], minlength=len(record.classes)) + 0.5
-        p /= p.sum()
-        losses.append(-np.log(p[block["response"]]))
-        wrong.append(block["response"] != p.argmax())
-    return float(np.concatenate(losses).mean()), float(np.concatenate(wrong).mean())
+    p = record.tested.base
+    return metrics.class_amlp(p, record.response), metrics.class_error(p, record.response)
 
 
 def model_table(record: LogisticRecord) -> list[Table]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, hide_from, save_space
-from thesiskit.report.selection.record import Record, gammas
+from thesiskit.report.selection.record import Record
 
 METHODS = ("corrected", "uncorrected")
 
@@ -109,7 +109,7 @@ def divisions(record: Record) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(rows)
-    gamma = gammas(record.selection["gamma_squared"])
+    gamma = metrics.gammas(record.selection["gamma_squared"])
     frame["mean gamma"] = gamma.reshape(len(frame), -1).mean(axis=1)
     return frame
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.selection.record import Arm, Record, gammas
+from thesiskit.report.selection.record import Arm, Record
 
 
 def selection_table(record: Record) -> list[Table]:
@@ -21,7 +21,7 @@ def selection_table(record: Record) -> list[Table]:
     rows = []
     for label in record.labels:
         kept, p = columns["kept"][label], columns["n_features"][label]
-        gamma = gammas(columns["gamma_squared"][label])
+        gamma = metrics.gammas(columns["gamma_squared"][label])
         row = {"selection": label, "kept": kept.mean(), "of": int(p.max()), "gamma": gamma.mean()}
         if sets > 1:
             row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
