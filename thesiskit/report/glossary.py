@@ -17,7 +17,7 @@ TERMS = {
     "C": "the first decimal of the predictive probability",
     "#": "number of test cases",
     "Pred": "mean prediction of these cases",
-    "Actual": "fraction of these cases in class 1",
+    "Actual": "fraction of these cases that are in the class predicted",
     "band low": "lower end of the exact band, in which a calibrated model is found",
     "band high": "upper end of the exact band, in which a calibrated model is found",
     "corrected": "with the correction for the selection of features",

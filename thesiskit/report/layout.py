@@ -66,6 +66,12 @@ def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
+def drawn_words(text: str, most: int = 40) -> str:
+    """Return a text of the user's as figures show it: not too long, and no formula."""
+    short = text if len(text) <= most else f"{text[: most - 1]}…"
+    return short.replace("$", r"\$")
+
+
 def size_words(label: str) -> str:
     """Return the label of a selection as figures show it, such as 10,000."""
     return f"{int(label):,}" if label.isdigit() else label

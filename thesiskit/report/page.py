@@ -108,13 +108,15 @@ def table_item(table: Table) -> dict[str, Any]:
     """Return what the templates need to show a table."""
     names = [str(name) for name in table.frame.columns]
     groups, short = header(names)
+    rows = display(table.visible)
     return {
         "name": table.name,
         "title": table.title,
         "caption": table.whole_caption,
         "lead": table.lead,
         "quiet": table.quiet,
-        "rows": display(table.visible),
+        "rows": rows,
+        "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
         "columns": names,
         "groups": groups,
         "short": short,

@@ -6,16 +6,17 @@ import pandas as pd
 from thesiskit.report.finished import Finished
 from thesiskit.report.layout import Table
 
-MOST_SHOWN = 50  # rows on the page
+MOST_SHOWN = 30  # rows on the page
 
 
 def prediction_table(record: Finished) -> list[Table]:
     """A row for each test case and arm."""
     tested = record.tested
     about = {"id": tested.ids, **tested.division, "response": _responses(record)}
+    order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
     frames = [
         pd.DataFrame(about | {name: [value] * len(tested.ids) for name, value in keys.items()})
-        .assign(**columns)
+        .assign(**columns).iloc[order]
         for keys, columns in record.predicted_columns()
     ]  # fmt: skip
     frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")

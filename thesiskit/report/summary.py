@@ -159,8 +159,7 @@ def _of_real_responses(record: LogisticRecord) -> Table:
     y = record.tested.response
     rows, promises = [], {}
     for keys, found in record.predicted_columns():
-        name = " order ".join(f"{value:g}" if isinstance(value, int) else str(value)
-                              for value in keys.values() if value == value)  # fmt: skip
+        name = ", order ".join(value for value in keys.values() if value != "all")
         square = (y - found["median"]) ** 2
         half = 1.96 * metrics.standard_error(record.tested.by_case(square))
         row = {

@@ -100,7 +100,7 @@ class LogisticRecord(Finished):
 
     def keys(self, arm: Arm) -> dict[str, Any]:
         """Return what an arm is, for the columns of tables."""
-        return {"model": arm.words, "order": arm.order if arm.order >= 0 else np.nan}
+        return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
 
     def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""
@@ -142,7 +142,8 @@ class LogisticRecord(Finished):
             label: (number // folds, config["replicates"]),
             "fold": (number % folds, folds),
         }
-        unit = np.unique(ids, return_inverse=True)[1].reshape(-1)
+        numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
+        unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
         again = len(ids) // self.n_cases
         if config["drawn"] or len(np.unique(unit)) * again != len(ids):  # ids that are not unique
             unit = np.arange(len(ids))

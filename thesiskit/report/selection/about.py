@@ -26,28 +26,24 @@ def question(record: Record) -> str:
     how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
     how = "with and without" if len(methods) == 2 else how
     text += (
-        f" This is predicted from {_sizes(config['selection'])} of {features(record):,}, "
-        f"by {model} {how} the correction for this selection."
+        f" This is predicted from {_sizes(config['selection'], features(record))}, by {model} "
+        f"{how} the correction for this selection."
     )
     others = list(dict.fromkeys(arm.words for arm in record.arms if arm.method in wanted
                                 and arm.method not in methods))  # fmt: skip
     return text + (f" To compare with: {listed(others)}." if others else "")
 
 
-def _sizes(selection: dict) -> str:
-    """Say which features are kept."""
+def _sizes(selection: dict, p: int) -> str:
+    """Say which of p features are kept."""
     if selection["features"]:
-        numbers = [f"{one:,}" if one != "all" else one for one in selection["features"]]
-        if numbers == ["all"]:
-            return "all"
-        best = f"the {listed(numbers)} features that correlate best with it in the training cases,"
-        return (
-            best.replace(" and all features", ", and from all features")
-            if "all" in numbers
-            else best
-        )
+        kept = [f"{one:,}" for one in selection["features"] if one != "all"]
+        if not kept:
+            return f"all {p:,} features"
+        best = f"the {listed(kept)} of {p:,} features that correlate best with it in training cases"
+        return best + (", and from all" if "all" in selection["features"] else "")
     limits = listed([f"{one:g}" for one in selection["thresholds"]])
-    return f"the features with a correlation above {limits} in the training cases,"
+    return f"those of {p:,} features whose correlation with it exceeds {limits} in training cases"
 
 
 def features(record: Record) -> int:

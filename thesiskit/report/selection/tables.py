@@ -47,7 +47,7 @@ def selection_table(record: Record) -> list[Table]:
 
 def calibration_table(record: Record) -> list[Table]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
-    tables = []
+    tables, one = [], record.class_words(1)
     for variant in record.variants:
         frame = pd.concat(
             [
@@ -71,9 +71,9 @@ def calibration_table(record: Record) -> list[Table]:
                 f"calibration{suffix}",
                 f"Calibration, {variant_words(variant)}",
                 frame,
-                "C is the first decimal of the predictive probability of class 1; # the number of "
+                f"C is the first decimal of the predictive probability of {one}; # the number of "
                 "test cases in that category, Pred their mean prediction, Actual the fraction of "
-                "them in class 1. With all features there is nothing to correct." + beside,
+                f"them in {one}. With all features there is nothing to correct." + beside,
                 long=bool(suffix),
             )
         )
