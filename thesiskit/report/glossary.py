@@ -1,6 +1,8 @@
 """What the terms in the headers of tables mean, for readers who have not read the thesis."""
 
 TERMS = {
+    "arm": "one way to predict, such as from 10 features, with the correction",
+    "divisions": "in how many divisions of the cases the training cases have this pattern",
     "AMLP": "average minus log probability of the actual class; lower is better, and a prediction "
     "that was sure and wrong costs most",
     "error": "fraction of test cases whose more probable class is wrong",

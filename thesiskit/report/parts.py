@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from thesiskit.errors import ConfigError
 from thesiskit.report import data_card, predictions, ranks, reduction, summary
 from thesiskit.report.logistic import chains as logistic_chains
+from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
-from thesiskit.report.logistic import statements
 from thesiskit.report.selection import chains as sampling
 from thesiskit.report.selection import divisions, figures, reliability, selected, tables
 from thesiskit.report.selection.record import EXACT
@@ -127,7 +127,7 @@ PARTS: dict[str, Part] = {
     "model-table": Part(logistic_scores.model_table, (LOGISTIC, CLASSES)),
     "response-table": Part(logistic_responses.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(logistic_responses.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
-    "coefficient-table": Part(logistic_scores.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
     "autocorrelation-figure": Part(

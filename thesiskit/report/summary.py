@@ -93,7 +93,7 @@ def _clearly_better(one: Score, other: Score) -> bool:
 
 
 def _lower(name: str) -> str:
-    return name.removeprefix("all ")
+    return name.removeprefix("all features, ")
 
 
 def _compared(best: Score, rival: Score) -> str:

@@ -307,13 +307,13 @@ class LogisticRecord(Finished):
         """Average minus log probability."""
         return float(self.losses(arm).mean())
 
-    def draws(self, arm: Arm) -> dict[str, np.ndarray]:
-        """Return the draws of an arm, of the first division.
+    def draws(self, arm: Arm, division: int = 0) -> dict[str, np.ndarray]:
+        """Return the draws of an arm, of the first division unless another is asked for.
 
         Coefficients are in the response's units where it is real.
         """
-        path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
-        fit = self.results.load("fit", 0)
+        path = self.results.draws("fit", division, arm.name)
+        fit = self.results.load("fit", division)
         key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
         found = read_draws(path, key, command="fit-logistic")
         if "response_unit" in found:

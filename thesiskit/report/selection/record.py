@@ -10,6 +10,7 @@ import pandas as pd
 
 from thesiskit.report.finished import THESIS, Finished
 from thesiskit.report.forecasts import Forecast, Tested
+from thesiskit.report.layout import size_words
 from thesiskit.report.selection import about, stages
 
 EXACT = "enumeration"  # the variant without draws
@@ -167,10 +168,12 @@ class Record(Finished):
         result = []
         for arm in self.arms:
             keys = {"features": arm.label, "method": arm.words}
-            name = f"{arm.label} {arm.words}"
+            size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
+            kept = arm.label == "all" or arm.label.isdigit()
+            name = f"{size if kept else arm.label}, {arm.words}"
             if several:
                 keys[self.variant_name] = arm.variant
-                name += f" {arm.variant}" if arm.variant != "none" else ""
+                name += f", {arm.variant}" if arm.variant != "none" else ""
             p = self.probability(arm)
             result.append(Forecast(
                 keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE
