@@ -392,5 +392,7 @@ def write_report(experiment, force: bool) -> None:
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
     tell_notes(experiment)
+    for line in experiment.record().headline():
+        click.echo(line)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"report: {page} ({state})")

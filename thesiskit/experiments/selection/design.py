@@ -172,8 +172,7 @@ class Design:
         """Return what reports say about tables that are read.
 
         names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
-        notes; columns (4,): how many columns are 0 and 1, have two other values, have more values,
-        and have one.
+        notes; columns (5,), as `count_columns` returns them of all cases together.
         """
         first, ids = self.tables[0], []
         for table in self.tables:
@@ -181,7 +180,7 @@ class Design:
         texts = {"names": first.names, "ids": ids, "class_names": first.classes,
                  "notes": self.notes}  # fmt: skip
         told = {name: np.array(values, dtype=str) for name, values in texts.items()}
-        return told | {"columns": count_columns(first.features)}
+        return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         drawn = [self.drawn(replicate) for replicate in replicates]
