@@ -13,7 +13,7 @@ from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.patterns import check_order
+from thesiskit.models.patterns import MISSING, UNSEEN, check_order
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Divisions:
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         self.check_sizes()
-        if self.stored:
+        if self.stored and not self.config.all_train:
             self._check_train()
         if self.data.family == "features":
             cases = len(self.cases(0).train)
@@ -138,6 +138,8 @@ class Divisions:
 
     def _make(self, division: int) -> Cases:
         """Draw or divide the cases."""
+        if self.config.all_train:
+            return self._whole()
         if self.config.scheme == "k-fold":
             return self._fold(*divmod(division, self.config.evaluation.folds))
         if len(self.stored) == 2:
@@ -151,6 +153,16 @@ class Divisions:
         end = None if test is None else train + test
         X, y = found.inputs, found.response
         return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth)
+
+    def _whole(self) -> Cases:
+        """Return all cases to train with, and none to test."""
+        first, last = self.stored[0], self.stored[-1]
+        X, y = first.inputs, first.response
+        if last is not first:
+            # values that only test cases have: as if they were not known
+            new = np.where(last.inputs == UNSEEN, MISSING, last.inputs)
+            X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
+        return Cases(X, y, X[:0], y[:0], first.classes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""
