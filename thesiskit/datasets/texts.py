@@ -33,6 +33,11 @@ class TextData(Source):
     test: Positive | None = None  # at most so many
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return self.path is not None
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases."""
         return True
@@ -51,6 +56,18 @@ class TextData(Source):
         else:
             codes, symbols, _ = shipped_text()
         return [windows(codes, self.history, states=symbols, limit=self.limit)]
+
+    def read_new(self, path: Path, like: Sequences) -> Sequences:
+        """Return every history of a text, also the last one, which nothing follows yet."""
+        codes, symbols, digest = read_text(path, self.states or THESIS_STATES)
+        if len(codes) < self.history:
+            raise DataError(
+                f"{shown(path)}: it has {len(codes):,} states, too few for a history of "
+                f"{self.history:,}; use more text"
+            )
+        histories = np.lib.stride_tricks.sliding_window_view(codes, self.history)
+        response = np.zeros(len(histories), dtype=np.int32)
+        return Sequences(histories, response, symbols, like.classes, digest, path.name)
 
 
 def encode_text(

@@ -82,22 +82,6 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
             f"{path}: made by a later version, thesiskit {by} (format {found}; this one, "
             f"{__version__}, reads up to {FORMAT}); update thesiskit"
         )
-    return header, arrays
-
-
-def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
-    """Return a header that this version can read."""
-    header = json.loads(text.astype(np.uint8).tobytes())
-    if not isinstance(header, dict) or header.get("what") != WHAT:
-        raise ValueError("its header is another")
-    found = header.get("format")
-    if not isinstance(found, int) or found < 1:
-        raise ValueError(f"its format is {quoted(found)}")
-    if found > FORMAT:
-        raise DataError(
-            f"{path}: made by a later version, thesiskit {cut(header.get('thesiskit'), 20)} (format "
-            f"{found}; this one, {__version__}, reads up to {FORMAT}); update thesiskit"
-        )
     return header
 
 
