@@ -123,9 +123,7 @@ class FittedModel:
         ------
         DataError: what is wrong, where, and what to do.
         """
-        from thesiskit.fitted.thin import read_new
-
-        return read_new(self.source, path, self.inputs.like)
+        return self.source.read_new(path, self.inputs.like)
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""

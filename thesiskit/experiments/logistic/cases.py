@@ -163,12 +163,16 @@ class Divisions:
     def _whole(self) -> Cases:
         """Return all cases to train with, and none to test."""
         first, last = self.stored[0], self.stored[-1]
-        X, y = first.inputs, first.response
+        X, y, ids, notes = first.inputs, first.response, _ids(first), first.notes
         if last is not first:
-            # values that only test cases have: as if they were not known
-            new = np.where(last.inputs == UNSEEN, MISSING, last.inputs)
+            unseen = last.inputs == UNSEEN
+            new = np.where(unseen, MISSING, last.inputs)
             X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
-        return Cases(X, y, X[:0], y[:0], first.classes)
+            ids, notes = ids + _ids(last), notes + last.notes
+            if unseen.any():
+                notes = [*notes, f"{unseen.sum():,} values that only the test table has count as "
+                         "missing in the fit to all cases"]  # fmt: skip
+        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=notes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""
