@@ -294,7 +294,7 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
             "features: 40,", "features: 4000,"
         )
     )
-    command = [sys.executable, "-m", "thesiskit.cli", "simulate", str(small), "--results"]
+    command = [sys.executable, "-m", "thesiskit", "simulate", str(small), "--results"]
     process = subprocess.Popen(
         [*command, str(tmp_path)], stderr=subprocess.PIPE, text=True,
         # in the background, shells have their jobs ignore it

@@ -130,7 +130,7 @@ def thesiskit(tmp_path):
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "thesiskit.cli", *arguments]
+        command = [sys.executable, "-m", "thesiskit", *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True,
             text=True, check=False,

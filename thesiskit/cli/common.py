@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from thesiskit.errors import ThesiskitError, brief, cut
+from thesiskit.errors import ThesiskitError, UserError, brief, cut
+from thesiskit.shipped import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
 MOST_JOBS = 1024  # child processes
@@ -108,6 +110,39 @@ VERBOSE = click.option(
 )
 
 
+class ConfigType(click.ParamType):
+    """A config: a path, or the name of one that comes with thesiskit.
+
+    many : the name of a folder stands for the configs in it; a value becomes a list of paths.
+    """
+
+    name = "config"
+
+    def __init__(self, *, many: bool = False):
+        self.many = many
+
+    def convert(self, value: Any, _: Any, __: Any) -> Any:
+        """Return the path, or the paths; raise ConfigError where there is none of that name."""
+        found = find(value) if isinstance(value, str) else [value]
+        if self.many:
+            return found
+        if len(found) > 1:
+            raise UserError(f"{value} stands for {len(found)} configs; name one of them")
+        return found[0]
+
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that a shell offers, and let it offer files."""
+        names = [*shipped(), *(folders() if self.many else ())]
+        offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [*offered, CompletionItem(incomplete, type="file")]
+
+
+def _joined(_: click.Context, __: click.Parameter, values: tuple[list[Path], ...]) -> list[Path]:
+    return [path for paths in values for path in paths]
+
+
 def executor_option(default: str):
     """The option that says where cells are made."""
     return click.option(
@@ -121,11 +156,17 @@ def executor_option(default: str):
 
 def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True):
     """Add the argument and options that say which experiment is meant, and how it is run."""
-    kind = click.Path(path_type=Path)
     options = [
-        click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
+        click.argument(
+            "configs",
+            metavar="CONFIG...",
+            type=ConfigType(many=True),
+            nargs=-1,
+            required=True,
+            callback=_joined,
+        )
         if many
-        else click.argument("config", type=kind),
+        else click.argument("config", type=ConfigType()),
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
@@ -139,6 +180,12 @@ def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True,
             multiple=True,
             metavar="KEY=VALUE",
             help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
+        ),
+        click.option(
+            "--name",
+            metavar="NAME",
+            help="Call the experiment so, and its folder of results: variants made with --set then "
+            "stand beside each other.",
         ),
         click.option(
             "--seed",
@@ -189,6 +236,7 @@ class Asked:
     results: Path
     settings: tuple[str, ...]
     seed: int | None
+    name: str | None
     smoke: bool
     yes: bool | None = None  # None: a command that makes nothing does not ask
     jobs: int | None = 0  # None: as many as there are cores
@@ -203,7 +251,11 @@ class Asked:
         from thesiskit.store.results import Results
 
         loaded = load_config(
-            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
+            config,
+            settings=(*self.settings, *more),
+            seed=self.seed,
+            name=self.name,
+            smoke=self.smoke,
         )
         experiment = Experiment(
             loaded,
@@ -211,6 +263,10 @@ class Asked:
             Path(config).parent if self.folder is None else self.folder,
             cores() if self.jobs is None else self.jobs,
         )
+        if self.smoke and not loaded.smoke:
+            experiment.notes.append(
+                f"{name_of(config)} has no `smoke:` form; --smoke runs the whole experiment"
+            )
         click.get_current_context().call_on_close(experiment.close)
         if self.yes is not None:
             estimate.check(experiment, yes=self.yes)
@@ -221,6 +277,7 @@ class Asked:
         """The options that open the same experiment again, for another command line."""
         given = [part for one in self.settings for part in ("--set", one)]
         given += ["--seed", str(self.seed)] if self.seed is not None else []
+        given += ["--name", self.name] if self.name is not None else []
         given += ["--smoke"] if self.smoke else []
         return given
 
@@ -235,8 +292,8 @@ def opens_experiment(*, late: bool = False, **options: bool):
 
     def decorate(command):
         @wraps(command)
-        def opened(*, results, settings, seed, smoke, yes=None, jobs=0, **more):
-            asked = Asked(results, settings, seed, smoke, yes, jobs)
+        def opened(*, results, settings, seed, name, smoke, yes=None, jobs=0, **more):
+            asked = Asked(results, settings, seed, name, smoke, yes, jobs)
             if late or options.get("many"):
                 return command(asked=asked, **more)
             return command(asked.open(more.pop("config")), **more)
@@ -253,6 +310,13 @@ def run_stage(experiment, stage: str, force: bool) -> None:
     tell_notes(experiment)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
+
+
+def run_up_to(experiment, stage: str, force: bool) -> None:
+    """Make those of the stages before that are missing, and a stage."""
+    for before in experiment.stages[: experiment.stages.index(stage)]:
+        run_stage(experiment, before, False)
+    run_stage(experiment, stage, force)
 
 
 def tell_notes(experiment) -> None:

@@ -40,15 +40,24 @@ class FileData(Source):
     family: ClassVar = "table"
 
     source: Literal["file"]
-    path: Text  # from the config's folder
-    response: Text | None = None  # a column, an NPZ key, or an NPY file
-    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    path: Text
+    """The table, one case a row; relative to the folder of the config."""
+    response: Text | None = None
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
+    """
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
+    """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
     differ. PLINK files name the cases themselves."""
     ignore: list[Text] = []
+    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
+    a column that numbers the cases are refused, unless they are named here."""
     test_path: Text | None = None
+    """A table of test cases with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
+    cases; `all-medians`: over all cases. A column with two values is split between them."""
 
     @property
     def own(self) -> bool:

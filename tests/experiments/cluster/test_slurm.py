@@ -313,7 +313,7 @@ def command_of(text):
     """Return what a script runs for each task: arguments of the command line."""
     line = next(one for one in text.splitlines() if " batch cell " in one)
     words = shlex.split(line.removesuffix(" &"))
-    assert words[:3] == [sys.executable, "-m", "thesiskit.cli"]
+    assert words[:3] == [sys.executable, "-m", "thesiskit"]
     tasks = int(words[-1].rpartition("/")[2])
     return [[*words[3:-1], f"{i}/{tasks}"] for i in range(1, tasks + 1)]
 
