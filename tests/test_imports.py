@@ -11,7 +11,17 @@ PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
 LEAVES = {"errors", "safe_io", "blocks", "defaults", "shipped"}
 ALLOWED = {
-    "cli": {"store", "cli", "config", "experiments", "report", "datasets", "models", "__version__"},
+    "cli": {
+        "store",
+        "cli",
+        "config",
+        "experiments",
+        "report",
+        "datasets",
+        "models",
+        "fitted",
+        "__version__",
+    },
     "blocks": {"errors", "defaults"},
     "config": {"config", "datasets"},
     "defaults": set(),

@@ -4,13 +4,15 @@ The fits are cells like any others, in the folder `all-cases` of the results: st
 one division in which all cases train.  What predictions need of them becomes a `FittedModel`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thesiskit.config import Config
+from thesiskit.config import OWN_METHODS, Config
+from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.experiments.experiment import Experiment, Watch
 from thesiskit.experiments.logistic.design import Arm as PatternsArm
@@ -21,10 +23,12 @@ from thesiskit.experiments.selection.design import Arm
 from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
 from thesiskit.experiments.selection.naive import NaiveWork
 from thesiskit.experiments.selection.work import Pair, SelectionWork
+from thesiskit.experiments.work import Block
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm, SelectingArm
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
+from thesiskit.models.running import Arrays
 from thesiskit.store.results import Results
 
 FOLDER = "all-cases"  # below the results of the experiment
@@ -37,17 +41,65 @@ class AllCases(Experiment):
     """
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
-        check_readable(config)
-        results.prepare()
+        _check_data(config)
+        self._above, self._whole = results, config
         below = Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
+
+    def check(self) -> None:
+        """Raise what can be known to be wrong before any work is done."""
+        if not self._checked:
+            self._work.check()
+            self._above.prepare()
+        super().check()
 
     def check_report(self) -> None:
         """There is no report."""
 
-    def fit(self, *, watch: Watch, force: bool = False) -> int:
-        """Make what is not made yet; return how many stages had to be made."""
-        return sum(self.run(stage, watch=watch, force=force) > 0 for stage in self.stages)
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms that are fitted."""
+        assert isinstance(self._work, LogisticWork | SelectionWork)
+        return list(self._work.own_arms)
+
+    def check_arms(self, names: Sequence[str]) -> None:
+        """Raise UserError for an arm that is not fitted: a peer, or none at all."""
+        model = self._whole.model
+        methods = set(getattr(model, "methods", [])) - {*OWN_METHODS}
+        peers = [*methods, *getattr(model, "peers", [])]
+        for name in names:
+            if name not in self.arms:
+                what = "there is no arm " + quoted(name)
+                if any(name.endswith(peer) for peer in peers):
+                    what = f"{quoted(name)} is a peer, which is only compared with"
+                listed = few([quoted(one) for one in self.arms], 8)
+                raise UserError(f"{what}; choose from {listed}")
+
+    def read_new(self, path: Path) -> Any:
+        """Return the new cases of a table, coded as the training cases; nothing is fitted for it.
+
+        Raises
+        ------
+        UserError: the source has no files of cases.  DataError: what is wrong, where, what to do.
+        """
+        source = self._whole.data
+        assert source is not None
+        if type(source).read_new is Source.read_new:
+            source.read_new(path, None)  # says why it cannot
+        with self._whole.wrong_data():
+            return source.read_new(path, self._like)
+
+    @property
+    def _like(self) -> Any:
+        work = self._work
+        if isinstance(work, LogisticWork):
+            return work.design.divisions.any_cases
+        assert isinstance(work, SelectionWork)
+        return work.design.tables[0]
+
+    def fit(self, *, watch: Watch, force: bool = False) -> bool:
+        """Make what is not made yet; return whether there was anything."""
+        return sum(self.run(stage, watch=watch, force=force) for stage in self.stages) > 0
 
     def model(self) -> FittedModel:
         """Return the fitted model.
@@ -56,41 +108,28 @@ class AllCases(Experiment):
         ------
         UserError: a stage is not made.
         """
-        work = self.graph.work
-        if isinstance(work, LogisticWork):
-            return _logistic(work, self)
-        assert isinstance(work, SelectionWork)
-        return _selecting(work, self)
+        if isinstance(self._work, LogisticWork):
+            return _logistic(self._work, self.graph.block(0))
+        assert isinstance(self._work, SelectionWork)
+        return _selecting(self._work, self.graph.block(0))
 
 
-def check_readable(config: Config) -> None:
-    """Raise ConfigError for an experiment that has no new cases."""
+def _check_data(config: Config) -> None:
+    """Raise UserError for an experiment that has no new cases."""
     if config.data is None:
-        raise UserError(f"{config.experiment} has no data; there is nothing to predict")
+        raise UserError(f"{config.experiment} has no data; there are no new cases to predict")
     if config.drawn:
         raise config.wrong(
             "data.source",
-            f"{config.data.source} draws its cases, so there are no new ones to predict; use a "
-            "table of your own (data.source: file, table or sequences)",
+            f"{config.data.source} draws its cases, so there are no new ones to predict; "
+            f"{', '.join(READ_NEW)} read tables of your own",
         )
-
-
-def check_arm(model: FittedModel, config: Config, names: list[str]) -> None:
-    """Raise UserError where an arm is not fitted: a peer, or none at all."""
-    peers = [*getattr(config.model, "peers", []), *getattr(config.model, "methods", [])]
-    for name in names:
-        if name not in model.arms and any(peer in name for peer in peers):
-            raise UserError(
-                f"{quoted(name)} is a peer, which thesiskit compares with and does not export; "
-                f"choose from {few([quoted(one) for one in model.arms], 8)}"
-            )
 
 
 # ---- chapter 2 ----
 
 
-def _selecting(work: SelectionWork, experiment: AllCases) -> FittedModel:
-    block = experiment.graph.block(0)
+def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     table = work.design.tables[0]
     arms: dict[str, SelectingArm] = {}
     for _, arm in work.own_arms.values():
@@ -109,7 +148,7 @@ def _selecting(work: SelectionWork, experiment: AllCases) -> FittedModel:
 
 
 def _selecting_arm(
-    work: SelectionWork, arm: Arm, pair: Pair, stored: dict[str, np.ndarray], block: Any
+    work: SelectionWork, arm: Arm, pair: Pair, stored: Arrays, block: Block
 ) -> SelectingArm:
     selected = pair[1].selected.astype(np.intp)
     if isinstance(work, NaiveWork):
@@ -135,8 +174,7 @@ def _mixed(reliable: Any, rhat: float, ess: float) -> str:
 # ---- chapter 3 ----
 
 
-def _logistic(work: LogisticWork, experiment: AllCases) -> FittedModel:
-    block = experiment.graph.block(0)
+def _logistic(work: LogisticWork, block: Block) -> FittedModel:
     fits = work.fits(block)
     cases, patterns = fits.cases, fits.patterns
     inputs: Inputs
