@@ -146,7 +146,7 @@ class FittedModel:
 
     # ---- files ----
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the model to a file, which `load_model` reads."""
         about, arrays = self.inputs.stored()
         header: dict[str, Any] = {
@@ -165,7 +165,7 @@ class FittedModel:
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
             header["arms"].append(about | more)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
-        write_model(path, header, arrays)
+        write_model(Path(path), header, arrays)
 
 
 def most_probable(probability: np.ndarray) -> np.ndarray:

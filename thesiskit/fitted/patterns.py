@@ -156,7 +156,7 @@ class ProcessArm(FittedArm):
         rng = np.random.default_rng(self.about["seed"])
         split = self.about["split_draws"]
         many = SPLIT_DRAWS if split == "exact" else max(SPLIT_DRAWS, split)
-        return {"probability": process.predict(draws, cases, rng, many)}
+        return {"probability": process.predict(draws, cases, rng, many, alone=True)}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
