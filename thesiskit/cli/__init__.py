@@ -25,6 +25,7 @@ from thesiskit.cli.common import (
 )
 from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
+from thesiskit.cli.new_cases import export, predict
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.shipped import name_of
 
@@ -51,7 +52,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
-for one in (list_configs, show, docs):
+for one in (list_configs, show, docs, predict, export):
     main.add_command(one)
 
 
@@ -156,16 +157,6 @@ def fit_logistic(experiment, force, extend) -> None:
     if extend:
         experiment.check_extension()
     run_up_to(experiment, "fit", force)
-
-
-_stage_command(
-    "predict",
-    "predict",
-    """Predict the response of the test cases.
-
-    Example:  thesiskit predict naive-simulation
-    """,
-)
 
 
 @main.command()

@@ -171,8 +171,18 @@ def executor_option(default: str):
     )
 
 
-def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True):
-    """Add the argument and options that say which experiment is meant, and how it is run."""
+def shared_options(
+    *,
+    many: bool = False,
+    optional: bool = False,
+    force: bool = True,
+    jobs: bool = True,
+    yes: bool = True,
+):
+    """Add the argument and options that say which experiment is meant, and how it is run.
+
+    optional : the command may be called without a config.
+    """
     options = [
         click.argument(
             "configs",
@@ -183,7 +193,7 @@ def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True,
             callback=_joined,
         )
         if many
-        else click.argument("config", type=ConfigType()),
+        else click.argument("config", type=ConfigType(), required=not optional),
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
@@ -260,11 +270,17 @@ class Asked:
     jobs: int | None = 0  # None: as many as there are cores
     folder: Path | None = None  # where relative paths of the config start; None: its own folder
 
-    def open(self, config: Path, *more: str):
-        """Return the experiment of a config; more : further settings, such as "replicates=3"."""
+    def open(self, config: Path, *more: str, all_cases: bool = False):
+        """Return the experiment of a config; more : further settings, such as "replicates=3".
+
+        all_cases : as it is fitted to predict new cases.
+        """
         from thesiskit.config import load_config
         from thesiskit.experiments import estimate
         from thesiskit.experiments.experiment import Experiment
+
+        if all_cases:
+            from thesiskit.experiments.all_cases import AllCases as Experiment  # type: ignore
         from thesiskit.models.running import cores
         from thesiskit.store.results import Results
 

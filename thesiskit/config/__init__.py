@@ -155,6 +155,7 @@ class Config(Block):
     smoke: dict[str, Any] = {}
     """Values of dotted keys for the small form of the experiment, which `--smoke` runs."""
     _places: Places = PrivateAttr(default_factory=lambda: Places(Path("config"), {}, {}))
+    _all_train: bool = PrivateAttr(default=False)
 
     def wrong(self, key: str, text: str) -> ConfigError:
         """Return the error that says what is wrong with a key, and where it was given."""
@@ -197,9 +198,33 @@ class Config(Block):
         check_table(self)
         return self
 
+    def training_with_all(self) -> "Config":
+        """Return this config as it is fitted for new cases: all cases train, by own methods.
+
+        How cases are divided, peers and the report do not matter then, and have their defaults.
+        """
+        model: Any = self.model
+        if isinstance(model, LogisticModel):
+            model = model.model_copy(update={"peers": []})
+        else:
+            own = [method for method in model.methods if method in OWN_METHODS]
+            model = model.model_copy(update={"methods": own})
+        found = self.model_copy(
+            update={"replicates": 1, "block": 1, "evaluation": Evaluation(), "model": model}
+        )
+        found._all_train = True
+        return found
+
+    @property
+    def all_train(self) -> bool:
+        """Whether no case is tested: see `training_with_all`."""
+        return self._all_train
+
     @property
     def scheme(self) -> str:
         """How cases are divided; the data decide where the config does not."""
+        if self._all_train:
+            return "none"
         return self.evaluation.scheme or self.usual_scheme
 
     @property

@@ -13,7 +13,7 @@ from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.patterns import check_order
+from thesiskit.models.patterns import MISSING, UNSEEN, check_order
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Divisions:
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         self.check_sizes()
-        if self.stored:
+        if self.stored and not self.config.all_train:
             self._check_train()
         if self.data.family == "features":
             cases = len(self.cases(0).train)
@@ -145,6 +145,8 @@ class Divisions:
 
     def _make(self, division: int) -> Cases:
         """Draw or divide the cases."""
+        if self.config.all_train:
+            return self._whole()
         if self.config.scheme == "k-fold":
             return self._fold(*divmod(division, self.config.evaluation.folds))
         if len(self.stored) == 2:
@@ -163,6 +165,20 @@ class Divisions:
         parts = X[:train], y[:train], X[train:end], y[train:end]
         ids = _ids(found)[:end] if self.stored else []
         return Cases(*parts, found.classes, truth, ids, found.notes)
+
+    def _whole(self) -> Cases:
+        """Return all cases to train with, and none to test."""
+        first, last = self.stored[0], self.stored[-1]
+        X, y, ids, notes = first.inputs, first.response, _ids(first), first.notes
+        if last is not first:
+            unseen = last.inputs == UNSEEN
+            new = np.where(unseen, MISSING, last.inputs)
+            X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
+            ids, notes = ids + _ids(last), notes + last.notes
+            if unseen.any():
+                notes = [*notes, f"{unseen.sum():,} values that only the test table has count as "
+                         "missing in the fit to all cases"]  # fmt: skip
+        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=notes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""
