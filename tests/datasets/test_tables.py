@@ -95,11 +95,11 @@ def test_files_that_cannot_be_read(tmp_path):
         with pytest.raises(DataError, match=f"{name}: damaged"):
             read_table(tmp_path / name, None if name == "t.npz" else "y.npy")
     (tmp_path / "empty.csv").write_text("")
-    (tmp_path / "t.txt").write_text("1 2")
+    (tmp_path / "t.xlsx").write_text("1 2")
     np.savez(tmp_path / "other.npz", A=X)
     for name, response, words in [
         ("empty.csv", "y", "empty; give a line of names"),
-        ("t.txt", "y", r"cannot read \.txt; use \.csv"),
+        ("t.xlsx", "y", r"cannot read \.xlsx; use \.csv, .*save the sheet as \.csv"),
         ("none.csv", "y", "there is no such file"),
         ("other.npz", None, "no array 'X'; it holds A"),
         ("x.npy", None, "name the .npy file"),
@@ -133,9 +133,9 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         ("Unnamed: 0,a,y\n0,1,0\n1,2,1\n", "column 1 has no name"),
         ("index,a,y\n0,1,0\n1,5,1\n2,2,1\n", r"'index' numbers the cases; .*index=False"),
         ("X,a,y\n1,1,0\n2,5,1\n3,2,1\n", r"column 'X' numbers the cases; .*row.names = FALSE"),
-        ("a;b;y\n1,5;2;0\n2;1,5;1\n", r"line 1 has no comma and 2 semicolons; save.*sep=';'"),
-        ("a\tb\ty\n1\t2\t0\n", r"line 1 has no comma and 2 tabs; or call it .tsv"),
-        (WIDE + "\n1\n", r"line 1 has no comma and 2,999 semicolons"),
+        ("a;b;y\n1,5;2;0\n2;1,5;1\n", r"categorical: a, b .*'1,5' in line 2.*decimal point"),
+        ("a b y\n1 2 0\n1 2\n", r"line 1 has no comma and 2 spaces; save.*sep=' '"),
+        (WIDE + "\n1\n", "no column 'y'; columns: gene0, gene1"),
         ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters; a"),
         ("g" * 5000 + ",y\n1,0\n", "the name of column 1 has 5,000 characters; rename it"),
         ('"a\nb",y\n1,0\n', r"name of column 1 holds the control character '.n' .*; rename"),
@@ -144,7 +144,7 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         ("a\x00,b,y\n1,2,0\n", "line 1 holds a NUL character"),
         ("a,y\n1,0\n2,1\n".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
         ('a,y\n"1,000",0\n2,1\n', r"categorical: a .*'1,000'.*nothing between thousands"),
-        ("a,y\n1_000,0\n2,1\n", r"categorical: a \(for example '1_000'\)"),
+        ("a,y\n1_000,0\n2,1\n", r"categorical: a \(for example '1_000' in line 2\)"),
         ("a,y\n\u0661,0\n2,1\n", "categorical: a"),
         ("a,y\n0x1F,0\n2,1\n", "categorical: a .*'0x1F'"),
         ("a,y\ntrue,0\n2,1\n", "categorical: a .*'true and false beside other values'"),

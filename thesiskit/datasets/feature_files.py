@@ -1,5 +1,7 @@
 """The user's own tables of discrete features."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -7,22 +9,29 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from thesiskit.blocks import Text, distinct
-from thesiskit.datasets.reading.cells import (
-    REAL,
-    WHOLE,
+from thesiskit.datasets.reading.binary_files import read_frame
+from thesiskit.datasets.reading.cells import read_cells
+from thesiskit.datasets.reading.columns import (
+    Columns,
+    Wanted,
     check_column,
     check_counter,
+    check_ids,
     check_text,
-    choose_features,
-    read_cells,
+    find_columns,
+    need_response,
 )
+from thesiskit.datasets.reading.delimiters import USUAL, text_suffix
+from thesiskit.datasets.reading.numbers import REAL, WHOLE
 from thesiskit.datasets.reading.text_files import shown
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Source
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, cut, few, quoted
 
+MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
 LARGEST = 1e20  # of real responses
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+NULL = "\0"  # of Parquet; no text has it
 
 
 class TableData(Source):
@@ -35,8 +44,10 @@ class TableData(Source):
     path: Text  # from the config's folder
     test_path: Text | None = None
     response: Text  # its column
+    id: Text | None = None
+    """The column that names the cases. It is no feature, and its values must differ."""
     ignore: list[Text] = []  # columns
-    missing: list[Annotated[str, Field(strict=True)]] = ["", "NA", "?", "nan", "NaN"]
+    missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
 
     @field_validator("ignore", "missing")
     @classmethod
@@ -54,11 +65,18 @@ class TableData(Source):
         for name in (self.path, self.test_path):
             if name is not None:
                 found.append(read_features(
-                    folder / name, self.response, ignore=tuple(self.ignore),
+                    folder / name, self.response, ignore=tuple(self.ignore), id=self.id,
                     missing=tuple(self.missing), like=found[0] if found else None,
                     continuous=continuous,
                 ))  # fmt: skip
         return found
+
+    def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
+        """Return new cases with the features and values of the training table."""
+        return read_new_features(
+            path, like, response=self.response, ignore=tuple(self.ignore), id=self.id,
+            missing=tuple(self.missing),
+        )  # fmt: skip
 
 
 def read_features(
@@ -66,7 +84,8 @@ def read_features(
     response: str | None,
     *,
     ignore: tuple[str, ...] = (),
-    missing: tuple[str, ...] = ("", "NA", "?", "nan", "NaN"),
+    id: str | None = None,
+    missing: tuple[str, ...] = MISSING_TEXTS,
     like: FeatureTable | None = None,
     continuous: bool = False,
 ) -> FeatureTable:
@@ -74,9 +93,10 @@ def read_features(
 
     Parameters
     ----------
-    path : `.csv` (commas), `.tsv` or `.tab` (tabs), or one of these as `.gz`; UTF-8.
+    path : text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`; UTF-8), or `.parquet`.
     response : the column of the classes.
     ignore : columns to leave out.
+    id : the column that names the cases.
     missing : what stands for a missing value; a column may have nothing else.
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
@@ -93,16 +113,9 @@ def read_features(
     """
     path = Path(path)
     where = shown(path)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in DELIMITERS:
-        raise DataError(
-            f"{where}: cannot read {cut(suffix) or 'this'}; use {', '.join(DELIMITERS)}"
-        )
-    names, rows = read_cells(path, DELIMITERS[suffix])
-    if response is None:
-        raise DataError(f"{where}: say which column is the response with data.response")
-    places = choose_features(names, response, ignore, where)
-    features = [names[j] for j in places]
+    cells = _read_cells(path, Wanted(response, ignore, id))
+    assert response is not None
+    features = cells.features
     if like:
         for name in like.features:
             check_column(name, features, where)
@@ -112,33 +125,22 @@ def read_features(
                 f"{where}: the training table has no feature {few(extra)}; data.ignore it"
             )
         features = like.features
-    lines, cases = zip(*rows, strict=True)
-    columns = dict(zip(names, zip(*cases, strict=True), strict=True))
-    columns = {
-        name: tuple(cell.strip() for cell in columns[name]) for name in (*features, response)
-    }
-    coded = []
-    for j, name in enumerate(features):
-        if like is None:
-            check_counter(name, columns[name], where)
-        values = like.values[j] if like else None
-        coded.append(_encode(columns[name], missing, values, f"{where}: column {quoted(name)}"))
+    coded = cells.code(features, (*missing, NULL), like, where)
     where = f"{where}: the response {quoted(response)}"
-    labels = columns[response]
-    for label, line in zip(labels, lines, strict=True):
-        if label in missing:
-            raise DataError(
-                f"{where} is missing in line {line} ({quoted(label)}); leave such cases out"
-            )
+    labels, places = cells.columns[response], cells.places
+    for label, place in zip(labels, places, strict=True):
+        if label in missing or label == NULL:
+            said = "" if label == NULL else f" ({quoted(label)})"
+            raise DataError(f"{where} is missing in {place}{said}; leave such cases out")
     if continuous:
         classes: list[str] = []
-        y = _numbers(labels, lines, where)
+        y = _numbers(labels, places, where)
         if like is None and y.min() == y.max():
             raise DataError(
                 f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
             )
     else:
-        classes, y = _classes(labels, lines, like.classes if like else None, where)
+        classes, y = _classes(labels, places, like.classes if like else None, where)
     return FeatureTable(
         np.column_stack([codes for _, codes in coded]),
         y,
@@ -146,19 +148,142 @@ def read_features(
         [values for values, _ in coded],
         classes,
         path.name,
+        cells.ids,
+        cells.notes,
     )
 
 
+def read_new_features(
+    path: Path,
+    like: FeatureTable,
+    *,
+    response: str | None = None,
+    ignore: tuple[str, ...] = (),
+    id: str | None = None,
+    missing: tuple[str, ...] = MISSING_TEXTS,
+) -> FeatureTable:
+    """Read cases without a response, coded as those of `like`, whose features they must have.
+
+    Columns that `like` has not are left out, and so is a response; values that it has not are
+    UNSEEN; the notes say so.  The response of the table that is returned means nothing: it is 0.
+
+    Raises
+    ------
+    DataError: features that are not there; and as `read_features` does.
+    """
+    path = Path(path)
+    where = shown(path)
+    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features))
+    coded = cells.code(like.features, (*missing, NULL), like, where)
+    X = np.column_stack([codes for _, codes in coded])
+    return FeatureTable(
+        X,
+        np.zeros(len(X), dtype=like.response.dtype),
+        like.features,
+        like.values,
+        like.classes,
+        path.name,
+        cells.ids,
+        [*cells.notes, *_unseen(cells, X, like, where)],
+    )
+
+
+def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable, where: str) -> list[str]:
+    """Say which values no training case has."""
+    odd = np.flatnonzero((X == UNSEEN).any(axis=0))
+    told = []
+    for j in odd[:3]:
+        column = np.array(cells.columns[like.features[j]], dtype=object)
+        values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
+        told.append(f"{quoted(like.features[j], 30)} is {few(values, 3)}")
+    if not told:
+        return []
+    more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
+    cases = int((X == UNSEEN).any(axis=1).sum())
+    return [
+        f"{where}: values that no training case has, in {cases:,} "
+        f"case{'s' * (cases != 1)}: {'; '.join(told)}{more}"
+    ]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a table as text.
+
+    features : names of the features.
+    columns : the cells of the features and of the response, by name.
+    places : where each case is, such as "line 3".
+    """
+
+    features: list[str]
+    columns: dict[str, tuple[str, ...]]
+    places: list[str]
+    ids: list[str]
+    notes: list[str]
+
+    def code(
+        self, features: list[str], missing: tuple[str, ...], like: FeatureTable | None, where: str
+    ) -> list[tuple[list[str], np.ndarray]]:
+        """Return the values of each feature, those of `like` if given, and its codes."""
+        coded = []
+        for j, name in enumerate(features):
+            if like is None:
+                check_counter(name, self.columns[name], where)
+            values = like.values[j] if like else None
+            what = f"{where}: column {quoted(name)}"
+            coded.append(_encode(self.columns[name], missing, values, what))
+        return coded
+
+
+def _read_cells(path: Path, wanted: Wanted) -> Cells:
+    """Return the cells that are wanted of a file of any kind."""
+    where = shown(path)
+    names: list[str]
+    if path.suffix.lower() == ".parquet":
+        frame, columns = read_frame(path, wanted)
+        names = list(frame.columns)
+        places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
+        held = {j: tuple(map(_cell, frame.iloc[:, j].tolist())) for j in _used(columns)}
+    elif text_suffix(path):
+        names, rows = read_cells(path)
+        need_response(wanted, where)
+        columns = find_columns(names, wanted, where)
+        lines, cases = zip(*rows, strict=True)
+        places = [f"line {line}" for line in lines]
+        held = {j: tuple(row[j].strip() for row in cases) for j in _used(columns)}
+    else:
+        raise DataError(
+            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(USUAL)} (also as "
+            ".gz) or .parquet"
+        )
+    ids = [] if columns.id is None else check_ids(held[columns.id], names[columns.id], where)
+    cells = {names[j]: column for j, column in held.items()}
+    return Cells([names[j] for j in columns.features], cells, places, ids, columns.notes)
+
+
+def _used(columns: Columns) -> list[int]:
+    return [
+        *columns.features, *(j for j in (columns.response, columns.id) if j is not None)
+    ]  # fmt: skip
+
+
+def _cell(value: object) -> str:
+    """Return a value of Parquet as text."""
+    if value is None or value != value:
+        return NULL
+    return str(value).strip()
+
+
 def _classes(
-    labels: tuple[str, ...], lines: tuple[int, ...], known: list[str] | None, where: str
+    labels: tuple[str, ...], places: list[str], known: list[str] | None, where: str
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of the classes, the known ones if given, and the class of each case."""
     hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
     classes, y = _encode(labels, (), known, where, hint)
-    for code, label, line in zip(y, labels, lines, strict=True):
+    for code, label, place in zip(y, labels, places, strict=True):
         if code == UNSEEN:
             raise DataError(
-                f"{where} is {quoted(label)} in line {line}, which no training case has "
+                f"{where} is {quoted(label)} in {place}, which no training case has "
                 f"({few(classes)}); leave such cases out, or train with some"
             )
     if len(classes) < 2:
@@ -166,12 +291,12 @@ def _classes(
     return classes, y.astype(np.int32)
 
 
-def _numbers(labels: tuple[str, ...], lines: tuple[int, ...], where: str) -> np.ndarray:
+def _numbers(labels: tuple[str, ...], places: list[str], where: str) -> np.ndarray:
     """Return real responses."""
-    for label, line in zip(labels, lines, strict=True):
+    for label, place in zip(labels, places, strict=True):
         if not (REAL.fullmatch(label) and abs(float(label)) <= LARGEST):
             raise DataError(
-                f"{where} is {quoted(label)} in line {line}, which is no number within "
+                f"{where} is {quoted(label)} in {place}, which is no number within "
                 f"{LARGEST:g}; mend it, or leave such cases out"
             )
     return np.array(labels, dtype=float)
@@ -204,6 +329,11 @@ def _encode(
             raise DataError(
                 f"{where} has real values ({cut(example)}); cut it into intervals, for example "
                 f"with scikit-learn's KBinsDiscretizer{hint}"
+            )
+        if found and all(DECIMAL_COMMA.fullmatch(label) for label in found):
+            raise DataError(
+                f"{where} has numbers with a decimal comma ({cut(min(found))}); write them with a "
+                f"decimal point{hint}"
             )
         for label in found:
             check_text(label, f"{where}: a value", "write it in other words")

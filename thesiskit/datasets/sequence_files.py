@@ -55,6 +55,10 @@ class SequenceFileData(Source):
                 ))  # fmt: skip
         return found
 
+    def read_new(self, path: Path, like: Sequences) -> Sequences:
+        """Return histories without the state that follows, coded as those of training."""
+        return read_new_histories(path, like, length=self.history, pad=self.pad, header=self.header)
+
 
 def read_sequences(
     path: Path,
@@ -87,11 +91,7 @@ def read_sequences(
     """
     path = Path(path)
     where = shown(path)
-    if length is not None:
-        at_least_one(length=length)
-    pad = None if pad is None else str(pad)
-    if pad is not None and _missing(pad):
-        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
+    pad = _checked(length, pad)
     width = length
     if like:
         width = like.histories.shape[1]
@@ -99,7 +99,7 @@ def read_sequences(
             raise DataError(f"length is {length}, but the training cases have {width} states")
     cut = length is not None or pad is not None
     read = _read_npy if path.suffix.lower() == ".npy" else _read_lines
-    raw, labels, lines = read(path, width, cut, pad, header)
+    raw, labels, lines, _ = read(path, width, cut, pad, header)
     unit = "row" if path.suffix.lower() == ".npy" else "line"
 
     states, histories = _recode(raw[:, :-1], labels, like.states if like else [])
@@ -115,6 +115,53 @@ def read_sequences(
     return Sequences(histories, response, states, classes, digest, path.name)
 
 
+def read_new_histories(
+    path: Path,
+    like: Sequences,
+    *,
+    length: int | None = None,
+    pad: str | None = None,
+    header: bool = False,
+) -> Sequences:
+    """Read histories without the state that follows them, one case per line.
+
+    They are as long as those of the training cases `like`; with `length` or `pad` the most recent
+    states of longer ones count, and `pad` fills shorter ones.  Without these, if every line has one
+    state more, the last one is a response, which is not used.  New states come after those of
+    `like`; the notes say so.  The response of what is returned means nothing: it is 0.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line, and what to do.
+    """
+    path = Path(path)
+    pad = _checked(length, pad)
+    read = _read_npy if path.suffix.lower() == ".npy" else _read_lines
+    cut = length is not None or pad is not None
+    raw, labels, _, notes = read(path, like.histories.shape[1], cut, pad, header, like)
+    states, histories = _recode(raw[:, :-1], labels, like.states)
+    new = states[len(like.states) :]
+    if new:
+        cases = int((histories >= len(like.states)).any(axis=1).sum())
+        notes.append(
+            f"{shown(path)}: states that no training case has, in {cases:,} "
+            f"case{'s' * (cases != 1)}: {few(new)}"
+        )
+    response = np.zeros(len(histories), dtype=np.int32)
+    digest = digest_of(histories, states)
+    return Sequences(histories, response, states, like.classes, digest, path.name, [], notes)
+
+
+def _checked(length: int | None, pad: str | None) -> str | None:
+    """Return the symbol that fills short histories; raise DataError for what cannot be."""
+    if length is not None:
+        at_least_one(length=length)
+    pad = None if pad is None else str(pad)
+    if pad is not None and _missing(pad):
+        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
+    return pad
+
+
 def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[str], np.ndarray]:
     """Return symbols, the known ones first, and raw codes of labels as codes of these."""
     used = np.zeros(len(labels), dtype=bool)
@@ -126,9 +173,18 @@ def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[
 
 
 def _read_lines(
-    path: Path, width: int | None, cut: bool, pad: str | None, header: bool
-) -> tuple[np.ndarray, list[str], list[int]]:
-    """Return raw codes (n, width + 1), the label of each, and the line of each case."""
+    path: Path,
+    width: int | None,
+    cut: bool,
+    pad: str | None,
+    header: bool,
+    like: Sequences | None = None,
+) -> tuple[np.ndarray, list[str], list[int], list[str]]:
+    """Return raw codes (n, width + 1), the label of each, the line of each case, and notes.
+
+    like : the lines are histories that continue those of training; what is the last code of each
+        means nothing.
+    """
     where = shown(path)
     lines = [
         (number, line.strip(" "))
@@ -150,8 +206,15 @@ def _read_lines(
             raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
     else:
         cases = [re.split(r"[ \t]*,[ \t]*| *\t *| +", line) for _, line in lines]
-    if all(len(fields) == 1 for fields in cases):
+    whole = width == 1 and like is not None and all(one[0] in like.states for one in cases)
+    if all(len(fields) == 1 for fields in cases) and not whole:
         cases = [list(fields[0]) or [""] for fields in cases]
+    notes = []
+    if like is not None and width is not None:
+        if not cut and all(len(fields) == width + 1 for fields in cases):
+            notes.append(f"{where}: every line has a state more, the response; it is not used")
+        else:
+            cases = [[*fields, like.classes[0]] for fields in cases]
 
     keep = width + 1 if width else max(map(len, cases))
     raw: dict[str, int] = {}
@@ -174,7 +237,7 @@ def _read_lines(
     if pad is not None and any(len(row) < keep for row in rows):
         filler = raw.setdefault(pad, len(raw))
         rows = [[filler] * (keep - len(row)) + row for row in rows]
-    return np.array(rows, dtype=np.int32), list(raw), [number for number, _ in lines]
+    return np.array(rows, dtype=np.int32), list(raw), [number for number, _ in lines], notes
 
 
 def _length_error(where: str, found: int, first: int, width: int | None) -> DataError:
@@ -198,9 +261,17 @@ def _length_error(where: str, found: int, first: int, width: int | None) -> Data
 
 
 def _read_npy(
-    path: Path, width: int | None, cut: bool, pad: str | None, header: bool
-) -> tuple[np.ndarray, list[str], range]:
-    """Return raw codes (n, width + 1), the label of each, and the row of each case from 1."""
+    path: Path,
+    width: int | None,
+    cut: bool,
+    pad: str | None,
+    header: bool,
+    like: Sequences | None = None,
+) -> tuple[np.ndarray, list[str], range, list[str]]:
+    """Return raw codes (n, width + 1), the label of each, the row of each case from 1, and notes.
+
+    like : as in `_read_lines`.
+    """
     where = shown(path)
     if header:
         raise DataError(f"{where}: an NPY file has no header line; leave out header")
@@ -213,7 +284,8 @@ def _read_npy(
             f"{where}: damaged, or not an NPY file ({brief(str(error))}); save one array with "
             "numpy.save"
         ) from None
-    if array.ndim != 2 or len(array) == 0 or array.shape[1] < 2:
+    least = 2 if like is None else 1
+    if array.ndim != 2 or len(array) == 0 or array.shape[1] < least:
         raise DataError(
             f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
             "history, then its response"
@@ -231,6 +303,12 @@ def _read_npy(
             f"{where}: row {row} holds {array[row - 1].min()}, and states must not be negative; "
             "number them from 0"
         )
+    notes = []
+    if like is not None and width is not None:
+        if not cut and array.shape[1] == width + 1:
+            notes.append(f"{where}: every row has a state more, the response; it is not used")
+        else:
+            array = np.column_stack([array, array[:, :1]])
     found = array.shape[1]
     keep = width + 1 if width else found
     if (found < keep and pad is None) or (found > keep and not cut):
@@ -241,7 +319,7 @@ def _read_npy(
     if found < keep and pad is not None:
         labels += [pad] if pad not in labels else []
         raw = np.pad(raw, ((0, 0), (keep - found, 0)), constant_values=labels.index(pad))
-    return raw, labels, range(1, len(array) + 1)
+    return raw, labels, range(1, len(array) + 1), notes
 
 
 def _missing(label: str) -> bool:

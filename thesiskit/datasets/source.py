@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from thesiskit.blocks import Block
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, UserError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
+READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
 
 
 # ---- what is returned ----
@@ -35,7 +36,7 @@ class Table:
     Attributes
     ----------
     features : (n, p) array, possibly memory-mapped; 0/1 or real values, no NaN.
-    response : (n,) array of 0 and 1.
+    response : (n,) array of 0 and 1; of new cases it means nothing.
     names : feature names, or empty where there are none.
     digest : identifies the content, for provenance.
     source : where it comes from, for people.
@@ -118,7 +119,7 @@ class FeatureTable:
     features : the name of each feature.
     values : for each feature, the symbol of each code.
     classes : the symbol of each code of the response; none of real ones.
-    digest : sha256 of codes, names and symbols, for provenance.
+    digest : sha256 of codes, names, symbols and ids, for provenance.
     source : where they come from, for people.
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
@@ -140,6 +141,8 @@ class FeatureTable:
         whole.update(self.X.astype("<i2").tobytes())
         codes = self.response.dtype.kind in "iu"
         whole.update(self.response.astype("<i4" if codes else "<f8").tobytes())
+        if self.ids:
+            whole.update(repr(self.ids).encode(errors="surrogatepass"))
         object.__setattr__(self, "digest", whole.hexdigest())
 
     @property
@@ -292,6 +295,20 @@ class Source(Block):
         priors : SelectionPriors of a table, LogisticPriors of others.
         """
         raise NotImplementedError
+
+    def read_new(self, path: Path, like: Any) -> Any:  # noqa: ARG002
+        """Return cases without a response, coded as the training cases `like`, of the same type.
+
+        Features are matched by name.  A response that is there is not used, and neither are other
+        columns; `notes` say so.  The response of what is returned means nothing.
+
+        Raises
+        ------
+        UserError: the source has no files of cases.  DataError: what is wrong, where, what to do.
+        """
+        raise UserError(
+            f"data.source: {self.source} does not read new cases; {', '.join(READ_NEW)} do"
+        )
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:

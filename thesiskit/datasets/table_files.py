@@ -1,7 +1,8 @@
-"""The user's own table: CSV, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
+"""The user's own table: text, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
 
 import hashlib
-import os
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,21 +12,26 @@ import pandas as pd
 from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
-from thesiskit.datasets.reading.cells import (
-    REAL,
+from thesiskit.datasets.reading import binary_files
+from thesiskit.datasets.reading.cells import read_cells
+from thesiskit.datasets.reading.columns import (
+    Wanted,
     check_counter,
+    check_ids,
     check_text,
-    choose_features,
-    name_columns,
-    read_cells,
+    find_columns,
+    need_response,
 )
-from thesiskit.datasets.reading.numbers import Numbers, check_words, typed
-from thesiskit.datasets.reading.text_files import opened, shown, unreadable
+from thesiskit.datasets.reading.content import Content
+from thesiskit.datasets.reading.delimiters import text_suffix
+from thesiskit.datasets.reading.numbers import REAL, Numbers, typed
+from thesiskit.datasets.reading.text_files import opened, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, quoted
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
+from thesiskit.safe_io import sha256
 
-KINDS = (".csv", ".parquet", ".npz", ".npy", ".bed")
+KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed")
+Positive = str | float | bool | None  # the response that is class 1
 
 
 class FileData(Source):
@@ -37,6 +43,9 @@ class FileData(Source):
     path: Text  # from the config's folder
     response: Text | None = None  # a column, an NPZ key, or an NPY file
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    id: Text | None = None
+    """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
+    differ. PLINK files name the cases themselves."""
     ignore: list[Text] = []
     test_path: Text | None = None
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
@@ -48,10 +57,9 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
+        wanted = Wanted(self.response, tuple(self.ignore), self.id)
         found = [
-            read_table(
-                folder / name, self.response, positive=self.positive, ignore=tuple(self.ignore)
-            )
+            _table(folder / name, wanted, self.positive)
             for name in (self.path, self.test_path)
             if name is not None
         ]
@@ -77,62 +85,143 @@ class FileData(Source):
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
+        test = replace(test, classes=table.classes)
         if table.names == test.names:
             return test
-        order = [test.names.index(name) for name in table.names]
-        return Table(test.features[:, order], test.response, table.names, test.digest, test.source)
+        place = {name: j for j, name in enumerate(test.names)}
+        order = [place[name] for name in table.names]
+        return replace(test, features=test.features[:, order], names=table.names)
+
+    def read_new(self, path: Path, like: Table) -> Table:
+        """Return new cases with the features of the training table."""
+        return read_new_table(
+            path, like, response=self.response, ignore=tuple(self.ignore), id=self.id
+        )
 
 
 def read_table(
     path: Path,
     response: str | None,
     *,
-    positive: str | float | bool | None = None,
+    positive: Positive = None,
     ignore: tuple[str, ...] = (),
+    id: str | None = None,
 ) -> Table:
     """Read a table of cases.
 
     Parameters
     ----------
-    path : features, one case per row.  `.csv` and `.parquet` hold the response in a column;
-        `.npz` in an array (features in `X`); `.npy` features are memory-mapped and the response is
-        another `.npy`, beside it; `.bed` takes the phenotype of its `.fam`.
+    path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
+        and `.parquet` hold the response in a column; `.npz` in an array (features in `X`); `.npy`
+        features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
+        phenotype of its `.fam`.
     response : the column, NPZ key (default `y`) or NPY file.
     positive : the response that is class 1; without it the response must be 0 and 1.
     ignore : columns to leave out.
+    id : the column that names the cases.
 
     Raises
     ------
     DataError: what is wrong, where, and what to do.
     """
+    return _table(Path(path), Wanted(response, ignore, id), positive)
+
+
+def read_new_table(
+    path: Path,
+    like: Table,
+    *,
+    response: str | None = None,
+    ignore: tuple[str, ...] = (),
+    id: str | None = None,
+) -> Table:
+    """Read cases without a response; the features are those of the table `like`, by name.
+
+    Columns that `like` has not are left out, and so is a response; the notes say so.  The response
+    of the table that is returned means nothing: it is 0 in all cases.
+
+    Raises
+    ------
+    DataError: features that are not there; and as `read_table` does.
+    """
     path = Path(path)
-    where = shown(path)
-    readers = {
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
-        ".npz": _read_npz,
-        ".npy": _read_npy,
-        ".bed": _read_bed,
+    ignore = ignore if like.names else ()
+    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None))
+    features, notes = found.features, list(found.notes)
+    _check_shape(features, shown(path))
+    if features.shape[1] != like.features.shape[1]:
+        raise DataError(
+            f"{shown(path)}: it has {features.shape[1]:,} features, the training table "
+            f"{like.features.shape[1]:,}; make them the same"
+        )
+    if like.names and not found.names:
+        notes.append(f"{shown(path)}: it names no features; taken in the training table's order")
+    _check_values(features, like.names, shown(path))
+    return Table(
+        features,
+        np.zeros(len(features), dtype=np.uint8),
+        list(like.names),
+        sha256(path),
+        path.name,
+        like.negative,
+        like.classes,
+        found.ids,
+        notes,
+    )
+
+
+def _read(path: Path, wanted: Wanted) -> Content:
+    """Return what a file of any kind holds."""
+    readers: dict[str, Callable[[Path, Wanted], Content]] = {
+        ".parquet": binary_files.read_parquet,
+        ".npz": binary_files.read_npz_table,
+        ".npy": binary_files.read_npy_table,
+        ".bed": binary_files.read_bed,
     }
-    reader = readers.get(path.suffix.lower())
+    reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
     opened(path).close()
     if reader is None:
-        raise DataError(
-            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}"
+        hint = (
+            "; save the sheet as .csv" if path.suffix.lower() in (".xlsx", ".xls", ".ods") else ""
         )
-    features, y, names = reader(path, response, ignore)
-    if features.ndim != 2 or 0 in features.shape:
-        raise DataError(f"{where}: no cases or no features; the table has shape {features.shape}")
-    y = np.asarray(y)
+        raise DataError(
+            f"{shown(path)}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
+            f"text packed as .gz{hint}"
+        )
+    return reader(path, wanted)
+
+
+def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
+    """Return a table with its response as classes."""
+    where = shown(path)
+    found = _read(path, wanted)
+    features, names = found.features, found.names
+    _check_shape(features, where)
+    y = np.asarray(found.response)
     if y.ndim != 1:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
     _check_values(features, names, where)
-    classes, labels = as_classes(y, positive, where)
+    response, negative, classes = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
-    digest = hashlib.sha256(sha256(path).encode() + classes.tobytes() + repr(names).encode())
-    return Table(features, classes, names, digest.hexdigest(), path.name, labels)
+    digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
+    return Table(
+        features,
+        response,
+        names,
+        digest.hexdigest(),
+        path.name,
+        negative,
+        found.classes if found.classes and positive is None else classes,
+        found.ids,
+        found.notes,
+    )
+
+
+def _check_shape(features: np.ndarray, where: str) -> None:
+    if features.ndim != 2 or 0 in features.shape:
+        raise DataError(f"{where}: no cases or no features; the table has shape {features.shape}")
 
 
 def _check_values(features: np.ndarray, names: list[str], where: str) -> None:
@@ -153,9 +242,9 @@ def _check_values(features: np.ndarray, names: list[str], where: str) -> None:
 
 
 def as_classes(
-    y: np.ndarray, positive: str | float | bool | None, where: str
-) -> tuple[np.ndarray, list[str]]:
-    """Return the response as 0 and 1, and the values that are class 0."""
+    y: np.ndarray, positive: Positive, where: str
+) -> tuple[np.ndarray, list[str], tuple[str, str]]:
+    """Return the response as 0 and 1, the values that are class 0, and the names of the classes."""
     if y.dtype.kind == "S":
         y = np.char.decode(y, "utf-8", "replace")
     values = y.tolist()
@@ -179,13 +268,18 @@ def as_classes(
         for text in held:
             check_text(text, f"{where}: a response", "write it in other words")
         others = [text for text, value in held.items() if not _same(value, positive)]
-        return np.array([_same(value, positive) for value in values], dtype=np.uint8), others
+        own = next(_label(value) for value in held.values() if _same(value, positive))
+        other = _label(held[others[0]]) if others else f"not {own}"
+        ones = np.array([_same(value, positive) for value in values], dtype=np.uint8)
+        return ones, others, (other, own)
     if not all(isinstance(value, Real) and value in (0, 1) for value in held.values()):
         raise DataError(
             f"{where}: the response must be 0 and 1, found {few(found)}; "
             "say which value is class 1 with data.positive"
         )
-    return np.array(values, dtype=float).astype(np.uint8), ["0"]
+    truth = all(isinstance(value, bool) for value in held.values())
+    classes = ("False", "True") if truth else ("0", "1")
+    return np.array(values, dtype=float).astype(np.uint8), ["0"], classes
 
 
 def _told(value: object) -> str:
@@ -195,6 +289,12 @@ def _told(value: object) -> str:
     return str(value) if isinstance(value, Real) else f"{type(value).__name__} {value}"
 
 
+def _label(value: object) -> str:
+    """Return a response as the name of a class: 1.0 is 1."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
+
+
 def _same(value: object, positive: object) -> bool:
     """Whether a response is the one the config names: 1.0 is 1, and True is true."""
     if isinstance(value, Real) and isinstance(positive, Real):
@@ -202,153 +302,29 @@ def _same(value: object, positive: object) -> bool:
     return str(value).lower() == str(positive).lower()
 
 
-def _read_csv(path: Path, response: str | None, ignore: tuple[str, ...]):
+def _read_text(path: Path, wanted: Wanted) -> Content:
+    """Read numbers between delimiters."""
     where = shown(path)
-    names, rows = read_cells(path, ",")
-    response = _named(response, where)
-    keep = choose_features(names, response, ignore, where)
-    numbers = Numbers([names[j] for j in keep])
-    place, labels = names.index(response), []
-    left_out = sorted(set(range(len(names))) - set(keep), reverse=True)
-    for _, cells in rows:
-        labels.append(cells[place].strip())
-        for j in left_out:
-            del cells[j]
-        numbers.add(cells)
+    names, rows = read_cells(path)
+    need_response(wanted, where)
+    columns = find_columns(names, wanted, where)
+    numbers = Numbers([names[j] for j in columns.features])
+    labels, ids = [], []
+    left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
+    few_out = len(left_out) < 9 and columns.features == sorted(columns.features)
+    for line, cells in rows:
+        if columns.response is not None:
+            labels.append(cells[columns.response].strip())
+        if columns.id is not None:
+            ids.append(cells[columns.id].strip())
+        if few_out:  # for a wide table this is quicker than taking all others
+            for j in left_out:
+                del cells[j]
+        else:
+            cells = [cells[j] for j in columns.features]
+        numbers.add(cells, line)
     features = numbers.table(where)
-    return features, typed(labels), numbers.names
-
-
-def _named(response: str | None, where: str) -> str:
-    if response is None:
-        raise DataError(f"{where}: say which column is the response with data.response")
-    return response
-
-
-def _read_parquet(path: Path, response: str | None, ignore: tuple[str, ...]):
-    where = shown(path)
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
-    with opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        try:
-            found = parquet.ParquetFile(file)
-            schema, rows = found.schema_arrow, found.metadata.num_rows
-            names = name_columns(schema.names, where)
-            index = [one for one in (schema.pandas_metadata or {}).get("index_columns", ())
-                     if isinstance(one, str)]  # fmt: skip
-            response = _named(response, where)
-            keep = choose_features(names, response, ignore, where, index)
-            if 8 * rows * len(names) > max(BOMB_BYTES, BOMB_TIMES * size):
-                raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
-            # metadata of pandas would make columns an index, and leave them out without a word
-            frame = found.read().to_pandas(ignore_metadata=True)
-        except DataError:
-            raise
-        except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
-                ValueError) as error:  # fmt: skip
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise DataError(f"{where}: damaged, or not Parquet: {cut(reason[0], 120)}") from None
-    frame.columns = names
-    if len(frame) == 0:
-        raise DataError(f"{where}: a line of names but no cases")
-    y = frame[response].to_numpy(dtype=object)
-    features = frame.iloc[:, keep]
-    words = {
-        name: next(iter(features[name].dropna()), None)
-        for name in features.columns
-        if not _numeric(features[name])
-    }
-    check_words(words, where)
-    return features.to_numpy(dtype=float, na_value=np.nan), y, list(features.columns)
-
-
-def _numeric(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
-
-
-def _read_npz(path: Path, response: str | None, ignore: tuple[str, ...]):
-    key = response or "y"
-    try:
-        loaded, held = read_npz(path, ("X", key))
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except DAMAGES as error:
-        raise DataError(f"{shown(path)}: damaged, or not an NPZ file: {cut(error, 160)}") from None
-    for name in ("X", key):
-        if name not in loaded:
-            raise DataError(f"{shown(path)}: no array {quoted(name)}; it holds {few(held)}")
-    if key == "X":
-        raise DataError(f"{shown(path)}: data.response is 'X', which is the array of the features")
-    return _columns(loaded["X"], ignore, path), loaded[key], []
-
-
-def _read_npy(path: Path, response: str | None, ignore: tuple[str, ...]):
-    if response is None:
-        raise DataError(f"{shown(path)}: name the .npy file of the responses with data.response")
-    return _columns(_load_npy(path), ignore, path), _load_npy(path.parent / response), []
-
-
-def _load_npy(path: Path) -> np.ndarray:
-    try:
-        return read_npy(path, mapped=True)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except DAMAGES as error:
-        raise DataError(f"{shown(path)}: damaged, or not an NPY file: {cut(error, 160)}") from None
-
-
-def _columns(array: np.ndarray, ignore: tuple[str, ...], path: Path) -> np.ndarray:
-    if ignore:
-        raise DataError(f"{shown(path)}: arrays have no column names; leave out data.ignore")
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{shown(path)}: features must be numbers, got {cut(array.dtype)}")
-    return array
-
-
-def _read_bed(path: Path, response: str | None, ignore: tuple[str, ...]):
-    where = shown(path)
-    try:
-        from bed_reader import open_bed
-    except ImportError:
-        raise DataError(f"{where}: PLINK files need: pip install 'thesiskit[plink]'") from None
-    if response is not None:
-        raise DataError(f"{where}: the response is the phenotype in the .fam; drop data.response")
-    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
-        opened(beside).close()
-    try:
-        with open_bed(path) as bed:
-            size = 3 + -(-bed.iid_count // 4) * bed.sid_count  # four genotypes in a byte
-            if bed.major == "SNP" and path.stat().st_size != size:
-                raise ValueError("its size is not that of the cases in .fam and variants in .bim")
-            genotypes = bed.read(dtype="int8")
-            phenotype = np.asarray(bed.pheno)
-            names = [str(name) for name in bed.sid]
-    except Exception as error:  # bed-reader raises errors of many kinds
-        reason = [*str(error).splitlines(), type(error).__name__][0]
-        raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
-    names = name_columns(names, f"{where}: variants")
-    keep = choose_features(names, None, ignore, where)
-    missing = np.argwhere(genotypes[:, keep] < 0)
-    if len(missing):
-        case, feature = missing[0]
-        raise DataError(
-            f"{where}: {len(missing):,} genotypes are missing, first in case {case + 1}, "
-            f"{cut(names[keep[feature]])}; impute them, or drop those variants (plink --geno 0)"
-        )
-    unknown = np.flatnonzero(np.isin(phenotype, ("0", "-9", "NA", "nan", "")))
-    if len(unknown) and set(phenotype.tolist()) - {"0", "1"}:  # in a 0/1 coding, 0 is a class
-        raise DataError(
-            f"{where}: the phenotype is missing in case {unknown[0] + 1}; leave such cases out "
-            "(plink --prune)"
-        )
-    if set(phenotype.tolist()) <= {"1", "2"}:  # PLINK's control and case
-        phenotype = (phenotype == "2").astype(np.uint8)
-    elif set(phenotype.tolist()) <= {"0", "1"}:
-        phenotype = phenotype.astype(np.uint8)
-    else:
-        phenotype = typed(phenotype.tolist())
-    return genotypes[:, keep], phenotype, [names[j] for j in keep]
+    if columns.id is not None:
+        ids = check_ids(ids, wanted.id or "", where)
+    response = None if wanted.new else typed(labels)
+    return Content(features, response, numbers.names, ids, notes=columns.notes)

@@ -52,6 +52,18 @@ class TextData(Source):
             codes, symbols, _ = shipped_text()
         return [windows(codes, self.history, states=symbols, limit=self.limit)]
 
+    def read_new(self, path: Path, like: Sequences) -> Sequences:
+        """Return every history of a text, also the last one, which nothing follows yet."""
+        codes, symbols, digest = read_text(path, self.states or THESIS_STATES)
+        if len(codes) < self.history:
+            raise DataError(
+                f"{shown(path)}: it has {len(codes):,} states, too few for a history of "
+                f"{self.history:,}; use more text"
+            )
+        histories = np.lib.stride_tricks.sliding_window_view(codes, self.history)
+        response = np.zeros(len(histories), dtype=np.int32)
+        return Sequences(histories, response, symbols, like.classes, digest, path.name)
+
 
 def encode_text(
     text: str, states: Mapping[str, str | None] = THESIS_STATES

@@ -1,16 +1,17 @@
 """Cells as numbers, and the errors for cells that are not numbers."""
 
-import itertools
 import math
 import re
 from array import array
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from thesiskit.datasets.reading.cells import REAL
 from thesiskit.errors import DataError, few, quoted
 
+WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 CELLS = 1 << 16  # converted together
 TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
 INFINITE = ("inf", "infinity")
@@ -21,6 +22,19 @@ MISSING = {
     "#REF!", "#VALUE!",
 }  # fmt: skip
 GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
+DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
+
+
+@dataclass
+class Words:
+    """Cells of a column that are no numbers: the first of them, its place, and how many there are.
+
+    place : such as "line 7"; empty where it is not known.
+    """
+
+    first: str
+    place: str
+    count: int = 1
 
 
 class Numbers:
@@ -30,12 +44,14 @@ class Numbers:
         self.names = names
         self._cells: list[str] = []
         self._values = array("d")
-        self._words: dict[str, str] = {}  # of each column with words the first
+        self._lines = array("q")
+        self._words: dict[str, Words] = {}
         self._booleans = np.zeros(len(names), dtype=int)
 
-    def add(self, cells: list[str]) -> None:
-        """Take a row."""
+    def add(self, cells: list[str], line: int) -> None:
+        """Take a row, and the line that it is from."""
         self._cells += cells
+        self._lines.append(line)
         if len(self._cells) >= CELLS:
             self._convert()
 
@@ -46,12 +62,15 @@ class Numbers:
                 raise ValueError
             values = [float(cell) for cell in self._cells]
         except ValueError:
-            columns = itertools.cycle(range(len(self.names)))
-            values = [self._odd(*one) for one in zip(columns, self._cells, strict=False)]
+            width, done = len(self.names), len(self._values)
+            values = [
+                self._odd((done + i) // width, i % width, cell)
+                for i, cell in enumerate(self._cells)
+            ]
         self._values.extend(values)
         self._cells = []
 
-    def _odd(self, column: int, cell: str) -> float:
+    def _odd(self, row: int, column: int, cell: str) -> float:
         """Return the number that a cell holds, one by one."""
         cell = cell.strip()
         if REAL.fullmatch(cell) or cell.lower().lstrip("+-") in INFINITE:
@@ -60,31 +79,51 @@ class Numbers:
             self._booleans[column] += 1
             return float(cell in TRUE)
         if cell not in MISSING:
-            self._words.setdefault(self.names[column], cell)
+            found = self._words.setdefault(self.names[column], Words(cell, "", 0))
+            found.place = found.place or f"line {self._lines[row]:,}"
+            found.count += 1
         return math.nan
 
     def table(self, where: str) -> np.ndarray:
         """Return the numbers, or say which columns have others."""
         self._convert()
         values = np.frombuffer(self._values).reshape(-1, len(self.names))
-        mixed = np.flatnonzero((self._booleans > 0) & (self._booleans < len(values)))
+        known = np.isfinite(values).sum(axis=0)
+        mixed = np.flatnonzero((self._booleans > 0) & (self._booleans < known))
         for j in mixed:
-            self._words.setdefault(self.names[j], "true and false beside other values")
-        check_words(self._words, where)
+            words = Words("true and false beside other values", "", len(values))
+            self._words.setdefault(self.names[j], words)
+        check_words(self._words, len(values), where)
         return values
 
 
-def check_words(words: Mapping[str, object], where: str) -> None:
-    """Say which columns are no numbers; `words` has an example of each."""
+def check_words(words: Mapping[str, Words], cases: int, where: str) -> None:
+    """Say which columns hold what is no number: single cells, or words throughout."""
     if not words:
         return
+    for name, one in words.items():
+        if 2 * one.count < cases and not GROUPED.fullmatch(one.first):
+            more = (
+                f" ({one.count - 1:,} more such cell{'s' * (one.count > 2)} there)"
+                if one.count > 1
+                else ""
+            )
+            others = f", as in {few([n for n in words if n != name])}" if len(words) > 1 else ""
+            raise DataError(
+                f"{where}: {one.place}: {quoted(one.first)} in column {quoted(name)} is no number"
+                f"{more}{others}; mend it, leave the cell empty if the value is missing, or "
+                "data.ignore the column"
+            )
     example = next(iter(words.values()))
     remedy = "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"
-    if isinstance(example, str) and GROUPED.fullmatch(example):
+    if GROUPED.fullmatch(example.first):
         remedy = "write numbers with a decimal point, and nothing between thousands"
+    elif all(DATE.match(one.first) for one in words.values()):
+        remedy = "a date is no feature: data.ignore it, or make it a number, such as days"
+    place = f" in {example.place}" if example.place else ""
     raise DataError(
         f"{where}: {len(words)} column(s) are categorical: {few(list(words))} (for example "
-        f"{quoted(example)}); {remedy}"
+        f"{quoted(example.first)}{place}); {remedy}"
     )
 
 
