@@ -23,6 +23,7 @@ from thesiskit.cli.common import (
     write_report,
 )
 from thesiskit.cli.data import data
+from thesiskit.cli.init import init
 from thesiskit.errors import ThesiskitError, UserError
 
 
@@ -46,6 +47,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
+main.add_command(init)
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, field_validator
 
 from thesiskit.blocks import Text, distinct
 from thesiskit.datasets.reading.binary_files import read_frame
@@ -42,6 +42,9 @@ class TableData(Source):
 
     source: Literal["table"]
     path: Text  # from the config's folder
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
     test_path: Text | None = None
     response: Text  # its column
     id: Text | None = None
@@ -67,7 +70,7 @@ class TableData(Source):
                 found.append(read_features(
                     folder / name, self.response, ignore=tuple(self.ignore), id=self.id,
                     missing=tuple(self.missing), like=found[0] if found else None,
-                    continuous=continuous,
+                    continuous=continuous, header=self.header,
                 ))  # fmt: skip
         return found
 
@@ -75,7 +78,7 @@ class TableData(Source):
         """Return new cases with the features and values of the training table."""
         return read_new_features(
             path, like, response=self.response, ignore=tuple(self.ignore), id=self.id,
-            missing=tuple(self.missing),
+            missing=tuple(self.missing), header=self.header,
         )  # fmt: skip
 
 
@@ -88,6 +91,7 @@ def read_features(
     missing: tuple[str, ...] = MISSING_TEXTS,
     like: FeatureTable | None = None,
     continuous: bool = False,
+    header: bool = True,
 ) -> FeatureTable:
     """Read a table of discrete features, one case per line under a line of names.
 
@@ -101,6 +105,7 @@ def read_features(
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
     continuous : the responses are real numbers, not classes.
+    header : whether the first line of a text table names the columns.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def read_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(path, Wanted(response, ignore, id))
+    cells = _read_cells(path, Wanted(response, ignore, id, header=header))
     assert response is not None
     features = cells.features
     if like:
@@ -161,6 +166,7 @@ def read_new_features(
     ignore: tuple[str, ...] = (),
     id: str | None = None,
     missing: tuple[str, ...] = MISSING_TEXTS,
+    header: bool = True,
 ) -> FeatureTable:
     """Read cases without a response, coded as those of `like`, whose features they must have.
 
@@ -173,7 +179,7 @@ def read_new_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features))
+    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features, header))
     coded = cells.code(like.features, (*missing, NULL), like, where)
     X = np.column_stack([codes for _, codes in coded])
     return FeatureTable(
@@ -245,7 +251,7 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
         places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
         held = {j: tuple(map(_cell, frame.iloc[:, j].tolist())) for j in _used(columns)}
     elif text_suffix(path):
-        names, rows = read_cells(path)
+        names, rows = read_cells(path, header=wanted.header)
         need_response(wanted, where)
         columns = find_columns(names, wanted, where)
         lines, cases = zip(*rows, strict=True)
