@@ -18,7 +18,8 @@ from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
-PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", *NAIVE_METHODS)
+WHOLE = "l2-logistic"  # a peer that selects nothing: one arm, whatever the sizes
+PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
 class Evaluation(Block):
@@ -73,7 +74,15 @@ class NaiveModel(ModelBlock):
 
     kind: Literal["naive-bayes"] = "naive-bayes"
     methods: Annotated[
-        list[Literal["corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated"]],
+        list[
+            Literal[
+                "corrected",
+                "uncorrected",
+                "bernoulli-nb",
+                "bernoulli-nb-calibrated",
+                "l2-logistic",
+            ]
+        ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
     alpha_points: Points = NAIVE_ALPHA_POINTS
@@ -124,6 +133,7 @@ class MixtureModel(ModelBlock):
                 "naive-uncorrected",
                 "bernoulli-nb",
                 "bernoulli-nb-calibrated",
+                "l2-logistic",
             ]
         ],
         Field(min_length=1),

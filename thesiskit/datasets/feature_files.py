@@ -58,6 +58,11 @@ class TableData(Source):
         return distinct(value)
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return True
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases."""
         return self.test_path is not None

@@ -38,6 +38,11 @@ class SequenceFileData(Source):
         return self
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return True
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases."""
         return True

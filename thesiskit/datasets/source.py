@@ -237,6 +237,11 @@ class Source(Block):
     # ---- what config and estimates ask; nothing is read for it ----
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return False
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases; otherwise cases are divided at random."""
         return self.drawn

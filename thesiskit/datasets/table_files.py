@@ -54,6 +54,11 @@ class FileData(Source):
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return True
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases."""
         return self.test_path is not None

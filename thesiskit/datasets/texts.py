@@ -33,6 +33,11 @@ class TextData(Source):
     test: Positive | None = None  # at most so many
 
     @property
+    def own(self) -> bool:
+        """Whether cases are read from a file of the user's."""
+        return self.path is not None
+
+    @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases."""
         return True

@@ -16,6 +16,11 @@ from thesiskit.errors import UserError
 from thesiskit.models.running import Arrays
 
 
+def origin(config: Config) -> dict[str, bool]:
+    """Return what reports are told of the data: whether they are drawn, and the user's own."""
+    return {"drawn": config.drawn, "own": config.data is not None and config.data.own}
+
+
 class Block(Protocol):
     """Some replicates that share one result file a stage, and what was written for them so far."""
 

@@ -129,6 +129,23 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
 
 
+def count_columns(X: np.ndarray) -> np.ndarray:
+    """Count columns that are 0 and 1, have two other values, have more, and have one value, (4,).
+
+    A missing value (NaN) counts as none.
+    """
+    counts = np.zeros(4, dtype=np.int64)
+    for columns in chunks(X):
+        block = read_columns(X, columns)
+        low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+        missing = block != block
+        two = ((block == low) | (block == high) | missing).all(axis=0) & (low < high)
+        binary = two & (low == 0) & (high == 1)
+        one = ~(low < high)
+        counts += [binary.sum(), (two & ~binary).sum(), (~two & ~one).sum(), one.sum()]
+    return counts
+
+
 def above(block: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Return which values exceed their column's threshold, as uint8."""
     return (block > thresholds).view(np.uint8)

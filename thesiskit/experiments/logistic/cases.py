@@ -26,6 +26,8 @@ class Cases:
     test_response: np.ndarray
     classes: list[str]  # none where responses are real
     truth: dict[str, np.ndarray] = field(default_factory=dict)  # of data drawn from the model
+    ids: list[str] = field(default_factory=list)  # of training and test cases that are read
+    notes: list[str] = field(default_factory=list)
 
 
 class Divisions:
@@ -142,7 +144,10 @@ class Divisions:
             return self._fold(*divmod(division, self.config.evaluation.folds))
         if len(self.stored) == 2:
             first, test = self.stored
-            return Cases(first.inputs, first.response, test.inputs, test.response, first.classes)
+            return Cases(
+                first.inputs, first.response, test.inputs, test.response, first.classes,
+                ids=_ids(first) + _ids(test), notes=first.notes + test.notes,
+            )  # fmt: skip
         found, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
         assert self.data.divided_at is not None
         if self.stored:
@@ -150,7 +155,8 @@ class Divisions:
         train, test = self.data.divided_at
         end = None if test is None else train + test
         X, y = found.inputs, found.response
-        return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth)
+        told = _told(found, slice(end)) if self.stored else {}
+        return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth, **told)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""
@@ -161,7 +167,8 @@ class Divisions:
             test = folds(X, y, number, rng) == fold
         except DataError as error:
             raise self.config.wrong("evaluation.folds", str(error)) from None
-        return Cases(X[~test], y[~test], X[test], y[test], found.classes)
+        told = _told(found, np.argsort(test, kind="stable")) if self.stored else {}
+        return Cases(X[~test], y[~test], X[test], y[test], found.classes, **told)
 
     def _drawn(self, replicate: int) -> tuple[Any, dict[str, np.ndarray]]:
         """Draw a replicate; the last one is kept, for its folds."""
@@ -187,6 +194,16 @@ class Divisions:
             noise_shape=model.noise_shape,
             noise_mode=model.noise_mode,
         )
+
+
+def _ids(found: Any) -> list[str]:
+    """Return what the cases of Sequences or a FeatureTable are called."""
+    return found.ids or [str(row + 1) for row in range(len(found.response))]
+
+
+def _told(found: Any, rows: slice | np.ndarray) -> dict[str, list[str]]:
+    """Return what some cases are called, in their order, and what there is to say about them."""
+    return {"ids": np.array(_ids(found), dtype=str)[rows].tolist(), "notes": found.notes}
 
 
 def _checked(cases: Cases) -> Cases:

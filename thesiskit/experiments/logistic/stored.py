@@ -25,6 +25,8 @@ def case_arrays(cases: Cases, patterns: Patterns) -> Arrays:
         "response": np.concatenate([cases.train_response, cases.test_response]),
         "train_cases": np.array(len(cases.train_response)),
         "classes": np.array(cases.classes),
+        "ids": np.array(cases.ids, dtype=str),  # none of cases that are drawn
+        "notes": np.array(cases.notes, dtype=str),
         **patterns.arrays(),
         **(
             {"histories": both.astype(np.uint8)}

@@ -14,7 +14,7 @@ from thesiskit.experiments.logistic.design import Arm, LogisticDesign
 from thesiskit.experiments.logistic.fits import LogisticFits
 from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
-from thesiskit.experiments.work import Block, Unfinished, Work
+from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models.running import Arrays
 
 
@@ -39,7 +39,7 @@ class LogisticWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config, with how cases are divided, and whether they are drawn."""
-        return super().described | {"scheme": self.config.scheme, "drawn": self.config.drawn}
+        return super().described | {"scheme": self.config.scheme, **origin(self.config)}
 
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""

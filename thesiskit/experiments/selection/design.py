@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, Config, MixtureModel, NaiveModel
+from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.packed import PackedFeatures, count_columns
 from thesiskit.models.selection import is_binary
 
 
@@ -80,8 +80,10 @@ def arms(config: Config) -> list[Arm]:
             own = [method for method in model.methods if method in OWN_METHODS]
             result.extend(Arm(i, label, method, variant) for method in own)
         if size != "all":
-            peers = [method for method in model.methods if method not in OWN_METHODS]
+            peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
             result.extend(Arm(i, label, method, "none") for method in peers)
+    if WHOLE in model.methods:
+        result.append(Arm(0, "all", WHOLE, "none"))
     return result
 
 
@@ -148,11 +150,26 @@ class Design:
             rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
             fold = _divide_cases(self.config, response, n_test, rng)
             rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
-        return {
+        return self._told() | {
             "response": np.tile(response, (len(replicates), 1)),
             "fold": np.array([fold for fold, _ in rows]),
             "group": np.array([group for _, group in rows]),
         }
+
+    def _told(self) -> dict[str, np.ndarray]:
+        """Return what reports say about tables that are read.
+
+        names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
+        notes; columns (4,): how many columns are 0 and 1, have two other values, have more values,
+        and have one.
+        """
+        first, ids = self.tables[0], []
+        for table in self.tables:
+            ids += table.ids or [str(row + 1) for row in range(len(table.response))]
+        texts = {"names": first.names, "ids": ids, "class_names": first.classes,
+                 "notes": [note for table in self.tables for note in table.notes]}  # fmt: skip
+        told = {name: np.array(values, dtype=str) for name, values in texts.items()}
+        return told | {"columns": count_columns(first.features)}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         drawn = [self.drawn(replicate) for replicate in replicates]
@@ -209,6 +226,19 @@ class Design:
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
                     yield Split(replicate, g, int(f), mine, response, train, test)
+
+    def values(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the training and the test rows (., p) of a split as they were read or drawn.
+
+        group (p,) : the group of each feature, in this replicate.
+        """
+        if not self.tables:
+            table = split.features.unpack(np.arange(len(split.features)))
+        else:
+            table = np.concatenate([one.features for one in self.tables])
+            if self.config.evaluation.groups > 1:
+                table = table[:, group == split.group]
+        return table[split.train], table[split.test]
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import NAIVE_METHODS, OWN_METHODS, Config, check_sizes
+from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, check_sizes
 from thesiskit.config.selection import ModelBlock
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
@@ -18,7 +18,7 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.design import Arm, Design, Split, arms, sizes
 from thesiskit.experiments.selection.select import select, unpack_selections
-from thesiskit.experiments.work import Block, Unfinished, Work
+from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import naive_bayes
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
@@ -52,7 +52,7 @@ class SelectionWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return super().described | {"scheme": self.config.scheme}
+        return super().described | {"scheme": self.config.scheme, **origin(self.config)}
 
     # ---- what depends on the model ----
 
@@ -204,6 +204,7 @@ class SelectionWork(Work):
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
         probability, seconds, ranked = [], [], []
+        group = block.load("simulate", ("group",))["group"] if arm.method == WHOLE else None
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             table = split.features.unpack(selection.selected, split.test)
             started = time.perf_counter()
@@ -211,6 +212,8 @@ class SelectionWork(Work):
                 answer = self.predict(fitted, s, arm, (split, selection), table, block)
             elif arm.method in NAIVE_METHODS:
                 answer = self._predict_naive(selection, arm, table)
+            elif group is not None:
+                answer = self._predict_whole(split, group[split.replicate - block.replicates.start])
             else:
                 answer = self._predict_peer(split, selection, arm)
             seconds.append(time.perf_counter() - started)
@@ -233,6 +236,13 @@ class SelectionWork(Work):
             correct=NAIVE_METHODS[arm.method] == "corrected",
         )
         return naive_bayes.predict(posterior, table)
+
+    def _predict_whole(self, split: Split, group: np.ndarray) -> np.ndarray:
+        """Return the predictions of the peer that takes all features as they are."""
+        peers.load()
+        train, test = self.design.values(split, group)
+        rng = generator(self.config.seed, WHOLE, split.replicate, split.group, split.fold)
+        return peers.l2_logistic(train, split.response[split.train], test, int(rng.integers(2**31)))
 
     def _predict_peer(self, split: Split, selection: Selection, arm: Arm) -> np.ndarray:
         """Return a peer's predictions; it selects, fits and predicts."""

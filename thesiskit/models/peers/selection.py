@@ -1,10 +1,18 @@
-"""Models to compare with: scikit-learn's selection followed by Bernoulli naive Bayes."""
+"""Models to compare with, of scikit-learn.
+
+Selection followed by Bernoulli naive Bayes takes binary features; logistic regression takes all
+features as they are.
+"""
 
 import warnings
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError
+from thesiskit.models.packed import chunks
+
+WHOLE_CS = np.logspace(-3, 5, 9)  # for rows whose mean squared length is 1
 
 
 def load() -> None:
@@ -12,6 +20,8 @@ def load() -> None:
     import sklearn.calibration
     import sklearn.feature_selection
     import sklearn.naive_bayes  # noqa: F401
+
+    import thesiskit.models.peers.scikit  # noqa: F401
 
 
 def fit_predict(
@@ -43,3 +53,60 @@ def fit_predict(
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return model.fit(train, response).predict_proba(test)[:, 1]
+
+
+def l2_logistic(
+    train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
+
+    train (n, p) and test (T, p) hold numbers of any kind.  Columns are standardised by the training
+    rows; a missing value is their mean.  The penalty of the squared coefficients is the one with
+    the lowest log loss in five shuffled folds of the training rows, among WHOLE_CS.
+    """
+    from thesiskit.models.peers import scikit
+
+    response = np.asarray(response, dtype=np.int64)
+    with threadpool_limits(1):  # more threads add numbers in another order
+        train, test = _as_short_rows(train, test)
+    model = scikit.logistic_regression(response, seed, WHOLE_CS)
+    return scikit.predict_classes(model, train, response, test, 2)[:, 1]
+
+
+def _as_short_rows(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standardise the columns, and rotate them where there are more columns than training rows.
+
+    The penalty does not change if the space of coefficients is rotated, and the coefficients are
+    zero outside the space of the training rows.  So n coordinates (at most) say as much as p
+    columns, and they follow from the inner products of the rows.
+    """
+    n, p = train.shape
+    if p <= n:
+        train, test, varies = _standardised(train, test)
+        scale = np.sqrt(max(1, varies))
+        return train / scale, test / scale
+    inner, across, used = np.zeros((n, n)), np.zeros((len(test), n)), 0
+    for columns in chunks(train):
+        mine, new, varies = _standardised(train[:, columns], test[:, columns])
+        inner += mine @ mine.T
+        across += new @ mine.T
+        used += varies
+    squares, vectors = np.linalg.eigh(inner / max(1, used))
+    kept = squares > 1e-10 * max(squares[-1], 1e-300)
+    lengths = np.sqrt(squares[kept])
+    vectors = vectors[:, kept]
+    return vectors * lengths, across / max(1, used) @ vectors / lengths
+
+
+def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the columns with mean 0 and variance 1 over the training rows, and how many vary."""
+    train, test = train.astype(float), test.astype(float)
+    missing = np.isnan(train)
+    mean = np.where(missing, 0, train).sum(axis=0) / np.maximum(1, (~missing).sum(axis=0))
+    train, test = train - mean, test - mean
+    train[missing] = 0
+    test[np.isnan(test)] = 0
+    deviation = np.sqrt((train**2).mean(axis=0))
+    varies = deviation > 1e-12 * np.abs(mean)
+    deviation[~varies] = np.inf  # a constant column says nothing, also where test rows differ
+    return train / deviation, test / deviation, int(varies.sum())

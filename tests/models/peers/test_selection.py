@@ -1,0 +1,64 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from thesiskit.models.peers import selection as peers
+
+
+def cases(rng, n, p, tests=7):
+    X = rng.normal(size=(n + tests, p)) * rng.uniform(0.1, 10, p) + rng.normal(size=p)
+    strength = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    y = (strength + rng.normal(size=n + tests) > 0).astype(int)
+    return X[:n], y[:n], X[n:]
+
+
+def twin(train, response, test, seed):
+    """The same by scikit-learn's own class on the table itself, however wide it is."""
+    scaler = StandardScaler().fit(train)
+    varies = scaler.var_ > 1e-20
+    scale = np.sqrt(varies.sum())
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegressionCV(
+            Cs=peers.WHOLE_CS, cv=folds, scoring="neg_log_loss", max_iter=5000, tol=1e-8
+        ).fit(scaler.transform(train)[:, varies] / scale, response)
+        p = model.predict_proba(scaler.transform(test)[:, varies] / scale)[:, 1]
+    return (len(train) * p + 0.5) / (len(train) + 1)
+
+
+@pytest.mark.parametrize("p", [5, 40, 130])  # fewer columns than cases, as many, and more
+def test_l2_logistic_is_scikit_learns_on_the_whole_table(p, rng):
+    train, response, test = cases(rng, 40, p)
+    train[:, 2] = test[:, 2] = 3.0  # a constant column says nothing
+    found = peers.l2_logistic(train, response, test, 5)
+    assert found == pytest.approx(twin(train, response, test, 5), abs=2e-3)
+
+
+def test_l2_logistic_takes_missing_values_for_the_mean(rng):
+    train, response, test = cases(rng, 30, 50)
+    missing = rng.random(train.shape) < 0.1
+    filled = np.where(missing, np.nan, train)
+    mean = np.nanmean(filled, axis=0)
+    found = peers.l2_logistic(filled, response, np.where(np.arange(50) == 4, np.nan, test), 1)
+    whole = np.where(missing, mean, train)
+    same = peers.l2_logistic(whole, response, np.where(np.arange(50) == 4, mean, test), 1)
+    assert found == pytest.approx(same, abs=1e-9)
+
+
+def test_l2_logistic_of_columns_that_say_nothing_is_the_base_rate(rng):
+    response = np.repeat([0, 1], [10, 20])
+    found = peers.l2_logistic(np.ones((30, 60)), response, rng.normal(size=(3, 60)), 1)
+    assert found == pytest.approx((20 + 0.5) / 31)
+
+
+def test_l2_logistic_knows_wide_tables_quickly(rng):
+    train, response, test = cases(rng, 60, 10_000)
+    found = peers.l2_logistic(train, response, test, 1)
+    assert (found > 0).all()
+    assert (found < 1).all()
+    assert (found == peers.l2_logistic(train, response, test, 1)).all()
