@@ -25,6 +25,7 @@ from thesiskit.cli.common import (
 )
 from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
+from thesiskit.cli.init import init
 from thesiskit.cli.new_cases import export, predict
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.shipped import name_of
@@ -52,7 +53,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
-for one in (list_configs, show, docs, predict, export):
+for one in (list_configs, show, docs, init, predict, export):
     main.add_command(one)
 
 

@@ -42,6 +42,9 @@ class FileData(Source):
     source: Literal["file"]
     path: Text
     """The table, one case a row; relative to the folder of the config."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
     response: Text | None = None
     """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
     """
@@ -71,7 +74,7 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(self.response, tuple(self.ignore), self.id)
+        wanted = Wanted(self.response, tuple(self.ignore), self.id, header=self.header)
         found = [
             _table(folder / name, wanted, self.positive)
             for name in (self.path, self.test_path)
@@ -109,7 +112,12 @@ class FileData(Source):
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
         return read_new_table(
-            path, like, response=self.response, ignore=tuple(self.ignore), id=self.id
+            path,
+            like,
+            response=self.response,
+            ignore=tuple(self.ignore),
+            id=self.id,
+            header=self.header,
         )
 
 
@@ -148,6 +156,7 @@ def read_new_table(
     response: str | None = None,
     ignore: tuple[str, ...] = (),
     id: str | None = None,
+    header: bool = True,
 ) -> Table:
     """Read cases without a response; the features are those of the table `like`, by name.
 
@@ -160,7 +169,7 @@ def read_new_table(
     """
     path = Path(path)
     ignore = ignore if like.names else ()
-    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None))
+    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None, header))
     features = found.features
     _check_shape(features, shown(path))
     if features.shape[1] != like.features.shape[1]:
@@ -195,6 +204,8 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".bed": binary_files.read_bed,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
+    if not wanted.header and reader is not _read_text:
+        raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
     opened(path).close()
     if reader is None:
         hint = (
@@ -344,7 +355,7 @@ def _same(value: object, positive: object) -> bool:
 def _read_text(path: Path, wanted: Wanted) -> Content:
     """Read numbers between delimiters."""
     where = shown(path)
-    names, rows = read_cells(path)
+    names, rows = read_cells(path, header=wanted.header)
     need_response(wanted, where)
     columns = find_columns(names, wanted, where)
     numbers = Numbers([names[j] for j in columns.features])
