@@ -178,7 +178,7 @@ def read_new_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features))
+    cells = _read_cells(path, Wanted(response, ignore, id, new=True, features=like.features))
     coded = cells.code(like.features, (*missing, NULL), like, where)
     X = np.column_stack([codes for _, codes in coded])
     return FeatureTable(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,15 @@ from thesiskit.errors import DataError
 
 
 def read_cells(
-    path: Path, delimiter: str | None = None
+    path: Path, delimiter: str | None = None, *, corner: bool = False
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the names of the columns, and an iterator over the cases: line, and cells.
 
     Every case has as many cells as there are names.  Blank lines are skipped.  Without a delimiter,
     the first lines tell it.
+
+    corner : the first column has names, and its own can be left out, as R does.  Names of columns
+        are not checked.
 
     Raises
     ------
@@ -37,6 +41,11 @@ def read_cells(
     if first is None:
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
+    if corner:
+        second = next(rows, None)
+        names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
+        rows = itertools.chain(() if second is None else (second,), rows)
+        return names, _cases(rows, len(names), delimiter, where)
     if len(names) == 1:
         _check_delimiter(names[0], delimiter, f"{where}: line {line}")
     return name_columns(names, where), _cases(rows, len(names), delimiter, where)
