@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
-from thesiskit.datasets.reading import binary_files
+from thesiskit.datasets.reading import binary_files, remarks
 from thesiskit.datasets.reading.cells import read_cells
 from thesiskit.datasets.reading.classes import Positive, as_classes
 from thesiskit.datasets.reading.columns import (
@@ -75,7 +75,7 @@ class FileData(Source):
             self.orientation == "genes-in-rows",
         )
         found = [
-            _table(folder / name, wanted, self.positive)
+            _table(folder / name, wanted, self.positive, train=name == self.path)
             for name in (self.path, self.test_path)
             if name is not None
         ]
@@ -168,7 +168,7 @@ def read_new_table(path: Path, like: Table, wanted: Wanted) -> Table:
             f"{shown(path)}: it has {values.shape[1]:,} features, the training table "
             f"{like.features.shape[1]:,}; make them the same"
         )
-    missing, told = _look_at(values, like.names, path, new=True)
+    missing, told = _look_at(values, like.names, path, train=False)
     notes = [*found.notes, *told]
     if like.names and not found.names:
         notes.append(f"{shown(path)}: it names no features; taken in the training table's order")
@@ -209,7 +209,7 @@ def _read(path: Path, wanted: Wanted) -> Content:
     return reader(path, wanted)
 
 
-def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
+def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True) -> Table:
     """Return a table with its response as classes."""
     where = shown(path)
     found = _read(path, wanted)
@@ -220,7 +220,7 @@ def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
-    missing, told = _look_at(features, names, path)
+    missing, told = _look_at(features, names, path, train=train)
     response, negative, classes = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
@@ -244,20 +244,22 @@ def _check_shape(features: np.ndarray, where: str) -> None:
 
 
 def _look_at(
-    features: np.ndarray, names: list[str], path: Path, *, new: bool = False
+    features: np.ndarray, names: list[str], path: Path, *, train: bool
 ) -> tuple[int, list[str]]:
     """Return how many values are missing, and what there is to say about the values.
 
     Raises DataError for an infinite value, and for a column that numbers the cases.  A
     memory-mapped table is looked at when it is used.
 
-    new : the features are those of a training table, which was looked at.
+    train : whether it is a training table; of others only what is missing is said.
     """
     where, name = shown(path), cut(path.name)  # notes are kept: they do not depend on folders
-    for j, column in enumerate(names if not new else ()):
+    for j, column in enumerate(names if train else ()):
         check_counter(column, features[:, j], where)
-    if isinstance(features, np.memmap) or features.dtype.kind != "f":
+    if isinstance(features, np.memmap):
         return 0, []
+    if features.dtype.kind != "f":
+        return 0, [f"{name}: {one}" for one in _remarks(features, names, train)]
     odd = np.argwhere(np.isinf(features))
     if len(odd):
         case, column = odd[0]
@@ -268,18 +270,22 @@ def _look_at(
             "mend it, or leave the case or the feature out"
         )
     missing = np.isnan(features)
-    total = int(missing.sum())
-    return total, [missing_note(missing, name)] if total else []
+    notes = remarks.missing_values(missing)
+    return int(missing.sum()), [
+        f"{name}: {one}" for one in notes + _remarks(features, names, train)
+    ]
 
 
-def missing_note(missing: np.ndarray, name: str) -> str:
-    """Say how many values are missing of cases with features, (n, p)."""
-    (n, p), count = missing.shape, missing.sum()
-    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
-    return (
-        f"{name}: {count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}),"
-        f" in {features:,} of {p:,} features and {cases:,} of {n:,} cases"
-    )
+def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
+    """Return what there is to say about the numbers of a training table."""
+    if not train:
+        return []
+    low, high = np.fmin.reduce(features, axis=0), np.fmax.reduce(features, axis=0)
+    return [
+        *remarks.constant_columns(np.flatnonzero(~(low < high)), names),
+        *remarks.equal_rows(features),
+        *remarks.naming_numbers(features, names),
+    ]
 
 
 def _read_text(path: Path, wanted: Wanted) -> Content:
