@@ -38,13 +38,22 @@ class FileData(Source):
     family: ClassVar = "table"
 
     source: Literal["file"]
-    path: Text  # from the config's folder
-    response: Text | None = None  # a column, an NPZ key, or an NPY file
-    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    path: Text
+    """The table, one case a row; relative to the folder of the config."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
+    response: Text | None = None
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
+    """
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
+    """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
     differ. PLINK files name the cases themselves."""
     ignore: list[Text] = []
+    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
+    a column that numbers the cases are refused, unless they are named here."""
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`
@@ -53,7 +62,10 @@ class FileData(Source):
     """A text table with the responses, where the table itself has none: `data.response` is one of
     its columns. Its cases are found by name, in the column that `data.id` names or in the first."""
     test_path: Text | None = None
+    """A table of test cases with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
+    cases; `all-medians`: over all cases. A column with two values is split between them."""
 
     @property
     def own(self) -> bool:
@@ -67,13 +79,9 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(
-            self.response,
-            tuple(self.ignore),
-            self.id,
-            None if self.labels is None else folder / self.labels,
-            self.orientation == "genes-in-rows",
-        )
+        wanted = self._wanted
+        if self.labels is not None:
+            wanted = replace(wanted, labels=folder / self.labels)
         found = [
             _table(folder / name, wanted, self.positive, train=name == self.path)
             for name in (self.path, self.test_path)
@@ -110,13 +118,18 @@ class FileData(Source):
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
-        wanted = Wanted(
+        return read_new_table(path, like, self._wanted)
+
+    @property
+    def _wanted(self) -> Wanted:
+        """What is to be read of a table, but for labels."""
+        return Wanted(
             self.response,
             tuple(self.ignore),
             self.id,
             genes_in_rows=self.orientation == "genes-in-rows",
+            header=self.header,
         )
-        return read_new_table(path, like, wanted)
 
 
 def read_table(
@@ -195,6 +208,8 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".bed": binary_files.read_bed,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
+    if not wanted.header and reader is not _read_text:
+        raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
     if wanted.genes_in_rows:
         reader = read_matrix
     opened(path).close()
@@ -291,7 +306,7 @@ def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
 def _read_text(path: Path, wanted: Wanted) -> Content:
     """Read numbers between delimiters."""
     where = shown(path)
-    names, rows = read_cells(path)
+    names, rows = read_cells(path, header=wanted.header)
     need_response(wanted, where)
     try:
         columns = find_columns(names, wanted, where)

@@ -239,10 +239,17 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return P(y* = 1) for each row of the kept features, (T, k) of 0, 1 or NaN (missing) -> (T,).
 
     Equation eq-unc-pp with eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so that both
-    they and their complements are strictly between.  With the adaptive rule for alpha, grids are
-    refined until no prediction moves by 1e-6.
+    they and their complements are strictly between.
 
     Raises DataError for another number of columns, or values that are not 0 or 1.
+    """
+    return as_probability(predict_log_odds(posterior, features))
+
+
+def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,).
+
+    With the adaptive rule for alpha, grids are refined until no probability moves by 1e-6.
     """
     k = len(posterior.kept.group)
     features = np.asarray(features)
@@ -252,21 +259,21 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     bits = as_bits(features if missing is None else np.where(missing, 0, features))
     if bits is None:
         raise DataError("features must be 0 or 1")
-    probability = _predict_all(posterior, bits, missing)
+    found = _predict_all(posterior, bits, missing)
     if posterior.settings.alpha_quadrature == "midpoint":
-        return probability
+        return found
     for _ in range(12):
-        posterior, last = refine(posterior), probability
-        probability = _predict_all(posterior, bits, missing)
-        if np.abs(probability - last).max(initial=0) < ALPHA_TOLERANCE:
-            return probability
+        posterior, last = refine(posterior), as_probability(found)
+        found = _predict_all(posterior, bits, missing)
+        if np.abs(as_probability(found) - last).max(initial=0) < ALPHA_TOLERANCE:
+            return found
     raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
 
 
 def _predict_all(
     posterior: Posterior, bits: np.ndarray, missing: np.ndarray | None = None
 ) -> np.ndarray:
-    """Predict at the posterior's points of alpha, some cases at a time."""
+    """Return log odds at the posterior's points of alpha, some cases at a time."""
     kept = posterior.kept
     slopes, bases, single = _log_odds(posterior)
     result = np.empty(len(bits))
@@ -284,7 +291,7 @@ def _predict_all(
         result[start : start + CASES] = np.subtract(*np.logaddexp.reduce(joint, axis=2).T[::-1])
     f0, f1 = posterior.settings.class_prior
     n0, n1 = kept.class_counts
-    return as_probability(result + np.log((f1 + n1) / (f0 + n0)))
+    return result + np.log((f1 + n1) / (f0 + n0))
 
 
 def as_probability(log_odds: np.ndarray) -> np.ndarray:

@@ -14,12 +14,13 @@ from thesiskit.errors import DataError
 
 
 def read_cells(
-    path: Path, delimiter: str | None = None, *, corner: bool = False
+    path: Path, delimiter: str | None = None, *, header: bool = True, corner: bool = False
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the names of the columns, and an iterator over the cases: line, and cells.
 
     Every case has as many cells as there are names.  Blank lines are skipped.  Without a delimiter,
-    the first lines tell it.
+    the first lines tell it.  Without a header, the first line is a case, and the columns are called
+    x1, x2, ...
 
     corner : the first column has names, and its own can be left out, as R does.  Names of columns
         are not checked.
@@ -45,10 +46,13 @@ def read_cells(
         second = next(rows, None)
         names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
         rows = itertools.chain(() if second is None else (second,), rows)
-        return names, _cases(rows, len(names), delimiter, where)
+        return names, _cases(rows, len(names), delimiter, where, True)
     if len(names) == 1:
         _check_delimiter(names[0], delimiter, f"{where}: line {line}")
-    return name_columns(names, where), _cases(rows, len(names), delimiter, where)
+    cases = _cases(rows, len(names), delimiter, where, header)
+    if not header:
+        return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
+    return name_columns(names, where), cases
 
 
 def _rows(reader, where: str) -> Iterator[tuple[int, list[str]]]:
@@ -87,7 +91,7 @@ def _check_delimiter(line: str, delimiter: str, where: str) -> None:
 
 
 def _cases(
-    rows: Iterator[tuple[int, list[str]]], width: int, delimiter: str, where: str
+    rows: Iterator[tuple[int, list[str]]], width: int, delimiter: str, where: str, header: bool
 ) -> Iterator[tuple[int, list[str]]]:
     first = True
     for line, cells in rows:
@@ -101,9 +105,10 @@ def _cases(
                         "= FALSE)"
                     )
             raise DataError(
-                f"{where}: line {line} has {len(cells):,} cells, the line of names {width:,}{hint}"
+                f"{where}: line {line} has {len(cells):,} cells, the "
+                f"{'line of names' if header else 'first line'} {width:,}{hint}"
             )
         first = False
         yield line, cells
-    if first:
+    if first and header:
         raise DataError(f"{where}: a line of names but no cases")

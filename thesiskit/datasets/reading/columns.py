@@ -30,6 +30,7 @@ class Wanted:
     genes_in_rows : the table is transposed: a feature in each row, a case in each column.
     new : whether the cases are new: they need no response.
     features : of new cases, the features of the training table; None: all other columns.
+    header : whether the first line of a text table names the columns.
     """
 
     response: str | None
@@ -39,6 +40,7 @@ class Wanted:
     genes_in_rows: bool = False
     new: bool = False
     features: list[str] | None = None
+    header: bool = True
 
     @property
     def own_response(self) -> str | None:
