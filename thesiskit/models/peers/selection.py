@@ -55,9 +55,7 @@ def fit_predict(
         return model.fit(train, response).predict_proba(test)[:, 1]
 
 
-def l2_logistic(
-    train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int
-) -> np.ndarray:
+def l2_logistic(train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
     """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
 
     train (n, p) and test (T, p) hold numbers of any kind.  Columns are standardised by the training
