@@ -53,6 +53,7 @@ NEED_REAL_FEATURES = dict.fromkeys(
 )
 PIPELINE = "scikit-learn's Pipeline itself fits the steps it was given"
 OF_PIPELINE = {
+    "check_estimators_nan_inf": "a Pipeline does not tell that its steps take missing values",
     "check_estimators_overwrite_params": PIPELINE,
     "check_dont_overwrite_parameters": PIPELINE,
 }
@@ -173,7 +174,7 @@ def test_median_binarizer_leaves_binary_columns_alone(rng):
     ("change", "words"),
     [
         ({"X": lambda X: X * 2}, "features must be 0 or 1; put MedianBinarizer"),
-        ({"X": lambda X: np.where(X == 0, np.nan, 1.0)}, "NaN"),
+        ({"X": lambda X: np.where(X == 0, np.inf, 1.0)}, "infinity"),
         ({"y": lambda y: np.zeros_like(y)}, "one class"),
         ({"y": lambda y: np.arange(len(y)) % 3}, "Only binary classification"),
         ({"n_features": 0}, "from 1 to 50, got 0"),
@@ -196,6 +197,41 @@ def test_bad_input_is_a_value_error(change, words):
     X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
     with pytest.raises(ValueError, match=words):
         NaiveBayesClassifier(**{"n_features": 5, **change}).fit(X, y)
+
+
+def test_missing_values():
+    X, y, new = (one.astype(float) for one in binary_data())
+    rng = np.random.default_rng(1)
+    for table in (X, new):
+        table[rng.random(table.shape) < 0.2] = np.nan
+    model = NaiveBayesClassifier(5, random_state=0).fit(X, y)
+    p = model.predict_proba(new)[:, 1]
+    found = select_features(X, y.astype(int), 5, np.random.default_rng(0))
+    assert model.gamma_squared_ == found.gamma_squared
+    others = np.setdiff1d(np.arange(50), model.selected_)
+    changed = new.copy()
+    changed[:, others] = np.nan
+    np.testing.assert_array_equal(model.predict_proba(changed)[:, 1], p)
+    base = model.predict_proba(np.full((1, 50), np.nan))[0, 1]
+    assert base == pytest.approx(26 / 47, rel=1e-12)
+    objects = np.where(np.isnan(X), None, X)
+    again = NaiveBayesClassifier(5, random_state=0).fit(objects, y).predict_proba(new)[:, 1]
+    np.testing.assert_array_equal(again, p)
+    with pytest.raises(ValueError, match="NaN"):
+        mixture().fit(X, y)
+
+
+def test_missing_values_stay_missing_when_they_are_made_binary(rng):
+    X = rng.normal(size=(30, 4))
+    y = (X[:, 0] > 0).astype(int)
+    gaps = rng.random(X.shape) < 0.2
+    X[gaps] = np.nan
+    bits = MedianBinarizer().fit_transform(X)
+    assert (np.isnan(bits) == gaps).all()
+    held = X[~gaps[:, 1], 1]
+    assert (bits[~gaps[:, 1], 1] == (held > np.median(held))).all()
+    model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(2, random_state=0)).fit(X, y)
+    assert model.score(X, y) > 0.7
 
 
 @pytest.mark.parametrize("rate", [1e-300, 1e-98, 1e-30, 1e30, 1e190, 1e300])

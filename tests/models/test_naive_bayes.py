@@ -308,7 +308,7 @@ def test_prediction_refuses_other_tables():
         (new[:, :4], "3 features were kept; got a table of shape"),
         (new[0, :3], "got a table of shape"),
         (new[:, :3] * 7, "features must be 0 or 1"),
-        (new[:, :3] * np.nan, "missing value"),
+        (new[:, :3] + np.inf, "infinite value"),
     ]:
         with pytest.raises(UserError, match=words):
             nb.predict(posterior, features)

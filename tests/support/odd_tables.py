@@ -222,7 +222,7 @@ TABLES = [
     text("missing values of discrete features", "t.csv",
          loci(change=lambda row, i: [["NA", "?", "", "N/A"][i], *row[1:]] if i < 4 else row), True),
     text("the same case twice", "t.csv", real() + ",".join([*REAL[0], str(Y[0])]) + "\n", True),
-    text("genes in rows", "t.csv", lines(None, TRANSPOSED), False, "rows"),
+    text("genes in rows", "t.csv", lines(None, TRANSPOSED), True, "features are in rows"),
     # ---- arrays and sequences ----
     Odd("an .npz without X", "t.npz", npz(A=X, y=Y), False, ("no array 'X'", "A")),
     Odd("an .npz without a response", "t.npz", npz(X=X), False, ("--response",)),

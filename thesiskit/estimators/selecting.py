@@ -18,7 +18,14 @@ from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import as_table, threads_for
 from thesiskit.models import naive_bayes
-from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
+from thesiskit.models.packed import (
+    PackedFeatures,
+    above,
+    as_bits,
+    find_missing,
+    median_thresholds,
+    read_columns,
+)
 from thesiskit.models.selection import is_binary, select_features
 
 NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline"
@@ -27,9 +34,11 @@ NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifi
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
     """The common part of both classifiers: two classes, binary features, a selection."""
 
+    _finite: bool | str = True  # whether missing values are refused, as scikit-learn says it
+
     def _select(self, X, y):
         """Check the data, select features; return them, the selection and the generator."""
-        X, y = validate_data(self, as_table(X), y, dtype=None)
+        X, y = validate_data(self, as_table(X), y, dtype=None, ensure_all_finite=self._finite)
         check_classification_targets(y)
         self.classes_, coded = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
@@ -84,7 +93,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _log_odds(self, X):
         """Return log P(second class) - log P(first class), (m,)."""
         check_is_fitted(self)
-        X = validate_data(self, as_table(X), dtype=None, reset=False)
+        X = validate_data(
+            self, as_table(X), dtype=None, reset=False, ensure_all_finite=self._finite
+        )
         return self._odds_of(_bits(read_columns(X, self.selected_)))
 
     def _odds_of(self, bits):
@@ -100,6 +111,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # the checks' blobs are not binary
+        tags.input_tags.allow_nan = self._finite is not True
         return tags
 
 
@@ -108,7 +120,8 @@ class NaiveBayesClassifier(SelectingClassifier):
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
     posterior is conditioned on the fact that the features left out were weak, which makes the
-    predictive probabilities calibrated.
+    predictive probabilities calibrated.  A missing value (NaN) has no term in the likelihood and
+    the predictions, which is exact under the model.
 
     Parameters
     ----------
@@ -126,12 +139,14 @@ class NaiveBayesClassifier(SelectingClassifier):
     selected_ : (k,) column indices of the features kept, strongest first.
     gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
     alpha_ : (K,) quadrature points.
-    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature; zeros when
-        nothing was dropped, or not corrected for.
+    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
+        values, the mean over these); zeros when nothing was dropped, or not corrected for.
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
+
+    _finite = "allow-nan"
 
     def __init__(
         self,
@@ -153,10 +168,10 @@ class NaiveBayesClassifier(SelectingClassifier):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
+        """Fit to binary features X (n, p), 0, 1 or NaN, and labels y (n,) of two classes.
 
-        Raises ValueError for features that are not 0/1, a label of one or of three values,
-        missing values, and n_features outside 1..p.
+        Raises ValueError for features that are not 0/1, a label of one or of three values, and
+        n_features outside 1..p.
         """
         settings = naive_bayes.Settings(
             class_prior=self.class_prior,
@@ -241,7 +256,8 @@ class MixtureClassifier(SelectingClassifier):
     def fit(self, X, y):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
 
-        Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
+        Raises ValueError as NaiveBayesClassifier does, for missing values, and for more than 600
+        cases.
         """
         from thesiskit.models import mixture
 
@@ -293,6 +309,8 @@ class MixtureClassifier(SelectingClassifier):
 class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Make real features binary: 1 above the training median.  0/1 columns stay as they are.
 
+    Missing values (NaN) stay missing, and have no part in the medians.
+
     Attributes
     ----------
     thresholds_ : (p,) medians of the training columns; 1/2 for columns of 0 and 1.
@@ -300,19 +318,23 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):  # noqa: ARG002
         """Learn the medians of X (n, p)."""
-        X = validate_data(self, as_table(X), dtype="numeric")
+        X = validate_data(self, as_table(X), dtype="numeric", ensure_all_finite="allow-nan")
         self.thresholds_ = median_thresholds(X)
         return self
 
     def transform(self, X):
-        """Return a uint8 table of 0 and 1."""
+        """Return a uint8 table of 0 and 1; with missing values, a float32 table with NaN."""
         check_is_fitted(self)
-        X = validate_data(self, as_table(X), dtype="numeric", reset=False)
-        return above(X, self.thresholds_)
+        X = validate_data(
+            self, as_table(X), dtype="numeric", reset=False, ensure_all_finite="allow-nan"
+        )
+        bits, missing = above(X, self.thresholds_), find_missing(X)
+        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # always uint8
+        tags.transformer_tags.preserves_dtype = []  # uint8, or float32 with missing values
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -326,7 +348,10 @@ def _packed(X: np.ndarray) -> PackedFeatures:
 
 
 def _bits(X: np.ndarray) -> np.ndarray:
-    bits = as_bits(X.astype(float) if X.dtype == object else X)
+    """Return features as 0 and 1, where some are missing as they are."""
+    X = X.astype(float) if X.dtype == object else X
+    missing = find_missing(X)
+    bits = as_bits(X if missing is None else np.where(missing, 0, X))
     if bits is None:
         raise UserError(NOT_BINARY)
-    return bits
+    return bits if missing is None else X

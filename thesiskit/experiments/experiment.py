@@ -100,6 +100,8 @@ class Experiment:
                     self.graph.require(before, number)
             for number in todo if force else ():
                 self.graph.forget(stage, number)
+            if stage == self.stages[0]:
+                self.notes += self._work.data_notes
             self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()

@@ -204,9 +204,9 @@ def _text_columns(path: Path) -> Columns:
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
     if header and not more and _turned(columns, cases):
-        notes.append(f"features are in rows ({TURNED}); the columns are called as the cases")
-        rows = [Column(cells[0], cells[1:]) for cells in cases]
-        return Columns(rows, True, True, len(names) - 1, notes)
+        notes.append(f"features are in rows ({TURNED})")
+        turned = [Column(cells[0], cells[1:]) for cells in cases]
+        return Columns(turned, True, True, len(names) - 1, notes)
     return Columns(columns, header, False, len(cases), notes)
 
 

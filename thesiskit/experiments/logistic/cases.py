@@ -69,6 +69,11 @@ class Divisions:
         return Sizes(train, test, first.inputs.shape[1], last.n_values, max(1, len(first.classes)))
 
     @property
+    def notes(self) -> list[str]:
+        """What the user should know about cases that are read, a line each."""
+        return [note for one in self.stored for note in one.notes]
+
+    @property
     def digest(self) -> str:
         """What identifies cases that are not drawn."""
         return "".join(one.digest for one in self.stored)
@@ -146,7 +151,7 @@ class Divisions:
             first, test = self.stored
             return Cases(
                 first.inputs, first.response, test.inputs, test.response, first.classes,
-                ids=_ids(first) + _ids(test), notes=first.notes + test.notes,
+                ids=_ids(first) + _ids(test), notes=self.notes,
             )  # fmt: skip
         found, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
         assert self.data.divided_at is not None

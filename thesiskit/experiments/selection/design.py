@@ -102,6 +102,18 @@ class Design:
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        notes = [note for table in self.tables for note in table.notes]
+        methods = [one for one in selecting_model(self.config).methods if "bernoulli" in one]
+        if methods and any(table.missing for table in self.tables):
+            notes.append(
+                f"for {' and '.join(methods)}, a missing value is the more frequent one of its "
+                "feature in the training set"
+            )
+        return notes
+
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
@@ -167,7 +179,7 @@ class Design:
         for table in self.tables:
             ids += table.ids or [str(row + 1) for row in range(len(table.response))]
         texts = {"names": first.names, "ids": ids, "class_names": first.classes,
-                 "notes": [note for table in self.tables for note in table.notes]}  # fmt: skip
+                 "notes": self.notes}  # fmt: skip
         told = {name: np.array(values, dtype=str) for name, values in texts.items()}
         return told | {"columns": count_columns(first.features)}
 
