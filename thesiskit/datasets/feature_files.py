@@ -41,16 +41,23 @@ class TableData(Source):
     real: ClassVar = True
 
     source: Literal["table"]
-    path: Text  # from the config's folder
+    path: Text
+    """The table, one case a row under a line of names; relative to the folder of the config. A
+    feature may have up to 255 values; real numbers are refused."""
     header: StrictBool = True
     """Whether the first line of a text table names the columns. Without such a line they are called
     `x1`, `x2` and so on."""
     test_path: Text | None = None
-    response: Text  # its column
+    """A table of test cases with the same columns."""
+    response: Text
+    """The column to predict."""
     id: Text | None = None
     """The column that names the cases. It is no feature, and its values must differ."""
-    ignore: list[Text] = []  # columns
+    ignore: list[Text] = []
+    """Columns to leave out."""
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
+    """The texts that stand for a missing value. A pattern that fixes a missing value is not present
+    in the case."""
 
     @field_validator("ignore", "missing")
     @classmethod

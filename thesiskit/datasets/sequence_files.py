@@ -21,12 +21,18 @@ class SequenceFileData(Source):
     family: ClassVar = "sequences"
 
     source: Literal["sequences"]
-    path: Text  # from the config's folder
+    path: Text
+    """The file, one case a line; relative to the folder of the config."""
     test_path: Text | None = None
-    train: Positive | None = None  # without test_path: the first cases; the others are tested
-    history: Positive | None = None  # the most recent states; all unless given
-    pad: Text | None = None  # fills short histories on the left
+    """A file of test cases."""
+    train: Positive | None = None
+    """Without `test_path`: so many first cases are training cases, the others test cases."""
+    history: Positive | None = None
+    """Number of states before the one that is predicted; all unless given."""
+    pad: Text | None = None
+    """A state that fills short histories on the left."""
     header: StrictBool = False
+    """Whether the first line is a header."""
     predict: Literal["last-state", "label"] = "last-state"
     """What is predicted: the last state of each line, or, of FASTA files, `label`: the last word
     of each header line, from the whole sequence."""

@@ -228,11 +228,13 @@ class Source(Block):
     family : which of the three it is.
     drawn : whether cases are drawn with random numbers, not read.
     real : whether responses can be real numbers.
+    published : of a published table, what it is and under which licence; else empty.
     """
 
     family: ClassVar[Literal["table", "sequences", "features"]]
     drawn: ClassVar[bool] = False
     real: ClassVar[bool] = False
+    published: ClassVar[str] = ""
 
     source: str  # its name, as a Literal
 

@@ -38,16 +38,22 @@ class FileData(Source):
     family: ClassVar = "table"
 
     source: Literal["file"]
-    path: Text  # from the config's folder
+    path: Text
+    """The table, one case a row; relative to the folder of the config."""
     header: StrictBool = True
     """Whether the first line of a text table names the columns. Without such a line they are called
     `x1`, `x2` and so on."""
-    response: Text | None = None  # a column, an NPZ key, or an NPY file
-    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    response: Text | None = None
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
+    """
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
+    """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
     differ. PLINK files name the cases themselves."""
     ignore: list[Text] = []
+    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
+    a column that numbers the cases are refused, unless they are named here."""
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`
@@ -56,7 +62,10 @@ class FileData(Source):
     """A text table with the responses, where the table itself has none: `data.response` is one of
     its columns. Its cases are found by name, in the column that `data.id` names or in the first."""
     test_path: Text | None = None
+    """A table of test cases with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
+    cases; `all-medians`: over all cases. A column with two values is split between them."""
 
     @property
     def own(self) -> bool:

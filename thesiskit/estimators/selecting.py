@@ -325,9 +325,8 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X):
         """Return a uint8 table of 0 and 1; with missing values, a float32 table with NaN."""
         check_is_fitted(self)
-        X = validate_data(
-            self, as_table(X), dtype="numeric", reset=False, ensure_all_finite="allow-nan"
-        )
+        table = as_table(X)
+        X = validate_data(self, table, dtype="numeric", reset=False, ensure_all_finite="allow-nan")
         bits, missing = above(X, self.thresholds_), find_missing(X)
         return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
 

@@ -66,10 +66,10 @@ class Experiment:
     def check(self) -> None:
         """Raise what can be known to be wrong before any work is done."""
         self.check_report()
-        self.results.prepare()
         if not self._checked:  # data and config stay the same: once is enough for all stages
             self._work.check()
             self._checked = True
+        self.results.prepare()
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""

@@ -186,20 +186,21 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
 
 
-def count_columns(X: np.ndarray) -> np.ndarray:
-    """Count columns that are 0 and 1, have two other values, have more, and have one value, (4,).
+def count_columns(*tables: np.ndarray) -> np.ndarray:
+    """Count columns that are 0 and 1, have two other values, have more, have one; missing cells.
 
-    A missing value (NaN) counts as none.
+    Returns (5,), of the rows of all tables together.  A missing value (NaN) counts as no value.
     """
-    counts = np.zeros(4, dtype=np.int64)
-    for columns in chunks(X):
-        block = read_columns(X, columns)
+    counts = np.zeros(5, dtype=np.int64)
+    for columns in chunks(tables[0]):
+        block = np.concatenate([read_columns(table, columns) for table in tables])
         low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
         missing = block != block
         two = ((block == low) | (block == high) | missing).all(axis=0) & (low < high)
         binary = two & (low == 0) & (high == 1)
-        one = ~(low < high)
-        counts += [binary.sum(), (two & ~binary).sum(), (~two & ~one).sum(), one.sum()]
+        more = ~two & (low < high)
+        counts += [binary.sum(), (two & ~binary).sum(), more.sum(), (~two & ~more).sum(),
+                   missing.sum()]  # fmt: skip
     return counts
 
 

@@ -1,5 +1,6 @@
 """A finished experiment, whatever its kind, read back from its results folder."""
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import yaml
 
 from thesiskit.errors import ConfigError
+from thesiskit.report.forecasts import Forecast, Score, Tested, headline, score
 from thesiskit.store.results import Results
 
 THESIS = Path(__file__).parent / "thesis"
@@ -32,6 +34,44 @@ class Finished:
     def summary(self, stage: str) -> str:  # noqa: ARG002
         """Say in a line what the files of a stage show."""
         return "the lattice of counts"
+
+    @property
+    def forecasts(self) -> list[Forecast]:
+        """What every arm predicted for test cases that have classes."""
+        return []
+
+    @property
+    def tested(self) -> Tested:
+        """The test cases."""
+        raise NotImplementedError
+
+    def scores(self) -> list[tuple[Forecast, Score]]:
+        """Return every arm's predictions, and how good they are."""
+        return [(one, score(self.tested, one.name, one.probability)) for one in self.forecasts]
+
+    def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what an arm is, and the columns of its predictions, (N,) each."""
+        for one in self.forecasts:
+            columns = zip(self.tested.classes, one.probability.T, strict=True)
+            yield one.keys, {f"probability: {name}": p for name, p in columns}
+
+    def card(self) -> list[tuple[str, str]]:
+        """Return what there is to say about the data: what, and the words."""
+        return []
+
+    @property
+    def question(self) -> str:
+        """What was asked of the data, in sentences."""
+        return ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return []
+
+    def headline(self) -> list[str]:
+        """Return lines with the scores of the arms, the best ones where there are many."""
+        return headline(self.scores())
 
     @property
     def warnings(self) -> list[str]:

@@ -13,7 +13,7 @@ from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.patterns import check_order
+from thesiskit.models.patterns import MISSING, UNSEEN, check_order
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Divisions:
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         self.check_sizes()
-        if self.stored:
+        if self.stored and not self.config.all_train:
             self._check_train()
         if self.data.family == "features":
             cases = len(self.cases(0).train)
@@ -145,6 +145,8 @@ class Divisions:
 
     def _make(self, division: int) -> Cases:
         """Draw or divide the cases."""
+        if self.config.all_train:
+            return self._whole()
         if self.config.scheme == "k-fold":
             return self._fold(*divmod(division, self.config.evaluation.folds))
         if len(self.stored) == 2:
@@ -160,8 +162,23 @@ class Divisions:
         train, test = self.data.divided_at
         end = None if test is None else train + test
         X, y = found.inputs, found.response
-        told = _told(found, slice(end)) if self.stored else {}
-        return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth, **told)
+        parts = X[:train], y[:train], X[train:end], y[train:end]
+        ids = _ids(found)[:end] if self.stored else []
+        return Cases(*parts, found.classes, truth, ids, found.notes)
+
+    def _whole(self) -> Cases:
+        """Return all cases to train with, and none to test."""
+        first, last = self.stored[0], self.stored[-1]
+        X, y, ids, notes = first.inputs, first.response, _ids(first), first.notes
+        if last is not first:
+            unseen = last.inputs == UNSEEN
+            new = np.where(unseen, MISSING, last.inputs)
+            X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
+            ids, notes = ids + _ids(last), notes + last.notes
+            if unseen.any():
+                notes = [*notes, f"{unseen.sum():,} values that only the test table has count as "
+                         "missing in the fit to all cases"]  # fmt: skip
+        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=notes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""
@@ -172,8 +189,12 @@ class Divisions:
             test = folds(X, y, number, rng) == fold
         except DataError as error:
             raise self.config.wrong("evaluation.folds", str(error)) from None
-        told = _told(found, np.argsort(test, kind="stable")) if self.stored else {}
-        return Cases(X[~test], y[~test], X[test], y[test], found.classes, **told)
+        ids: list[str] = []
+        if self.stored:
+            named = np.array(_ids(found))
+            ids = [*named[~test].tolist(), *named[test].tolist()]
+        parts = X[~test], y[~test], X[test], y[test]
+        return Cases(*parts, found.classes, ids=ids, notes=found.notes)
 
     def _drawn(self, replicate: int) -> tuple[Any, dict[str, np.ndarray]]:
         """Draw a replicate; the last one is kept, for its folds."""
@@ -204,11 +225,6 @@ class Divisions:
 def _ids(found: Any) -> list[str]:
     """Return what the cases of Sequences or a FeatureTable are called."""
     return found.ids or [str(row + 1) for row in range(len(found.response))]
-
-
-def _told(found: Any, rows: slice | np.ndarray) -> dict[str, list[str]]:
-    """Return what some cases are called, in their order, and what there is to say about them."""
-    return {"ids": np.array(_ids(found), dtype=str)[rows].tolist(), "notes": found.notes}
 
 
 def _checked(cases: Cases) -> Cases:

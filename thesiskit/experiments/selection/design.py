@@ -17,8 +17,15 @@ from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveMode
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.packed import PackedFeatures, count_columns
+from thesiskit.models.packed import (
+    PackedFeatures,
+    count_columns,
+    median_thresholds,
+    read_columns,
+)
 from thesiskit.models.selection import is_binary
+
+NOBODY = -2  # a fold of no cases
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ class Design:
         ConfigError: there are more folds than cases, or than any class has, by which each class is
             divided: some would be empty.
         """
-        if not self.tables or self.config.scheme in ("test-set", "holdout"):
+        if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = np.concatenate([table.response for table in self.tables])
         if self.config.scheme == "leave-one-out":
@@ -150,8 +157,8 @@ class Design:
         """Return the arrays of the simulate stage: data, and how cases and features are divided.
 
         response (B, n) and fold (B, n): a case is tested in its fold and trains all others; fold
-        -1 only trains.  group (B, p): the group of each feature.  For simulated data also words
-        (B, p, W) and alpha (B,).
+        -1 only trains, and where no case is tested there is one split all the same.  group (B, p):
+        the group of each feature.  For simulated data also words (B, p, W) and alpha (B,).
         """
         if self.config.drawn:
             return self._simulate(replicates)
@@ -172,8 +179,7 @@ class Design:
         """Return what reports say about tables that are read.
 
         names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
-        notes; columns (4,): how many columns are 0 and 1, have two other values, have more values,
-        and have one.
+        notes; columns (5,), as `count_columns` returns them of all cases together.
         """
         first, ids = self.tables[0], []
         for table in self.tables:
@@ -181,7 +187,7 @@ class Design:
         texts = {"names": first.names, "ids": ids, "class_names": first.classes,
                  "notes": self.notes}  # fmt: skip
         told = {name: np.array(values, dtype=str) for name, values in texts.items()}
-        return told | {"columns": count_columns(first.features)}
+        return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         drawn = [self.drawn(replicate) for replicate in replicates]
@@ -239,6 +245,11 @@ class Design:
                     mine = features if len(columns) == 1 else features.take(members)
                     yield Split(replicate, g, int(f), mine, response, train, test)
 
+    def thresholds(self, columns: np.ndarray) -> np.ndarray:
+        """Return above what some features of the tables become 1, if all cases train."""
+        block = np.concatenate([read_columns(one.features, columns) for one in self.tables])
+        return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
+
     def values(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the training and the test rows (., p) of a split as they were read or drawn.
 
@@ -267,8 +278,9 @@ class Design:
 
 
 def _folds(fold: np.ndarray) -> np.ndarray:
-    """Return the folds that are tested."""
-    return np.unique(fold[fold >= 0])
+    """Return the folds that are tested; where all cases only train, one that no case is in."""
+    found = np.unique(fold[fold >= 0])
+    return found if len(found) else np.array([NOBODY], dtype=fold.dtype)
 
 
 def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.ndarray:
@@ -278,7 +290,7 @@ def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.
         fold[n - n_test :] = 0
     elif config.scheme == "leave-one-out":
         fold[:] = np.arange(n)
-    else:
+    elif not config.all_train:
         # within each class, so that every training set has both
         wanted = config.evaluation.folds
         for y in (0, 1):
@@ -287,7 +299,7 @@ def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.
                 fold[cases] = np.arange(len(cases)) % wanted
             else:
                 fold[cases[: max(1, round(config.evaluation.test_fraction * len(cases)))]] = 0
-    for number in np.unique(fold[fold >= 0]):
+    for number in _folds(fold):
         classes = np.unique(response[fold != number])
         if len(classes) < 2:
             left = f"class {classes[0]} only" if len(classes) else "no cases"

@@ -243,14 +243,14 @@ class MixtureWork(SelectionWork):
         """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
             return fitted["predictive"][s][table[:, 0]]
-        return self.target(*pair, arm).predict(self._read(s, arm, block), table)
+        return self.target(*pair, arm).predict(self.read_draws(s, arm, block), table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s; None where an arm has no draws."""
         if arm.variant == EXACT:
             return None
         split, selection = pair
-        labels, point, *_ = self._read(s, arm, block)
+        labels, point, *_ = self.read_draws(s, arm, block)
         place = (split.replicate, arm.label, arm.method, arm.variant)
         return mixture_ranks(
             self.target(split, selection, arm),
@@ -261,7 +261,7 @@ class MixtureWork(SelectionWork):
             generator(self.config.seed, "ranks", *place),
         )
 
-    def _read(self, s: int, arm: Arm, block: Block) -> tuple[np.ndarray, ...]:
+    def read_draws(self, s: int, arm: Arm, block: Block) -> tuple[np.ndarray, ...]:
         """Return all draws of an arm in split s in a row."""
         path = block.draws("fit", arm.name)
         if self._draws[0] != path:

@@ -34,7 +34,7 @@ class SelectionWork(Work):
     What depends on the model is in `naive.py` and `mixture.py`.
     """
 
-    stages = ("simulate", "select", "fit", "predict")
+    stages: tuple[str, ...] = ("simulate", "select", "fit", "predict")
     model: ModelBlock
 
     def __init__(self, config: Config, folder: Path):
@@ -42,6 +42,8 @@ class SelectionWork(Work):
         assert isinstance(config.model, ModelBlock)
         self.model = config.model
         self.design = Design(config, folder)
+        if config.all_train:
+            self.stages = self.stages[:-1]  # nobody is tested
         self._unpacked: tuple[int, list[Selection]] = (-1, [])
 
     @property
