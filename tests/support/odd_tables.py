@@ -221,6 +221,9 @@ TABLES = [
          + row[4:]), True, "by its name"),
     text("missing values of discrete features", "t.csv",
          loci(change=lambda row, i: [["NA", "?", "", "N/A"][i], *row[1:]] if i < 4 else row), True),
+    text("missing values of numbers", "t.csv",
+         real(lambda row, i: [["NA", "", "NaN", "N/A"][i], *row[1:]] if i < 4 else row), True),
+    text("a question mark among numbers", "t.csv", real(cell(2, "?")), False, "'?'", "line 5"),
     text("the same case twice", "t.csv", real() + ",".join([*REAL[0], str(Y[0])]) + "\n", True),
     text("genes in rows", "t.csv", lines(None, TRANSPOSED), True, "features are in rows"),
     # ---- arrays and sequences ----

@@ -58,8 +58,8 @@ def _title(path: Path, found: Found) -> str:
 
 
 def _about(found: Found) -> str:
-    width = f"{found.width:,} {'states before it' if found.family == 'sequences' else 'features'}"
-    return f"{found.cases:,} cases, {width}."
+    width = f"{found.width:,} {'states' if found.family == 'sequences' else 'features'}"
+    return f"{found.cases:,} cases with {width} each."
 
 
 # ---- blocks ----
@@ -122,6 +122,7 @@ def _patterns(found: Found) -> list[str]:
         f"  peers: [{'ridge' if found.continuous else 'logistic-regression'}] # to compare with",
         *_report(PARTS["numbers" if found.continuous else "classes"]),
         *_smoke(),
+        "  evaluation.folds: 2",
     ]
 
 
