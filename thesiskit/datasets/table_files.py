@@ -210,10 +210,11 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".h5ad": read_h5ad,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
-    if not wanted.header and reader is not _read_text:
-        raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
     if wanted.genes_in_rows:
         reader = read_matrix
+    if not wanted.header and reader is not _read_text:
+        what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
+        raise DataError(f"{shown(path)}: data.header is not for {what}; leave it out")
     opened(path).close()
     if reader is None:
         hint = (
