@@ -99,8 +99,7 @@ def test_every_cut_and_every_turned_byte_is_noticed(tmp_path, models, rng):
         path.write_bytes(damaged)
         try:
             found = load_model(path)
-        except DataError as error:
-            assert len(str(error).splitlines()) == 1
+        except DataError:
             continue
         # what zip does not look at, such as a date
         found.save(path)
@@ -134,9 +133,10 @@ def nothing(header):
 def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, models):
     path = tmp_path / "x.model"
     _, naive = read_model(models["naive"])
+    ones = naive["arm-0/ones"]
     wrong = {
         "arm-0/selected": [naive["arm-0/selected"] + 10_000, -naive["arm-0/selected"] - 1],
-        "arm-0/ones": [naive["arm-0/ones"] * 1000, -naive["arm-0/ones"] - 1, naive["arm-0/ones"][1:]],
+        "arm-0/ones": [ones * 1000, -ones - 1, ones[1:]],
         "arm-0/alpha": [-naive["arm-0/alpha"], naive["arm-0/alpha"][1:], np.zeros(0)],
         "inputs/columns": [naive["inputs/columns"][::-1], naive["inputs/columns"] + 5],
         "inputs/thresholds": [naive["inputs/thresholds"][1:]],
