@@ -53,8 +53,11 @@ def test_plink_bed(tmp_path):
     assert list(read.response) == [0, 1] * 5
     genotypes[3, 4] = -127
     bed_reader.to_bed(tmp_path / "m.bed", genotypes, properties=properties)
-    with pytest.raises(DataError, match="1 genotypes are missing, first in case 4, rs4"):
-        read_table(tmp_path / "m.bed", None)
+    read = read_table(tmp_path / "m.bed", None)
+    assert (read.missing, np.argwhere(np.isnan(read.features)).tolist()) == (1, [[3, 4]])
+    assert (read.features[:3] == genotypes[:3]).all()
+    assert read.notes == ["m.bed: 1 value is missing (1.7%), in 1 of 6 features and "
+                          " 1 of 10 cases"]  # fmt: skip
 
 
 def test_labels_become_classes(tmp_path):
@@ -149,9 +152,9 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         ("a,y\n0x1F,0\n2,1\n", "categorical: a .*'0x1F'"),
         ("a,y\ntrue,0\n2,1\n", "categorical: a .*'true and false beside other values'"),
         ("a,y\n2024-01-01,0\n2,1\n", "categorical: a .*'2024-01-01'"),
-        ("a,y\n1e309,0\n2,1\n", "missing or infinite in case 1, feature a"),
-        (f"a,y\n{10**400},0\n2,1\n", "missing or infinite in case 1, feature a"),
-        ("a,b,y\n1,#N/A,0\n2, ,1\n", r"missing or infinite in case 1, feature b \(and 1 more\)"),
+        ("a,y\n1e309,0\n2,1\n", "a value is infinite in case 1, feature a"),
+        (f"a,y\n{10**400},0\n2,1\n", "a value is infinite in case 1, feature a"),
+        ("a,b,y\n1,inf,0\n2,-Inf,1\n", r"is infinite in case 1, feature b \(and 1 more\)"),
         ("a,y\n1,0\n2,1e400\n", "must be 0 and 1, found 0, inf"),
     ],
 )
@@ -160,6 +163,16 @@ def test_tables_that_say_something_else_are_not_believed(tmp_path, content, word
         read_table(csv(tmp_path, content), "y")
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
+
+
+def test_missing_values_are_counted(tmp_path):
+    read = read_table(csv(tmp_path, "a,b,y\n1,#N/A,0\n2, ,1\nnan,3,1\n"), "y")
+    np.testing.assert_array_equal(read.features, [[1, np.nan], [2, np.nan], [np.nan, 3]])
+    assert read.missing == 3
+    (note,) = read.notes
+    assert note.endswith("3 values are missing (50.0%), in 2 of 2 features and 3 of 3 cases")
+    truth = read_table(csv(tmp_path, "a,y\nTrue,0\nNA,0\nFalse,1\n"), "y")
+    np.testing.assert_array_equal(truth.features, [[1], [np.nan], [0]])
 
 
 def test_forms_of_csv_that_are_read(tmp_path):

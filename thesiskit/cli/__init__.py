@@ -25,6 +25,7 @@ from thesiskit.cli.common import (
 )
 from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
+from thesiskit.cli.init import init
 from thesiskit.cli.new_cases import export, predict
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.shipped import name_of
@@ -52,7 +53,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
-for one in (list_configs, show, docs, predict, export):
+for one in (list_configs, show, docs, init, predict, export):
     main.add_command(one)
 
 
@@ -172,7 +173,10 @@ def report(config, asked, force) -> None:
 @main.command()
 @opens_experiment(many=True)
 @executor_option("local")
-def run(configs, asked, force, executor) -> None:
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be made, and about how long it takes."
+)
+def run(configs, asked, force, executor, dry_run) -> None:
     """Make all stages of one or more experiments, then their reports.
 
     Stages that are already made with the same config, data and code are skipped. With --executor
@@ -183,6 +187,8 @@ def run(configs, asked, force, executor) -> None:
     from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
 
+    if asked.name is not None and len(configs) > 1:
+        raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
     # all configs are read before any work begins
     opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
     experiments = [opening.open(config) for config in configs]
@@ -192,6 +198,10 @@ def run(configs, asked, force, executor) -> None:
             click.echo(f"== {experiment.config.title}")
         try:
             estimate.check(experiment, yes=asked.yes)
+            if dry_run:
+                for line in estimate.plan(experiment, force=force):
+                    click.echo(line)
+                continue
             if executor == "slurm":
                 run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
@@ -206,6 +216,8 @@ def run(configs, asked, force, executor) -> None:
             show_error(failed)
         finally:
             experiment.close()
+    if dry_run and failed is None:
+        return
     index = write_index(asked.results)
     if failed is not None:
         click.echo(f"All reports but those that failed: {index}")

@@ -1,6 +1,7 @@
 """What the commands share: options, opening an experiment, running stages, printing errors."""
 
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from thesiskit.errors import ThesiskitError, UserError, brief, cut
 from thesiskit.shipped import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
+LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
 
@@ -139,6 +141,21 @@ class ConfigType(click.ParamType):
         return [*offered, CompletionItem(incomplete, type="file")]
 
 
+class SettingType(click.ParamType):
+    """KEY=VALUE, which overrides a key of the config."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the keys that a shell offers."""
+        from thesiskit.config.keys import keys
+
+        names = dict.fromkeys(f"{key.name}=" for key in keys())
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
 def _joined(_: click.Context, __: click.Parameter, values: tuple[list[Path], ...]) -> list[Path]:
     return [path for paths in values for path in paths]
 
@@ -187,6 +204,7 @@ def shared_options(
         click.option(
             "--set",
             "settings",
+            type=SettingType(),
             multiple=True,
             metavar="KEY=VALUE",
             help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
@@ -344,7 +362,7 @@ def tell_notes(experiment) -> None:
 def watch(items: Iterable, total: int, label: str) -> Iterator:
     """Yield the items; on a terminal, show a progress bar after PATIENCE seconds."""
     if not sys.stderr.isatty():
-        yield from items
+        yield from _watch_in_lines(items, total, label)
         return
     started = time.perf_counter()
     bar = task = None
@@ -365,10 +383,32 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
             bar.stop()
 
 
+def _watch_in_lines(items: Iterable, total: int, label: str) -> Iterator:
+    """Yield the items; every LINE_SECONDS, write a line on how many are done."""
+    started, ended, done = time.monotonic(), threading.Event(), 0
+
+    def tell() -> None:
+        while not ended.wait(LINE_SECONDS):
+            minutes = (time.monotonic() - started) / 60
+            click.echo(f"{label}: {done} of {total} after {minutes:.0f} min", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        for item in items:
+            yield item
+            done += 1
+    finally:
+        ended.set()
+        teller.join()
+
+
 def write_report(experiment, force: bool) -> None:
     """Write the report, and print where it is."""
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
     tell_notes(experiment)
+    for line in experiment.record().headline():
+        click.echo(line)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"report: {page} ({state})")

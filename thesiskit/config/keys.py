@@ -51,9 +51,17 @@ def _keys(model: type[BaseModel], prefix: str, block: str) -> Iterator[Key]:
         whole = f"{prefix}{name}"
         yield Key(whole, block, _default(field), descriptions(model)[name])
         inner = _blocks(field.annotation)
+        if len(inner) > 1:
+            tag = _tag(inner[0]).partition(":")[0]
+            said = [f"`{_tag(one).partition(': ')[2]}`: {_title(one)}" for one in inner]
+            default = _default(inner[0].model_fields[tag])
+            yield Key(f"{whole}.{tag}", block, default, " ".join(said))
         for one in inner:
-            said = _tag(one) if len(inner) > 1 else block
-            yield from _keys(one, f"{whole}.", said)
+            yield from _keys(one, f"{whole}.", _tag(one) if len(inner) > 1 else block)
+
+
+def _title(block: type[BaseModel]) -> str:
+    return (block.__doc__ or "").partition("\n")[0]
 
 
 def _blocks(annotation: Any) -> list[type[BaseModel]]:
@@ -150,8 +158,8 @@ def _in_short(key: Key) -> str:
 
 def schema() -> dict[str, Any]:
     """Return a JSON schema of configs, with which an editor completes and checks keys."""
-    sources = Union[tuple(SOURCES.values())]  # noqa: UP007
-    data = Annotated[sources, Field(discriminator="source")]
+    sources: Any = Union[tuple(SOURCES.values())]  # noqa: UP007
+    data: Any = Annotated[sources, Field(discriminator="source")]
     whole = create_model("Config", __base__=Config, data=(data | None, None))
     found = whole.model_json_schema()
     blocks = {block.__name__: block for block in _all_blocks(whole)}

@@ -1,5 +1,6 @@
 """A finished experiment, whatever its kind, read back from its results folder."""
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import yaml
 
 from thesiskit.errors import ConfigError
+from thesiskit.report.forecasts import Forecast, Score, Tested, headline, score
 from thesiskit.store.results import Results
 
 THESIS = Path(__file__).parent / "thesis"
@@ -34,9 +36,55 @@ class Finished:
         return "the lattice of counts"
 
     @property
+    def forecasts(self) -> list[Forecast]:
+        """What every arm predicted for test cases that have classes."""
+        return []
+
+    @property
+    def tested(self) -> Tested:
+        """The test cases."""
+        raise NotImplementedError
+
+    def scores(self) -> list[tuple[Forecast, Score]]:
+        """Return every arm's predictions, and how good they are."""
+        return [(one, score(self.tested, one.name, one.probability)) for one in self.forecasts]
+
+    def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what an arm is, and the columns of its predictions, (N,) each."""
+        for one in self.forecasts:
+            columns = zip(self.tested.classes, one.probability.T, strict=True)
+            yield one.keys, {f"probability: {name}": p for name, p in columns}
+
+    def card(self) -> list[tuple[str, str]]:
+        """Return what there is to say about the data: what, and the words."""
+        return []
+
+    @property
+    def question(self) -> str:
+        """What was asked of the data, in sentences."""
+        return ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return []
+
+    def headline(self) -> list[str]:
+        """Return lines with the scores of the arms, the best ones where there are many."""
+        return headline(self.scores())
+
+    @property
     def warnings(self) -> list[str]:
         """Sentences about results that are not reliable, shown at the top of the page."""
         return []
+
+    @cached_property
+    def data_notes(self) -> list[str]:
+        """What there is to know about the data, as it was said when they were read."""
+        if not self.results.path("simulate", 0).is_file():
+            return []
+        found = self.results.load("simulate", 0, ("notes",))
+        return [str(note) for note in found.get("notes", ())]
 
     def timings(self) -> list[dict[str, Any]] | None:
         """Rows of timings.csv, None where there is nothing to time."""

@@ -18,13 +18,34 @@ INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its caption; the page shows a `long` one only after a click."""
+    """A table with its caption; the page shows a `long` one only after a click.
+
+    lead : paragraphs above it.
+    shown : the rows that are shown, all unless given; the CSV file has all.
+    quiet : of the rows that are shown, those that say little, in grey.
+    """
 
     name: str
     title: str
     frame: pd.DataFrame
     caption: str
     long: bool = False
+    lead: tuple[str, ...] = ()
+    shown: tuple[int, ...] | None = None
+    quiet: tuple[int, ...] = ()
+
+    @property
+    def visible(self) -> pd.DataFrame:
+        """The rows that are shown."""
+        return self.frame if self.shown is None else self.frame.iloc[list(self.shown)]
+
+    @property
+    def whole_caption(self) -> str:
+        """The caption, and how many rows are left out."""
+        visible, every = len(self.visible), len(self.frame)
+        if visible == every:
+            return self.caption
+        return f"{self.caption} Shown are {visible:,} of {every:,} rows; the CSV file has all."
 
 
 @dataclass(frozen=True)
@@ -43,6 +64,12 @@ def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float
 
     figure = Canvas(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def drawn_words(text: str, most: int = 40) -> str:
+    """Return a text of the user's as figures show it: not too long, and no formula."""
+    short = text if len(text) <= most else f"{text[: most - 1]}…"
+    return short.replace("$", r"\$")
 
 
 def size_words(label: str) -> str:

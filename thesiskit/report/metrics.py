@@ -3,9 +3,13 @@
 Everywhere p (N,) is the predictive probability of class 1 and y (N,) the response, 0 or 1.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
+
+MANY = 4096  # from so many terms on, probabilities are convolved by Fourier transforms
 
 
 def error_rate(p: np.ndarray, y: np.ndarray) -> float:
@@ -78,10 +82,46 @@ def exact_band(p: np.ndarray, level: float) -> tuple[float, float]:
 
 def _number_of_ones(p: np.ndarray) -> np.ndarray:
     """Probabilities of 0..N ones, by convolving halves."""
-    if len(p) == 1:
-        return np.array([1 - p[0], p[0]])
+    if len(p) < 2:
+        return np.array([1 - p[0], p[0]]) if len(p) else np.ones(1)
     half = len(p) // 2
-    return np.convolve(_number_of_ones(p[:half]), _number_of_ones(p[half:]))
+    left, right = _number_of_ones(p[:half]), _number_of_ones(p[half:])
+    if half < MANY:
+        return np.convolve(left, right)
+    return np.maximum(0, scipy.signal.fftconvolve(left, right))  # to 1e-16, much quicker
+
+
+def errors_p_value(risk: np.ndarray, errors: int) -> float:
+    """Two-sided p-value of a number of errors, of cases that are wrong with probabilities (N,).
+
+    If the predictions are calibrated and the cases independent, the number of errors has the
+    Poisson-binomial distribution.  The smaller of the two tails counts twice.
+    """
+    mass = _number_of_ones(np.asarray(risk, dtype=float))
+    tails = mass[: errors + 1].sum(), mass[errors:].sum()
+    return float(min(1.0, 2 * min(tails)))
+
+
+def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
+    """McNemar's exact two-sided p-value: are the errors a (N,) as many as the errors b (N,)?"""
+    only = int((a & ~b).sum()), int((b & ~a).sum())
+    return errors_p_value(np.full(sum(only), 0.5), only[0])
+
+
+def wilson(rate: float, n: float) -> tuple[float, float]:
+    """Wilson's interval of 95 % of a fraction of n cases."""
+    z = 1.96
+    middle, half = rate + z**2 / (2 * n), z * np.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
+    ends = np.array([middle - half, middle + half]) / (1 + z**2 / n)
+    low, high = np.clip(ends, 0, 1)
+    return float(low), float(high)
+
+
+def standard_error(values: np.ndarray, n: int | None = None) -> float:
+    """Standard error of the mean of values, as of n independent ones; NaN of one value."""
+    if len(values) < 2:
+        return float("nan")
+    return float(values.std(ddof=1) / np.sqrt(len(values) if n is None else n))
 
 
 def root_mean_square(predicted: np.ndarray, y: np.ndarray) -> float:
@@ -93,6 +133,8 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     """Two-sided p-value of the paired t test."""
     if np.allclose(a, b):
         return 1.0
+    if len(a) < 2:
+        return float("nan")
     return float(scipy.stats.ttest_rel(a, b).pvalue)
 
 
@@ -109,3 +151,8 @@ def log_losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 def class_amlp(p: np.ndarray, y: np.ndarray) -> float:
     """Average minus log probability of the actual class, of p (N, K)."""
     return float(np.mean(log_losses(p, y)))
+
+
+def gammas(squares: np.ndarray) -> np.ndarray:
+    """Return gamma from stored fractions "a/b" of its square."""
+    return np.sqrt([float(Fraction(str(square))) for square in squares])

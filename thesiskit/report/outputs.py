@@ -120,22 +120,18 @@ def write_part(outputs: Outputs, part: Table | Figure) -> None:
 def _write_table(outputs: Outputs, table: Table) -> None:
     csv, md, tex = files_of(table)
     outputs.write(csv, csv_text(table.frame))
-    cells = display(table.frame)
+    cells = display(table.visible)
     names = [str(name) for name in table.frame.columns]
-    lines = [
-        f"# {table.title}",
-        "",
-        *markdown(names, cells),
-        "",
-        table.caption,
-        "",
-    ]
+    lines = [f"# {table.title}", ""]
+    for paragraph in table.lead:
+        lines += [paragraph, ""]
+    lines += [*markdown(names, cells), "", table.whole_caption, ""]
     outputs.write(md, "\n".join(lines))
     shown = pd.DataFrame(cells, columns=names)
     latex = shown.to_latex(
         index=False,
         escape=True,
-        caption=_latex(table.caption),
+        caption=_latex(table.whole_caption),
         label=f"tab:{table.name}",
         longtable=len(cells) > 40,
     )

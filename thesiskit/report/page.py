@@ -1,6 +1,7 @@
 """Write the report of an experiment: tables, figures, timings.csv and one page."""
 
 import base64
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -12,19 +13,23 @@ import pandas as pd
 from thesiskit.errors import ResultsError
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
+from thesiskit.report.glossary import explain
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
-from thesiskit.report.parts import PARTS
+from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
+
+CLASSES = "probability: "  # before the name of a class, which is no term
+NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 
 
 def write_report(record: Finished, key: str, *, watch: Callable) -> None:
     """Make every part that the config asks for, and the page; record the key of the results."""
     made: dict[str, list] = {}
-    wanted = record.config["report"]["parts"]
+    wanted = wanted_parts(record.config)
     for name in watch(wanted, len(wanted), "report"):
         made[name] = PARTS[name].make(record)
     parts = [part for several in made.values() for part in several]
@@ -90,10 +95,12 @@ def render(record: Finished, made: dict[str, list]) -> str:
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
+    explain_once(items)
     return template("page.html.j2").render(
         config=record.config,
         items=items,
         warnings=record.warnings,
+        data_notes=record.data_notes,
         provenance=record.results.provenance(),
     )
 
@@ -102,15 +109,21 @@ def table_item(table: Table) -> dict[str, Any]:
     """Return what the templates need to show a table."""
     names = [str(name) for name in table.frame.columns]
     groups, short = header(names)
+    rows = display(table.visible)
     return {
         "name": table.name,
         "title": table.title,
-        "caption": table.caption,
-        "rows": display(table.frame),
+        "caption": table.whole_caption,
+        "lead": table.lead,
+        "quiet": table.quiet,
+        "rows": rows,
+        "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
         "columns": names,
         "groups": groups,
         "short": short,
         "long": table.long,
+        "meanings": ["" if name.startswith(CLASSES) else explain(name) for name in names],
+        "file": files_of(table)[0],
         "words": [_is_text(table.frame[c]) for c in table.frame],
     }
 
@@ -118,19 +131,36 @@ def table_item(table: Table) -> dict[str, Any]:
 def _figure_item(figure: Figure, folder: Path) -> dict[str, Any]:
     image = base64.b64encode((folder / files_of(figure)[0]).read_bytes()).decode()
     return {
-        "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image
+        "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image,
+        "file": files_of(figure)[-1],
     }  # fmt: skip
+
+
+def explain_once(items: list[dict[str, Any]]) -> None:
+    """Give each table the terms of its header that no table above it has, with what they mean."""
+    told: set[str] = set()
+    for item in items:
+        said = " ".join((item["caption"], *item.get("lead", ())))
+        found = {}
+        terms = [*zip(item.get("short", ()), item.get("meanings", ()), strict=True)]
+        for name, meaning in terms + [(one, explain(one)) for one, _ in item.get("groups", ())]:
+            if meaning and meaning not in told and f"{name}, the " not in said:
+                found[name] = meaning
+                told.add(meaning)
+        item["terms"] = list(found.items())
 
 
 @lru_cache
 def template(name: str) -> jinja2.Template:
     """Return a template of this folder; it is compiled once."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-    ).get_template(name)
+    )
+    environment.globals["explain"] = explain
+    return environment.get_template(name)
 
 
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
@@ -146,4 +176,6 @@ def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
 
 
 def _is_text(column: pd.Series) -> bool:
-    return not pd.api.types.is_numeric_dtype(column)
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    return not all(NUMBER.fullmatch(str(cell)) for cell in column)

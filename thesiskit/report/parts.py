@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import ranks, reduction
+from thesiskit.report import data_card, predictions, ranks, reduction, summary
 from thesiskit.report.logistic import chains as logistic_chains
+from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
-from thesiskit.report.logistic import statements
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection import divisions, figures, reliability, tables
+from thesiskit.report.selection import divisions, figures, reliability, selected, tables
 from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
@@ -93,6 +93,10 @@ class Part(NamedTuple):
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
+    "summary": Part(summary.summary, (DATA,)),
+    "data-card": Part(data_card.data_card, (DATA,)),
+    "selected-features": Part(selected.selected_table, (DATA, SELECTION, SOME)),
+    "predictions": Part(predictions.prediction_table, (DATA,)),
     "selection-table": Part(tables.selection_table),
     "calibration-table": Part(tables.calibration_table),
     "score-table": Part(tables.score_table),
@@ -128,7 +132,7 @@ PARTS: dict[str, Part] = {
     "model-table": Part(logistic_scores.model_table, (LOGISTIC, CLASSES)),
     "response-table": Part(logistic_responses.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(logistic_responses.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
-    "coefficient-table": Part(logistic_scores.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
     "autocorrelation-figure": Part(
@@ -145,6 +149,23 @@ PARTS: dict[str, Part] = {
 }
 
 
+OWN = ("summary", "data-card", "selected-features", "predictions")
+
+
+def wanted_parts(config: dict[str, Any]) -> list[str]:
+    """Return the parts of a report; that on the user's own data begins with those in OWN."""
+    named = config["report"]["parts"]
+    if not config.get("own"):
+        return named
+    first = [name for name in OWN if name not in named and not _lacking(name, config)]
+    return first + named
+
+
+def _lacking(name: str, config: dict[str, Any]) -> list[str]:
+    """Return what a part needs and the config does not have."""
+    return [need for need in PARTS[name].needs if not NEEDS[need](config)]
+
+
 def check_parts(config: dict[str, Any]) -> None:
     """Raise ConfigError for an unknown part, or for one that lacks what it needs."""
     for name in config["report"]["parts"]:
@@ -152,6 +173,5 @@ def check_parts(config: dict[str, Any]) -> None:
             near = difflib.get_close_matches(name, PARTS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(PARTS)}"
             raise ConfigError(f"there is no part {name!r}; {hint}")
-        for need in PARTS[name].needs:
-            if not NEEDS[need](config):
-                raise ConfigError(f"{name} needs {need}; add that, or leave it out")
+        for need in _lacking(name, config)[:1]:
+            raise ConfigError(f"{name} needs {need}; add that, or leave it out")

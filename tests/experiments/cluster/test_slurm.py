@@ -127,7 +127,6 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
         "SBATCH_PARTITION": "theirs",
         "SBATCH_ACCOUNT": "theirs",
         "PYTHONPATH": f"here{os.pathsep}/there",
-        "THESISKIT_DATA_DIR": "data",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
@@ -139,7 +138,6 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
         "SBATCH_PARTITION": None,
         "SBATCH_ACCOUNT": "theirs",
         "PYTHONPATH": f"{tmp_path / 'here'}{os.pathsep}/there",
-        "THESISKIT_DATA_DIR": str(tmp_path / "data"),
     }
 
 

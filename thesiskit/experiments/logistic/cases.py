@@ -69,6 +69,11 @@ class Divisions:
         return Sizes(train, test, first.inputs.shape[1], last.n_values, max(1, len(first.classes)))
 
     @property
+    def notes(self) -> list[str]:
+        """What the user should know about cases that are read, a line each."""
+        return [note for one in self.stored for note in one.notes]
+
+    @property
     def digest(self) -> str:
         """What identifies cases that are not drawn."""
         return "".join(one.digest for one in self.stored)
@@ -148,7 +153,7 @@ class Divisions:
             first, test = self.stored
             return Cases(
                 first.inputs, first.response, test.inputs, test.response, first.classes,
-                ids=_ids(first) + _ids(test), notes=first.notes + test.notes,
+                ids=_ids(first) + _ids(test), notes=self.notes,
             )  # fmt: skip
         found, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
         assert self.data.divided_at is not None
@@ -157,8 +162,9 @@ class Divisions:
         train, test = self.data.divided_at
         end = None if test is None else train + test
         X, y = found.inputs, found.response
-        told = _told(found, slice(end)) if self.stored else {}
-        return Cases(X[:train], y[:train], X[train:end], y[train:end], found.classes, truth, **told)
+        parts = X[:train], y[:train], X[train:end], y[train:end]
+        ids = _ids(found)[:end] if self.stored else []
+        return Cases(*parts, found.classes, truth, ids, found.notes)
 
     def _whole(self) -> Cases:
         """Return all cases to train with, and none to test."""
@@ -183,8 +189,12 @@ class Divisions:
             test = folds(X, y, number, rng) == fold
         except DataError as error:
             raise self.config.wrong("evaluation.folds", str(error)) from None
-        told = _told(found, np.argsort(test, kind="stable")) if self.stored else {}
-        return Cases(X[~test], y[~test], X[test], y[test], found.classes, **told)
+        ids: list[str] = []
+        if self.stored:
+            named = np.array(_ids(found))
+            ids = [*named[~test].tolist(), *named[test].tolist()]
+        parts = X[~test], y[~test], X[test], y[test]
+        return Cases(*parts, found.classes, ids=ids, notes=found.notes)
 
     def _drawn(self, replicate: int) -> tuple[Any, dict[str, np.ndarray]]:
         """Draw a replicate; the last one is kept, for its folds."""
@@ -215,11 +225,6 @@ class Divisions:
 def _ids(found: Any) -> list[str]:
     """Return what the cases of Sequences or a FeatureTable are called."""
     return found.ids or [str(row + 1) for row in range(len(found.response))]
-
-
-def _told(found: Any, rows: slice | np.ndarray) -> dict[str, list[str]]:
-    """Return what some cases are called, in their order, and what there is to say about them."""
-    return {"ids": np.array(_ids(found), dtype=str)[rows].tolist(), "notes": found.notes}
 
 
 def _checked(cases: Cases) -> Cases:

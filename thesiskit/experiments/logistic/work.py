@@ -39,6 +39,11 @@ class LogisticWork(Work):
         return self.design.divisions.digest
 
     @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about cases that are read, a line each."""
+        return self.design.divisions.notes
+
+    @property
     def described(self) -> dict[str, Any]:
         """The config, with how cases are divided, and whether they are drawn."""
         return super().described | {"scheme": self.config.scheme, **origin(self.config)}

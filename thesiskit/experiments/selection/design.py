@@ -109,6 +109,18 @@ class Design:
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        notes = [note for table in self.tables for note in table.notes]
+        methods = [one for one in selecting_model(self.config).methods if "bernoulli" in one]
+        if methods and any(table.missing for table in self.tables):
+            notes.append(
+                f"for {' and '.join(methods)}, a missing value is the more frequent one of its "
+                "feature in the training set"
+            )
+        return notes
+
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
@@ -167,16 +179,15 @@ class Design:
         """Return what reports say about tables that are read.
 
         names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
-        notes; columns (4,): how many columns are 0 and 1, have two other values, have more values,
-        and have one.
+        notes; columns (5,), as `count_columns` returns them of all cases together.
         """
         first, ids = self.tables[0], []
         for table in self.tables:
             ids += table.ids or [str(row + 1) for row in range(len(table.response))]
         texts = {"names": first.names, "ids": ids, "class_names": first.classes,
-                 "notes": [note for table in self.tables for note in table.notes]}  # fmt: skip
+                 "notes": self.notes}  # fmt: skip
         told = {name: np.array(values, dtype=str) for name, values in texts.items()}
-        return told | {"columns": count_columns(first.features)}
+        return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         drawn = [self.drawn(replicate) for replicate in replicates]

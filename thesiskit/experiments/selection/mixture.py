@@ -47,6 +47,17 @@ class MixtureWork(SelectionWork):
         """Return the command of a stage."""
         return "fit-mixture" if stage == "fit" else stage
 
+    def check(self) -> None:
+        """Raise UserError for what only the data show to be wrong."""
+        missing = sum(table.missing for table in self.design.tables)
+        if missing:
+            raise self.config.wrong(
+                "model.kind",
+                f"{missing:,} values are missing, and the mixture model takes none; use "
+                "naive-bayes, which leaves their terms out, or fill them in",
+            )
+        super().check()
+
     def chains_of(self, arm: Arm) -> int:
         """Return how many chains an arm has."""
         return 0 if arm.variant == EXACT else self.runs(arm).chains

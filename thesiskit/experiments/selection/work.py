@@ -52,6 +52,11 @@ class SelectionWork(Work):
         return self.design.data_digest
 
     @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        return self.design.notes
+
+    @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
         return super().described | {"scheme": self.config.scheme, **origin(self.config)}
@@ -251,12 +256,13 @@ class SelectionWork(Work):
         peers.load()
         table = split.features.unpack(np.arange(len(split.features)))
         rng = generator(self.config.seed, arm.method, split.replicate, split.group, split.fold)
+        train, test = peers.fill(table[split.train], table[split.test])
         return peers.fit_predict(
             arm.method,
             len(selection.selected),
-            table[split.train],
+            train,
             split.response[split.train],
-            table[split.test],
+            test,
             int(rng.integers(2**31)),
         )
 

@@ -1,5 +1,6 @@
 """A finished experiment with logistic models, read back for tables and figures."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
+from thesiskit.report.forecasts import Forecast, Tested
+from thesiskit.report.logistic import about, stages
 from thesiskit.store.draws import read_draws
 
 PEER_WORDS = {
@@ -61,15 +64,12 @@ class Arm:
         return self.words if self.peer else f"{self.words}, order {self.order}"
 
 
-COUNTED = ("order", "groups", "patterns", "stopped")
-
-
 class LogisticRecord(Finished):
     """Arrays of all blocks; draws are read when asked for."""
 
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
-        return _summary(self, stage)
+        return stages.summary(self, stage)
 
     @property
     def continuous(self) -> bool:
@@ -86,6 +86,87 @@ class LogisticRecord(Finished):
         """Predictions, probability (arms, N, K) or others (arms, N), and the responses (N,)."""
         axes = {"response": 0, "train_response": 0} | dict.fromkeys(self.predicted, 1)
         return self._join("predict", axes)
+
+    @cached_property
+    def forecasts(self) -> list[Forecast]:
+        """What every arm predicted; nothing where responses are real."""
+        if self.continuous:
+            return []
+        return [
+            Forecast(self.keys(arm), arm.title, self.probability(arm), not arm.peer,
+                     arm.engine == "logistic-regression")
+            for arm in self.arms
+        ]  # fmt: skip
+
+    def keys(self, arm: Arm) -> dict[str, Any]:
+        """Return what an arm is, for the columns of tables."""
+        return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
+
+    def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what an arm is, and the columns of its predictions, (N,) each."""
+        if not self.continuous:
+            yield from super().predicted_columns()
+            return
+        named = {"median": "median", "low": "5 %", "high": "95 %"}
+        for arm in self.arms:
+            yield (
+                self.keys(arm),
+                {words: self.predictions[name][arm.row] for name, words in named.items()},
+            )
+
+    def card(self) -> list[tuple[str, str]]:
+        """Return what there is to say about the data: what, and the words."""
+        return about.card(self)
+
+    @property
+    def question(self) -> str:
+        """What was asked of the data, in sentences."""
+        return about.question(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return [str(one) for one in self.results.load("simulate", 0, ("notes",))["notes"]]
+
+    @cached_property
+    def tested(self) -> Tested:
+        """The test cases."""
+        config = self.config
+        blocks = [self.results.load("predict", number) for number in range(self.n_blocks)]
+        cases = [len(one["response"]) for one in blocks]
+        number = np.repeat(np.arange(self.n_blocks), cases)
+        folds = config["evaluation"]["folds"] if self.folded else 1
+        ids = np.concatenate([self._ids(number, n) for number, n in enumerate(cases)])
+        label = "data set" if config["drawn"] else "replicate"
+        division = {
+            label: (number // folds, config["replicates"]),
+            "fold": (number % folds, folds),
+        }
+        numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
+        unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
+        again = len(ids) // self.n_cases
+        if config["drawn"] or len(np.unique(unit)) * again != len(ids):  # ids that are not unique
+            unit = np.arange(len(ids))
+        return Tested(
+            response=self.response,
+            ids=ids,
+            unit=unit,
+            division={name: one + 1 for name, (one, many) in division.items() if many > 1},
+            classes=self.classes,
+            base=np.repeat([self._base(one) for one in blocks], cases, axis=0),
+        )
+
+    def _ids(self, number: int, tests: int) -> np.ndarray:
+        """Return what the test cases of a block are called, numbers where they are drawn."""
+        found = self.results.load("simulate", number, ("ids",))["ids"][-tests:]
+        return found if len(found) else np.arange(1, tests + 1).astype(str)
+
+    def _base(self, block: dict[str, np.ndarray]) -> np.ndarray:
+        """Frequencies of the classes among the training cases of a block, (K,)."""
+        if self.continuous:
+            return np.empty(0)
+        counts = np.bincount(block["train_response"], minlength=len(self.classes)) + 0.5
+        return counts / counts.sum()
 
     @property
     def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +187,7 @@ class LogisticRecord(Finished):
 
     def standard_error(self, values: np.ndarray) -> float:
         """Return the standard error of the mean of test cases' values, as if independent."""
-        return float(values.std(ddof=1) / np.sqrt(self.n_cases))
+        return metrics.standard_error(values, self.n_cases)
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
@@ -226,13 +307,13 @@ class LogisticRecord(Finished):
         """Average minus log probability."""
         return float(self.losses(arm).mean())
 
-    def draws(self, arm: Arm) -> dict[str, np.ndarray]:
-        """Return the draws of an arm, of the first division.
+    def draws(self, arm: Arm, division: int = 0) -> dict[str, np.ndarray]:
+        """Return the draws of an arm, of the first division unless another is asked for.
 
         Coefficients are in the response's units where it is real.
         """
-        path = self.results.folder / "fit" / f"0000-{arm.name}.nc"
-        fit = self.results.load("fit", 0)
+        path = self.results.draws("fit", division, arm.name)
+        fit = self.results.load("fit", division)
         key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
         found = read_draws(path, key, command="fit-logistic")
         if "response_unit" in found:
@@ -295,76 +376,3 @@ class LogisticRecord(Finished):
             }
             for arm in self.arms
         ]
-
-
-def _summary(record: LogisticRecord, stage: str) -> str:
-    """Say what the files of a stage show, those of the first division."""
-    tell = {"simulate": _simulate, "compress": _compress, "fit": _fit, "predict": _predict}[stage]
-    first = "of the first division: " if record.n_blocks > 1 else ""
-    names = COUNTED if stage == "compress" else None  # the groups themselves can be many
-    return first + tell(record, record.results.load(stage, 0, names))
-
-
-def _simulate(record: LogisticRecord, arrays) -> str:
-    train, cases = int(arrays["train_cases"]), len(arrays["response"])
-    y = arrays["response"]
-    responses = (
-        f"response from {y.min():.4g} to {y.max():.4g}"
-        if record.continuous
-        else f"{len(arrays['classes'])} classes"
-    )
-    return f"{train:,} training and {cases - train:,} test cases, {_cases(arrays)}, {responses}"
-
-
-def _cases(arrays) -> str:
-    """Say what a case is."""
-    if "states" in arrays:
-        states = [str(one) for one in arrays["states"]]
-        few = ", ".join(states[:9]) + (", ..." if len(states) > 9 else "")
-        return f"histories of {arrays['histories'].shape[1]} states ({few})"
-    counts = sorted({len(str(one).split("\t")) for one in arrays["values"]})
-    values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{len(arrays['features'])} features of {values} values"
-
-
-def _compress(record: LogisticRecord, arrays) -> str:  # noqa: ARG001
-    last = int(np.argmax(arrays["order"]))
-    stopped = int(arrays["stopped"])
-    groups, patterns = int(arrays["groups"][last]), int(arrays["patterns"][last])
-    order = int(arrays["order"][last])
-    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
-    return (
-        f"order {order}: {groups:,} groups of {patterns:,} patterns "
-        f"(ratio {groups / patterns:.3f}){growth}"
-    )
-
-
-def _fit(record: LogisticRecord, arrays) -> str:
-    rhat, ess = arrays["rhat"][:, 0], arrays["ess"][:, 0]
-    names = [str(name) for name in arrays["name"]]
-    bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
-    text = (
-        f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
-        f"effective draws from {np.nanmin(ess):.0f}"
-    )
-    if bad:
-        few = ", ".join(bad[:4]) + (", ..." if len(bad) > 4 else "")
-        text += (
-            f"; WARNING: the chains do not support the predictions of {few}; "
-            f"try --set model.iterations={4 * record.config['model']['iterations']}"
-        )
-    return text
-
-
-def _predict(record: LogisticRecord, arrays) -> str:
-    words, found, score = (
-        ("root mean squared error", arrays["median"], metrics.root_mean_square)
-        if record.continuous
-        else ("AMLP", arrays["probability"], metrics.class_amlp)
-    )
-    scores = [
-        (score(one, arrays["response"]), str(name))
-        for one, name in zip(found, arrays["name"], strict=True)
-    ]
-    best = sorted(scores)[:3]
-    return f"lowest {words} " + ", ".join(f"{name} {value:.4g}" for value, name in best)

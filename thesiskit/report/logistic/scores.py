@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.logistic.record import Arm, LogisticRecord
 
-SHOWN_GROUPS = 20  # in the table of coefficients
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
 
@@ -204,14 +204,8 @@ def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
 
 def _base_rate(record: LogisticRecord) -> tuple[float, float]:
     """AMLP and error of the frequencies of the classes among the training cases."""
-    blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
-    losses, wrong = [], []
-    for block in blocks:
-        p = np.bincount(block["train_response"], minlength=len(record.classes)) + 0.5
-        p /= p.sum()
-        losses.append(-np.log(p[block["response"]]))
-        wrong.append(block["response"] != p.argmax())
-    return float(np.concatenate(losses).mean()), float(np.concatenate(wrong).mean())
+    p = record.tested.base
+    return metrics.class_amlp(p, record.response), metrics.class_error(p, record.response)
 
 
 def model_table(record: LogisticRecord) -> list[Table]:
@@ -241,46 +235,5 @@ def model_table(record: LogisticRecord) -> list[Table]:
             pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
             f"Means over {len(record.response):,} test cases{record.divided}. AMLP is the average "
             "minus log probability of the actual class.",
-        )
-    ]
-
-
-def coefficient_table(record: LogisticRecord) -> list[Table]:
-    """The groups with the largest coefficients."""
-    order = record.drawn_order
-    priors = record.config["model"]["priors"]
-    arm = next(arm for prior in priors if (arm := record.find(order, prior)))
-    draws = record.draws(arm)
-    coefficient = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
-    low, median, high = np.quantile(coefficient, [0.05, 0.5, 0.95], axis=0)
-    classes = record.classes[-len(median) :]
-    size = np.where(draws["cases"] == draws["cases"].max(), -1, np.abs(median))  # no intercept
-    place = np.argsort(-size, axis=None, kind="stable")[:SHOWN_GROUPS]
-    rows = []
-    for k, g in zip(*np.unravel_index(place, median.shape), strict=True):
-        row: dict = {"pattern": str(draws["pattern"][g])}
-        if classes:
-            row["class"] = classes[k]
-        if "patterns" in draws:
-            row["patterns in its group"] = int(draws["patterns"][g])
-        rows.append(
-            row
-            | {
-                "training cases": int(draws["cases"][g]),
-                "median": median[k, g],
-                "5 %": low[k, g],
-                "95 %": high[k, g],
-            }
-        )
-    return [
-        Table(
-            "coefficients",
-            "The largest coefficients",
-            pd.DataFrame(rows),
-            f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
-            f"medians{' in the first fold' if record.folded else ''}, without the intercept. Each "
-            "group is shown as one of its shortest patterns, and its coefficient is the sum of the "
-            "coefficients of its patterns"
-            + (", in the units of the response." if record.continuous else "."),
         )
     ]

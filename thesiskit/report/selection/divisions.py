@@ -7,8 +7,17 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, hide_from, save_space
-from thesiskit.report.selection.record import Record, gammas
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    Figure,
+    Table,
+    canvas,
+    drawn_words,
+    hide_from,
+    save_space,
+)
+from thesiskit.report.selection.record import Record
 
 METHODS = ("corrected", "uncorrected")
 
@@ -109,7 +118,7 @@ def divisions(record: Record) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(rows)
-    gamma = gammas(record.selection["gamma_squared"])
+    gamma = metrics.gammas(record.selection["gamma_squared"])
     frame["mean gamma"] = gamma.reshape(len(frame), -1).mean(axis=1)
     return frame
 
@@ -185,8 +194,9 @@ def probability_scatter(record: Record) -> list[Figure]:
     rows = -(-len(groups) // columns)
     figure, axes = canvas(rows, columns, height=1.75 * rows + 0.6, sharex=True, sharey=True)
     hide_from(axes, len(groups))
+    names = [drawn_words(record.class_words(y)) for y in (0, 1)]
     for g, axis in zip(groups, axes.flat, strict=False):
-        for y, face, words in ((1, INK, "class 1"), (0, "white", "class 0")):
+        for y, face, words in ((1, INK, names[1]), (0, "white", names[0])):
             cases = (found["replicate"] == 0) & (found["group"] == g) & (found["response"] == y)
             axis.plot(
                 uncorrected[cases],
@@ -202,7 +212,7 @@ def probability_scatter(record: Record) -> list[Figure]:
         axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, zorder=0)
         axis.set_title(f"group {g + 1}", fontsize=9)
         axis.set_aspect("equal")
-    figure.supxlabel("predictive probability of class 1, uncorrected", fontsize=10)
+    figure.supxlabel(f"predictive probability of {names[1]}, uncorrected", fontsize=10)
     figure.supylabel("corrected", fontsize=10)
     handles, words = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside upper right", ncols=2, frameon=False)

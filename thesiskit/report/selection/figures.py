@@ -13,6 +13,7 @@ from thesiskit.report.layout import (
     INK,
     Figure,
     canvas,
+    drawn_words,
     hide_from,
     kept_words,
     save_space,
@@ -279,7 +280,8 @@ def null_figure(record: Record) -> list[Figure]:
         if j == 0:
             method = methods[i]
             axis.set_ylabel(names.get(method, f"naive Bayes,\n{method}"), fontsize=9)
-    figure.supxlabel("predictive probability of class 1", fontsize=10)
+    one = drawn_words(record.class_words(1))
+    figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)
     save_space(axes)
     return [

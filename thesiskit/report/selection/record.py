@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.report import metrics
 from thesiskit.report.finished import THESIS, Finished
+from thesiskit.report.forecasts import Forecast, Tested
+from thesiskit.report.layout import size_words
+from thesiskit.report.selection import about, stages
 
 EXACT = "enumeration"  # the variant without draws
+WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
+OURS = ("corrected", "uncorrected", "complete")
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 
 
@@ -37,6 +40,7 @@ class Arm:
 def method_words(method: str) -> str:
     """Return a method as tables and legends name it."""
     return {
+        WHOLE: "logistic regression, L2",
         "bernoulli-nb": "SelectKBest + BernoulliNB",
         "bernoulli-nb-calibrated": "the same in CalibratedClassifierCV",
         "naive-corrected": "naive Bayes, corrected",
@@ -49,7 +53,7 @@ class Record(Finished):
 
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
-        return _summary(self, stage)
+        return stages.summary(self, stage)
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
@@ -66,6 +70,7 @@ class Record(Finished):
             "kept",
             "tied",
             "tied_kept",
+            "class_counts",
             "seconds",
         )
         return self._join("select", dict.fromkeys(names, 0))
@@ -92,7 +97,7 @@ class Record(Finished):
     @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
-        return list(dict.fromkeys(arm.label for arm in self.arms))
+        return list(dict.fromkeys(arm.label for arm in self.arms if arm.method != WHOLE))
 
     @property
     def variants(self) -> list[str]:
@@ -140,6 +145,85 @@ class Record(Finished):
     def response(self) -> np.ndarray:
         """The response of every test case, (N,)."""
         return self.predictions["response"]
+
+    @cached_property
+    def simulated(self) -> dict[str, np.ndarray]:
+        """What the first stage kept about data that are read; nothing about others."""
+        return {} if self.config["drawn"] else self.results.load("simulate", 0)
+
+    @property
+    def class_names(self) -> list[str]:
+        """What the classes are called: their numbers, where the data do not say."""
+        return [str(one) for one in self.simulated.get("class_names", ("0", "1"))]
+
+    def class_words(self, y: int) -> str:
+        """Return a class as captions and axes name it."""
+        named = self.class_names != ["0", "1"]
+        return self.class_names[y] if named else f"class {y}"
+
+    @cached_property
+    def forecasts(self) -> list[Forecast]:
+        """What every arm predicted."""
+        several = len(self.variants) > 1
+        result = []
+        for arm in self.arms:
+            keys = {"features": arm.label, "method": arm.words}
+            size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
+            kept = arm.label == "all" or arm.label.isdigit()
+            name = f"{size if kept else arm.label}, {arm.words}"
+            if several:
+                keys[self.variant_name] = arm.variant
+                name += f", {arm.variant}" if arm.variant != "none" else ""
+            p = self.probability(arm)
+            result.append(Forecast(
+                keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE
+            ))  # fmt: skip
+        return result
+
+    @cached_property
+    def tested(self) -> Tested:
+        """The test cases."""
+        found, config = self.predictions, self.config
+        case = found["case"].astype(np.int64)
+        ids = self.simulated.get("ids", np.array([], dtype=str))
+        label = "data set" if config["drawn"] else "replicate"
+        division = {
+            label: (found["replicate"], config["replicates"]),
+            "fold": (found["fold"], 2 if config["scheme"] in ("k-fold", "leave-one-out") else 1),
+            "group": (found["group"], config["evaluation"]["groups"]),
+        }  # fmt: skip
+        place = found["replicate"] * (1 + case.max()) if config["drawn"] else 0
+        return Tested(
+            response=found["response"].astype(np.int64),
+            ids=ids[case] if len(ids) else (case + 1).astype(str),
+            unit=case + place,
+            division={name: one + 1 for name, (one, many) in division.items() if many > 1},
+            classes=self.class_names,
+            base=self._base_rate(),
+            named=self.class_names != ["0", "1"],
+        )
+
+    def card(self) -> list[tuple[str, str]]:
+        """Return what there is to say about the data: what, and the words."""
+        return about.card(self)
+
+    @property
+    def question(self) -> str:
+        """What was asked of the data, in sentences."""
+        return about.question(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return [str(one) for one in self.simulated.get("notes", ())]
+
+    def _base_rate(self) -> np.ndarray:
+        """Frequencies of the classes among the training cases of each test case, (N, 2)."""
+        found = self.predictions
+        splits = np.stack([found[name] for name in ("replicate", "fold", "group")])
+        place = np.unique(splits, axis=1, return_inverse=True)[1].reshape(-1)
+        counts = self.selection["class_counts"][:: len(self.labels)] + 0.5
+        return (counts / counts.sum(axis=1, keepdims=True))[place]
 
     def kept(self, label: str) -> float:
         """How many features a label stands for, the mean where it varies."""
@@ -219,98 +303,3 @@ class Record(Finished):
                 }
             )
         return rows
-
-
-def gammas(squares: np.ndarray) -> np.ndarray:
-    """Return gamma from stored fractions "a/b" of its square."""
-    return np.sqrt([float(Fraction(str(square))) for square in squares])
-
-
-def _summary(record: Record, stage: str) -> str:
-    """Say what the files of a stage show; of some stages, those of the first block."""
-    arrays = record.results.load(stage, 0)
-    tell = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage]
-    whole = stage == "simulate" or "rhat" in arrays
-    first = record.n_blocks > 1 and not whole
-    return tell(record, arrays) + (" in the first block" if first else "")
-
-
-def _simulate(record: Record, arrays) -> str:
-    fold = arrays["fold"][0]
-    tests = len(np.unique(fold[fold >= 0]))
-    groups = record.config["evaluation"]["groups"]
-    cases = (
-        f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
-        if (fold < 0).any()
-        else f"{len(fold):,} cases in {tests:,} folds"
-    )
-    p = arrays["group"].shape[1]
-    features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
-    replicates = record.config["replicates"]
-    return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
-
-
-def _select(record: Record, arrays) -> str:
-    selection = record.config["selection"]
-    sizes = selection["features"] or [f"|COR| > {one}" for one in selection["thresholds"]]
-    gamma = gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
-    p = arrays["n_features"].reshape(-1, len(sizes))[0]
-    parts = [
-        f"{size} (gamma {g:.2f})" if size not in ("all", of) else f"{size} (nothing to correct)"
-        for size, g, of in zip(sizes, gamma, p, strict=True)
-    ]
-    return f"kept {', '.join(parts)} of {p[0]:,} features"
-
-
-def _fit(record: Record, arrays) -> str:
-    names = _names(record, arrays)
-    if "rhat" in arrays:
-        return _sampled(record, names)
-    posterior = np.exp(arrays["log_posterior"])
-    mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
-    parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
-    return f"mean log alpha {_few(parts)}"
-
-
-def _sampled(record: Record, names: list[str]) -> str:
-    blocks = [record.results.load("fit", number) for number in range(record.n_blocks)]
-    rhat, ess, reliable = (
-        np.concatenate([block[name] for block in blocks]) for name in ("rhat", "ess", "reliable")
-    )
-    parts, doubtful = [], []
-    for j, name in enumerate(names):
-        if np.isnan(rhat[:, j]).all():  # nothing was sampled
-            continue
-        parts.append(f"{name} {np.nanmax(rhat[:, j]):.2f} ({np.nanmin(ess[:, j]):.0f})")
-        bad = int((reliable[:, j] == 0).sum())
-        if bad:
-            doubtful.append(name + (f" ({bad:,} of {len(rhat):,} fits)" if len(rhat) > 1 else ""))
-    text = f"largest R-hat (and fewest effective draws) {_few(parts)}" if parts else "enumerated"
-    if doubtful:
-        text += (
-            f"; WARNING: the chains do not support the predictions of {_few(doubtful)}: "
-            "more iterations are needed"
-        )
-    return text
-
-
-def _predict(record: Record, arrays) -> str:
-    parts = [
-        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
-        for name, p in zip(_names(record, arrays), arrays["probability"], strict=True)
-    ]
-    return f"error rate (and expected) {_few(parts)}"
-
-
-def _names(record: Record, arrays) -> list[str]:
-    """Return short names of the arms of a stage."""
-    model = record.config["model"]
-    several = len(model["samplers" if record.mixture else "quadrature"]) > 1
-    arms = zip(arrays["label"], arrays["method"], arrays["variant"], strict=True)
-    return [
-        f"{label} {method}" + (f" {variant}" if several else "") for label, method, variant in arms
-    ]
-
-
-def _few(parts: list[str], most: int = 4) -> str:
-    return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")

@@ -4,7 +4,17 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, kept_words, save_space
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    PALE,
+    Figure,
+    Table,
+    canvas,
+    drawn_words,
+    kept_words,
+    save_space,
+)
 from thesiskit.report.selection.figures import STYLES, panels, variants_shown
 from thesiskit.report.selection.record import Arm, Record, method_words
 
@@ -99,14 +109,15 @@ def _draw_reliability(record: Record, variant: str):
         sharex=True,
         sharey=True,
     )
+    one = drawn_words(record.class_words(1), 20)
     for i, j, arm, axis in panels(record, methods, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == 0:
             axis.set_title(kept_words(arm.label), fontsize=10)
         if j == 0:
-            axis.set_ylabel(f"{method_words(methods[i])}\nfraction in class 1")
+            axis.set_ylabel(f"{method_words(methods[i])}\nfraction in {one}")
         if i == len(methods) - 1:
-            axis.set_xlabel("mean prediction")
+            axis.set_xlabel(f"mean probability of {one}")
     save_space(axes)
     return figure
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.selection.record import Arm, Record, gammas
+from thesiskit.report.selection.record import Arm, Record
 
 
 def selection_table(record: Record) -> list[Table]:
@@ -21,7 +21,7 @@ def selection_table(record: Record) -> list[Table]:
     rows = []
     for label in record.labels:
         kept, p = columns["kept"][label], columns["n_features"][label]
-        gamma = gammas(columns["gamma_squared"][label])
+        gamma = metrics.gammas(columns["gamma_squared"][label])
         row = {"selection": label, "kept": kept.mean(), "of": int(p.max()), "gamma": gamma.mean()}
         if sets > 1:
             row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
@@ -47,7 +47,7 @@ def selection_table(record: Record) -> list[Table]:
 
 def calibration_table(record: Record) -> list[Table]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
-    tables = []
+    tables, one = [], record.class_words(1)
     for variant in record.variants:
         frame = pd.concat(
             [
@@ -71,9 +71,9 @@ def calibration_table(record: Record) -> list[Table]:
                 f"calibration{suffix}",
                 f"Calibration, {variant_words(variant)}",
                 frame,
-                "C is the first decimal of the predictive probability of class 1; # the number of "
+                f"C is the first decimal of the predictive probability of {one}; # the number of "
                 "test cases in that category, Pred their mean prediction, Actual the fraction of "
-                "them in class 1. With all features there is nothing to correct." + beside,
+                f"them in {one}. With all features there is nothing to correct." + beside,
                 long=bool(suffix),
             )
         )

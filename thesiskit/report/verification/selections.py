@@ -10,7 +10,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.selection.divisions import divisions
-from thesiskit.report.selection.record import Arm, Record, gammas
+from thesiskit.report.selection.record import Arm, Record
 from thesiskit.report.verification.rows import Row, aside, replicated, spread
 
 OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
@@ -45,7 +45,7 @@ def _gammas(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     for size, printed in numbers["gamma"].items():
         key, what = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
         if str(size) in squares:
-            yield replicated(key, what, printed, gammas(squares[str(size)]), 2)
+            yield replicated(key, what, printed, metrics.gammas(squares[str(size)]), 2)
         else:
             yield aside(key, what, "replicated", printed, UNSELECTED)
 

@@ -1,0 +1,102 @@
+"""What the files of each stage of chapter 2 show, in a line for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from thesiskit.report import metrics
+
+if TYPE_CHECKING:
+    from thesiskit.report.selection.record import Record
+
+
+def summary(record: Record, stage: str) -> str:
+    """Say what the files of a stage show; of some stages, those of the first block."""
+    arrays = record.results.load(stage, 0)
+    tell = {"simulate": _simulate, "select": _select, "fit": _fit, "predict": _predict}[stage]
+    whole = stage == "simulate" or "rhat" in arrays
+    first = record.n_blocks > 1 and not whole
+    return tell(record, arrays) + (" in the first block" if first else "")
+
+
+def _simulate(record: Record, arrays) -> str:
+    fold = arrays["fold"][0]
+    tests = len(np.unique(fold[fold >= 0]))
+    groups = record.config["evaluation"]["groups"]
+    cases = (
+        f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
+        if (fold < 0).any()
+        else f"{len(fold):,} cases in {tests:,} folds"
+    )
+    p = arrays["group"].shape[1]
+    features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
+    replicates = record.config["replicates"]
+    return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
+
+
+def _select(record: Record, arrays) -> str:
+    selection = record.config["selection"]
+    sizes = selection["features"] or [f"|COR| > {one}" for one in selection["thresholds"]]
+    gamma = metrics.gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
+    p = arrays["n_features"].reshape(-1, len(sizes))[0]
+    parts = [
+        f"{size} (gamma {g:.2f})" if size not in ("all", of) else f"{size} (nothing to correct)"
+        for size, g, of in zip(sizes, gamma, p, strict=True)
+    ]
+    return f"kept {', '.join(parts)} of {p[0]:,} features"
+
+
+def _fit(record: Record, arrays) -> str:
+    names = _names(record, arrays)
+    if "rhat" in arrays:
+        return _sampled(record, names)
+    posterior = np.exp(arrays["log_posterior"])
+    mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
+    parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
+    return f"mean log alpha {_few(parts)}"
+
+
+def _sampled(record: Record, names: list[str]) -> str:
+    blocks = [record.results.load("fit", number) for number in range(record.n_blocks)]
+    rhat, ess, reliable = (
+        np.concatenate([block[name] for block in blocks]) for name in ("rhat", "ess", "reliable")
+    )
+    parts, doubtful = [], []
+    for j, name in enumerate(names):
+        if np.isnan(rhat[:, j]).all():  # nothing was sampled
+            continue
+        parts.append(f"{name} {np.nanmax(rhat[:, j]):.2f} ({np.nanmin(ess[:, j]):.0f})")
+        bad = int((reliable[:, j] == 0).sum())
+        if bad:
+            doubtful.append(name + (f" ({bad:,} of {len(rhat):,} fits)" if len(rhat) > 1 else ""))
+    text = f"largest R-hat (and fewest effective draws) {_few(parts)}" if parts else "enumerated"
+    if doubtful:
+        text += (
+            f"; WARNING: the chains do not support the predictions of {_few(doubtful)}: "
+            "more iterations are needed"
+        )
+    return text
+
+
+def _predict(record: Record, arrays) -> str:
+    parts = [
+        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
+        for name, p in zip(_names(record, arrays), arrays["probability"], strict=True)
+    ]
+    return f"error rate (and expected) {_few(parts)}"
+
+
+def _names(record: Record, arrays) -> list[str]:
+    """Return short names of the arms of a stage."""
+    model = record.config["model"]
+    several = len(model["samplers" if record.mixture else "quadrature"]) > 1
+    arms = zip(arrays["label"], arrays["method"], arrays["variant"], strict=True)
+    return [
+        f"{label} {method}" + (f" {variant}" if several else "") for label, method, variant in arms
+    ]
+
+
+def _few(parts: list[str], most: int = 4) -> str:
+    return ", ".join(parts[:most]) + (", ..." if len(parts) > most else "")

@@ -1,0 +1,204 @@
+"""The first part of a report: what was asked, how good the answers are, and what they are worth."""
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.finished import Finished
+from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, score
+from thesiskit.report.layout import Table
+from thesiskit.report.logistic.record import LogisticRecord
+
+MOST_ROWS = 10  # of arms
+Scored = tuple[Forecast, Score]
+OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
+
+
+def summary(record: Finished) -> list[Table]:
+    """What was asked, the best arm beside simple rivals, and whether predictions keep promises."""
+    if isinstance(record, LogisticRecord) and record.continuous:
+        return [_of_real_responses(record)]
+    scored = record.scores()
+    own = [pair for pair in scored if pair[0].own]
+    best = min(own, key=lambda pair: pair[1].amlp)[1]
+    base = score(record.tested, "base rate", record.tested.base)
+    linear = min(
+        (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
+    )
+    lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
+    return [
+        Table(
+            "summary",
+            "Summary",
+            pd.DataFrame([_row(one) for one in _shown(scored, best, linear, base)]),
+            _explained(record),
+            lead=tuple(filter(None, lead)),
+        )
+    ]
+
+
+def _shown(scored: list[Scored], best: Score, linear: Score | None, base: Score) -> list[Score]:
+    """Return the scores of the table: all arms, or the best of many, and the base rate."""
+    found = [one for _, one in scored]
+    if len(found) > MOST_ROWS:
+        found = sorted(found, key=lambda one: one.amlp)[:MOST_ROWS]
+        found += [one for one in (best, linear) if one is not None and one not in found]
+    return [*found, base]
+
+
+def _row(one: Score) -> dict:
+    error, amlp = one.error_interval, one.amlp_interval
+    return {
+        "arm": one.name,
+        "errors: made": int(one.wrong.sum()),
+        "errors: promised": f"{one.risk.sum():.1f}",
+        "errors: p": p_number(one.p_value),
+        "errors: verdict": one.verdict,
+        "error rate: mean": one.error,
+        "error rate: low": error[0],
+        "error rate: high": error[1],
+        "AMLP: mean": one.amlp,
+        "AMLP: low": amlp[0],
+        "AMLP: high": amlp[1],
+    }
+
+
+def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> str:
+    """Say how good the best arm is, beside the base rate and logistic regression."""
+    low, high = best.error_interval
+    first, last = best.amlp_interval
+    wrong, of = int(best.wrong.sum()), len(best.wrong)
+    lead = f"The best of {arms} arms is {best.name}. It" if arms > 1 else f"The arm {best.name}"
+    told = (
+        f"{lead} is wrong in {wrong:,} of {of:,} test cases: an error rate of {best.error:.1%} "
+        f"(95 % interval {low:.1%} to {high:.1%}), with an AMLP of {best.amlp:.3f} "
+        f"({first:.3f} to {last:.3f}). Who knows only how frequent the classes are has an error "
+        f"rate of {base.error:.1%} and an AMLP of {base.amlp:.3f}."
+    )
+    if not _clearly_better(best, base):
+        told += " This arm is not clearly better, so it may have learnt nothing about the response."
+    if linear is not None:
+        told += (
+            f" The {_lower(linear.name)} has {linear.error:.1%} and {linear.amlp:.3f}; "
+            f"{_compared(best, linear)}."
+        )
+    return told
+
+
+def _clearly_better(one: Score, other: Score) -> bool:
+    """Whether an arm has a lower AMLP, or fewer errors, than chance explains."""
+    difference, error = one.less(other)
+    fewer = one.error < other.error and metrics.mcnemar(one.wrong, other.wrong) < 0.05
+    return bool(difference < -2 * error or fewer)
+
+
+def _lower(name: str) -> str:
+    return name.removeprefix("all features, ")
+
+
+def _compared(best: Score, rival: Score) -> str:
+    """Say which of two arms has the lower AMLP, and whether chance explains it."""
+    difference, error = best.less(rival)
+    if not abs(difference) > 2 * error:
+        return "the difference between the two is no larger than chance makes it"
+    which = "better" if difference < 0 else "worse"
+    return f"the best arm is clearly {which}, by {abs(difference):.3f} ± {error:.3f} in AMLP"
+
+
+def _calibration(one: Score) -> str:
+    """Say whether an arm keeps its promises."""
+    made, promised = int(one.wrong.sum()), one.risk.sum()
+    errors = f"{made:,} error{'s' * (made != 1)}"
+    told = f"Its predictions promised {promised:.1f} errors and made {errors}"
+    p = p_words(one.p_value)
+    if one.verdict == SURE:
+        return f"{told}: too sure ({p}). Take its probabilities as less certain than they look."
+    if one.verdict == CAREFUL:
+        return f"{told}: too careful ({p}). It knows more than its probabilities admit."
+    return f"{told}: well calibrated, as far as these cases can tell ({p})."
+
+
+def p_words(p: float) -> str:
+    """Return a p-value as a sentence has it."""
+    return f"p {p_number(p)}" if p < 1e-4 else f"p = {p_number(p)}"
+
+
+def p_number(p: float) -> str:
+    """Return a p-value as a table has it."""
+    return "< 0.0001" if p < 1e-4 else f"{p:.2f}" if p >= 0.095 else f"{p:.2g}"
+
+
+def _explained(record: Finished) -> str:
+    """Return what the columns mean, without formulae."""
+    tested = record.tested
+    text = (
+        "A prediction of 80 % admits that it is wrong in one case of five. Added up over all test "
+        "cases, this is the number of errors that an arm promises. An arm that makes many more is "
+        "too sure of itself, and one that makes many fewer is too careful. p is the probability "
+        "that predictions which keep their promises are off by so much or more by chance; a "
+        f"verdict needs p below {BORDER:g}. "
+    )
+    if tested.repeat.max() > 0:
+        text += "Cases are tested several times, so p is twice the median of the repetitions. "
+    if "fold" in tested.division:
+        text += "The cases of a cross-validation share training cases, so p is approximate. "
+    text += (
+        "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
+        "was: lower is better. Intervals of 95 % are over distinct test cases (Wilson's for error "
+        "rates, normal ones for AMLP), and do not include the choice of the best arm. The base "
+        "rate predicts each class by its frequency among the training cases."
+    )
+    return text
+
+
+# ---- real responses ----
+
+
+def _of_real_responses(record: LogisticRecord) -> Table:
+    """The summary where responses are real numbers."""
+    y = record.tested.response
+    rows, promises = [], {}
+    for keys, found in record.predicted_columns():
+        name = ", order ".join(value for value in keys.values() if value != "all")
+        square = (y - found["median"]) ** 2
+        half = 1.96 * metrics.standard_error(record.tested.by_case(square))
+        row = {
+            "arm": name,
+            "root mean squared error: mean": float(np.sqrt(square.mean())),
+            "root mean squared error: low": float(np.sqrt(max(0, square.mean() - half))),
+            "root mean squared error: high": float(np.sqrt(square.mean() + half)),
+        }
+        if np.isfinite(found["5 %"]).all():
+            out = int(((y < found["5 %"]) | (y > found["95 %"])).sum())
+            p = metrics.errors_p_value(np.full(len(y), OUTSIDE), out)
+            row |= {"outside 90 %: made": out, "outside 90 %: promised": OUTSIDE * len(y)}
+            promises[name] = (out, p)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    own = frame[frame["arm"].isin(promises)]
+    best = own.loc[own["root mean squared error: mean"].idxmin()]
+    out, p = promises[best["arm"]]
+    spread = float(np.sqrt(np.mean((y - record.base_rate[0]) ** 2)))
+    verdict = "well calibrated, as far as these cases can tell"
+    if p < BORDER:
+        verdict = SURE if out > OUTSIDE * len(y) else CAREFUL
+    lead = (
+        record.question,
+        f"The best arm is {best['arm']}: its root mean squared error is "
+        f"{best['root mean squared error: mean']:.4g} "
+        f"(95 % interval {best['root mean squared error: low']:.4g} to "
+        f"{best['root mean squared error: high']:.4g}). Who predicts the mean of the training "
+        f"cases has {spread:.4g}.",
+        f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
+        f"and missed {out:,}: {verdict} ({p_words(p)}).",
+    )
+    return Table(
+        "summary",
+        "Summary",
+        frame,
+        "Errors are those of the predictive median, in the units of the response; their intervals "
+        "are normal ones over test cases. Of responses, one in ten should be outside its "
+        "predictive interval of 90 %: many more are too sure an arm, many fewer too careful a one. "
+        "p is the probability that chance alone gives such a number or a rarer one.",
+        lead=tuple(filter(None, lead)),
+    )
