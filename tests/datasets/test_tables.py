@@ -57,7 +57,7 @@ def test_plink_bed(tmp_path):
     assert (read.missing, np.argwhere(np.isnan(read.features)).tolist()) == (1, [[3, 4]])
     assert (read.features[:3] == genotypes[:3]).all()
     assert read.notes == ["m.bed: 1 value is missing (1.7%), in 1 of 6 features and "
-                          " 1 of 10 cases"]  # fmt: skip
+                          "1 of 10 cases"]  # fmt: skip
 
 
 def test_labels_become_classes(tmp_path):
