@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from new_cases import CONFIGS, PATTERNS, SELECTING, SHORT, write_tables
+from new_cases import CONFIGS, NEW, PATTERNS, SELECTING, SHORT, write_tables
 
 from thesiskit.config import load_config
-from thesiskit.errors import UnreliableWarning
+from thesiskit.errors import DataError, UnreliableWarning
 from thesiskit.estimators import (
     InteractionClassifier,
     InteractionRegressor,
@@ -54,16 +54,17 @@ def with_test_table(folder, text):
     return dict(zip(arms, experiment.results.load("predict", 0)["probability"], strict=True))
 
 
-@pytest.mark.parametrize("kind", ["naive", "adaptive", "enumeration"])
+@pytest.mark.parametrize("kind", ["naive", "missing", "adaptive", "enumeration"])
 def test_a_test_table_is_predicted_as_new_cases_are(kind, folder):
     """The experiment with a test table makes the same fit by another way."""
-    new = pd.read_csv(folder / "new-tissues.csv").drop(columns="batch")
+    path = folder / NEW[kind]
+    new = pd.read_csv(path).drop(columns="batch", errors="ignore")
     new.assign(status=["tumour", "normal", "tumour"] * 3).to_csv(folder / "test.csv", index=False)
-    other = CONFIGS[kind].replace("tissues.csv,", "tissues.csv, test_path: test.csv,")
+    other = CONFIGS[kind].replace(".csv,", ".csv, test_path: test.csv,")
     expected = with_test_table(folder, other)
     model = fitted(folder, CONFIGS[kind])
     for arm in model.arms:
-        found = model.predict_proba(folder / "new-tissues.csv", arm)
+        found = model.predict_proba(path, arm)
         np.testing.assert_array_equal(found[:, 1], expected[arm])
 
 
@@ -84,6 +85,15 @@ def test_test_sequences_are_predicted_as_new_ones_are(folder):
     for arm in model.arms:
         found = model.predict_proba(folder / "new.txt", arm)
         np.testing.assert_allclose(found, expected[arm], rtol=1e-12)
+
+
+def test_a_mixture_takes_no_missing_value(folder):
+    model = fitted(folder, CONFIGS["enumeration"])
+    kept = model.inputs.names[model.arms["1 corrected enumeration"].selected[0]]
+    new = pd.read_csv(folder / "new-tissues.csv")
+    new.loc[3, kept] = np.nan
+    with pytest.raises(DataError, match=f"missing in case 4, feature '{kept}'"):
+        model.predict_proba(new, "1 corrected enumeration")
 
 
 def test_cases_of_the_test_table_train_too(folder):

@@ -21,7 +21,7 @@ def models(tmp_path_factory):
     write_tables(folder)
     os.environ["THESISKIT_JOBS"] = "0"
     found = {}
-    for kind in ("naive", "mixture", "features", "real", "sequences"):
+    for kind in ("naive", "missing", "mixture", "features", "real", "sequences"):
         path = folder / f"{kind}.model"
         config = write_config(folder, kind)
         run("export", config, path, "--results", folder / "results")
@@ -144,6 +144,15 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
     for name, values in wrong.items():
         for value in values:
             crafted(path, models, "naive", nothing, **{name: value})
+    _, gaps = read_model(models["missing"])
+    present, dropped = gaps["arm-0/present"], gaps["arm-0/dropped"]
+    wrong = {
+        "arm-0/present": [present * 0, -present, present + 100, present[1:]],
+        "arm-0/dropped": [dropped[1:], -dropped, dropped[:, 1:], dropped + 100],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "missing", nothing, **{name: value})
     _, mixture = read_model(models["mixture"])
     labels = mixture["arm-0/labels"]
     wrong = {

@@ -25,6 +25,8 @@ CONFIGS = {
 selection: { features: [3, all] }
 model: { quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bernoulli-nb] }
 """,
+    "missing": SELECTING.replace("tissues", "gaps")
+    + "selection: { thresholds: [0.15] }\nmodel: { alpha_points: 12 }\n",
     "adaptive": SELECTING
     + "selection: { thresholds: [0.2] }\nmodel: { alpha_quadrature: adaptive }\n",
     "mixture": SELECTING
@@ -70,6 +72,7 @@ model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, fal
 """,
 }
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
+    "missing": "new-gaps.csv",
     "features": "new-shapes.csv",
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
@@ -90,6 +93,12 @@ def write_tables(folder: Path) -> None:
     # in another order, with a column that the training table has not
     new = pd.DataFrame(rng.normal(size=(9, 12)), columns=genes)[genes[::-1]]
     new.assign(batch=1).to_csv(folder / "new-tissues.csv", index=False)
+    for table, where in ((tissues.assign(status=tumour), "gaps"), (new, "new-gaps")):
+        known = rng.random((len(table), 12)) < 0.8
+        gaps = table[genes].where(known)
+        if "status" in table:
+            gaps["status"] = np.where(table.status, "tumour", "normal")
+        gaps.to_csv(folder / f"{where}.csv", index=False)
     shapes = _shapes(rng, 40, ["round", "square", "?"])
     shapes["status"] = np.where((shapes.form == "round") ^ (rng.random(40) < 0.2), "yes", "no")
     shapes["size"] = rng.integers(0, 30, 40) / 10 + 2 * (shapes.form == "round")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, few, quoted
-from thesiskit.models.packed import above, read_columns
+from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.running import Arrays
 
 
@@ -122,11 +122,12 @@ class TableInputs(Inputs):
         return X
 
     def bits(self, cases: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return some features of cases (T, p) as 0 and 1, (T, k)."""
+        """Return some features of cases (T, p) as 0 and 1, (T, k); NaN where one is missing."""
         block = read_columns(cases, selected)
-        return np.ascontiguousarray(
-            above(block, self.thresholds[np.searchsorted(self.columns, selected)])
-        )
+        missing = find_missing(block)
+        thresholds = self.thresholds[np.searchsorted(self.columns, selected)]
+        bits = np.ascontiguousarray(above(block, thresholds))
+        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
