@@ -50,13 +50,13 @@ def test_a_model_in_a_file_predicts_as_its_config(kind, mine, tmp_path, monkeypa
     for arm, rows in frame.groupby("arm"):
         if model.continuous:
             found = model.predict_quantiles(NEW[kind], arm)
-            assert (found == rows[["low", "median", "high"]]).all(axis=None)
-            assert (rows.low < rows["median"]).all()
-            assert (rows["median"] < rows.high).all()
+            assert (found == rows[["5 %", "median", "95 %"]]).all(axis=None)
+            assert (rows["5 %"] < rows["median"]).all()
+            assert (rows["median"] < rows["95 %"]).all()
             continue
         found = model.predict_proba(NEW[kind], arm)
         np.testing.assert_allclose(found.sum(axis=1), 1)
-        assert (found == rows[[f"P({name})" for name in model.classes]].to_numpy()).all()
+        assert (found == rows[[f"probability: {name}" for name in model.classes]].to_numpy()).all()
         assert (model.predict(NEW[kind], arm) == rows.predicted.to_numpy()).all()
     # written again it is the same, to the last byte
     model.save("again.model")
@@ -108,7 +108,7 @@ def test_cases_have_their_names_and_unseen_values_are_said(mine):
     text, said = by_config("features")
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.id[:2]) == ["shape-0", "shape-1"]
-    assert list(frame.columns) == ["id", "arm", "predicted", "P(no)", "P(yes)"]
+    assert list(frame.columns) == ["id", "arm", "predicted", "probability: no", "probability: yes"]
     assert "flat" in said
     assert "R-hat" in said  # the chains are short
     assert "Note: " in said

@@ -165,6 +165,9 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
     for name, values in wrong.items():
         for value in values:
             crafted(path, models, "mixture", nothing, **{name: value})
+    arms = json.loads(json.dumps(read_model(models["naive"])[0]["arms"]))
+    mine = {name: values for name, values in naive.items() if name.startswith("arm-0/")}
+    crafted(path, models, "features", lambda header: header.update(arms=arms[:1]), **mine)
     for kind in ("features", "sequences", "real"):
         _, found = read_model(models[kind])
         codes, coefficient = found["codes"], found["arm-0/coefficient"]

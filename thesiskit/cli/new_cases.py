@@ -71,12 +71,13 @@ def predict(config, asked, force, new, model, output, arms) -> None:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)
-    text = frame.to_csv(index=False, lineterminator="\n")
+    from thesiskit.report.outputs import csv_text
+    from thesiskit.store.results import write_text
+
+    text = csv_text(frame)
     if output is None:
         click.echo(text, nl=False)
         return
-    from thesiskit.store.results import write_text
-
     write_text(output, text)
     cases = f"{len(frame) // len(fitted.arms):,} cases"
     click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")

@@ -161,7 +161,8 @@ def _present(
 
 def _within(selected: np.ndarray, inputs: Inputs) -> np.ndarray:
     """Return the features of an arm, which must be among those that are read."""
-    assert isinstance(inputs, TableInputs)
+    if not isinstance(inputs, TableInputs):
+        raise ValueError("its cases have no features to select")
     check(selected.ndim == 1 and bool(np.isin(selected, inputs.columns).all()))
     return selected
 
