@@ -273,8 +273,8 @@ def _look_at(
         feature = cut(names[column]) if names else f"number {column + 1}"
         more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
-            "mend it, or leave the case or the feature out"
+            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, "
+            "or leave the case or the feature out"
         )
     missing = np.isnan(features)
     total = int(missing.sum())

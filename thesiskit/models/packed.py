@@ -175,13 +175,13 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     if missing is None:
         low, high = block.min(axis=0), block.max(axis=0)
         median = np.median(block, axis=0)
-        missing = np.False_
     else:
         low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
         median = _median_of_present(block, missing)
     median = np.where(median >= high, np.nextafter(high.astype(float), -np.inf), median)
-    two = ((block == low) | (block == high) | missing).all(axis=0) & (low < high)
-    binary = ((block == 0) | (block == 1) | missing).all(axis=0)
+    absent = False if missing is None else missing
+    two = ((block == low) | (block == high) | absent).all(axis=0) & (low < high)
+    binary = ((block == 0) | (block == 1) | absent).all(axis=0)
     return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
 
 

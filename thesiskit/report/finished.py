@@ -78,14 +78,6 @@ class Finished:
         """Sentences about results that are not reliable, shown at the top of the page."""
         return []
 
-    @cached_property
-    def data_notes(self) -> list[str]:
-        """What there is to know about the data, as it was said when they were read."""
-        if not self.results.path("simulate", 0).is_file():
-            return []
-        found = self.results.load("simulate", 0, ("notes",))
-        return [str(note) for note in found.get("notes", ())]
-
     def timings(self) -> list[dict[str, Any]] | None:
         """Rows of timings.csv, None where there is nothing to time."""
         return None

@@ -100,7 +100,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
         config=record.config,
         items=items,
         warnings=record.warnings,
-        data_notes=record.data_notes,
+        notes=record.notes,
         provenance=record.results.provenance(),
     )
 
