@@ -1,6 +1,7 @@
 """New cases on the command line: by config, and by a model in a file, for every kind of model."""
 
 import io
+import os
 import shutil
 
 import numpy as np
@@ -141,6 +142,12 @@ def test_what_cannot_be(mine):
     must_fail(invoke("predict", "naive.yaml", "--model", "mine.model", *new), "leave out CONFIG")
     must_fail(invoke("predict", "--model", "mine.model", *new, "--smoke"), "leave out --smoke")
     must_fail(invoke("predict", "naive.yaml", *new, "--output", new[1]), "another name")
+    (mine / "link").symlink_to(mine / "elsewhere")
+    os.mkfifo(mine / "pipe")
+    for name in ("link", "pipe", mine):
+        must_fail(invoke("predict", "naive.yaml", *new, "--output", name), str(name))
+        must_fail(invoke("export", "naive.yaml", name), str(name))
+    assert (mine / "link").is_symlink()
     must_fail(invoke("predict", "null", *new), "draws its cases")
     must_fail(invoke("predict", "correlation-lattice", *new), "has no data")
     must_fail(invoke("predict", "breast-cancer", *new), "does not read new cases")
