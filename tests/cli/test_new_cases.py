@@ -184,3 +184,41 @@ def test_a_model_of_another_kind_of_table(mine):
     must_fail(done, NEW["naive"], "form")
     done = invoke("predict", "--model", "mine.model", "--new", NEW["sequences"])
     must_fail(done, NEW["sequences"])
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_new_tables_of_every_format(model, mine):
+    """The same cases in other files have the same predictions."""
+    write_config(mine, "naive")
+    expected, _ = by_config("naive")
+    run("export", "naive.yaml", "mine.model")
+    how = ("--model", "mine.model") if model else ("naive.yaml",)
+    frame = pd.read_csv(mine / NEW["naive"]).drop(columns="batch")
+    frame.to_csv(mine / "new.tsv.gz", sep="\t", index=False)
+    frame.to_csv(mine / "new.txt", sep=";", index=False)
+    frame.to_parquet(mine / "new.parquet")
+    ordered = frame[[f"gene {j}" for j in range(12)]].to_numpy()
+    np.savez(mine / "new.npz", X=ordered)
+    np.save(mine / "new.npy", ordered)
+    for name in ("new.tsv.gz", "new.txt", "new.parquet", "new.npz", "new.npy"):
+        done = invoke("predict", *how, "--new", name)
+        assert done.exit_code == 0, done.output
+        assert done.stdout == expected, name
+        assert ("training table's order" in done.stderr) == (name[-3:] in ("npz", "npy"))
+
+
+def test_tables_with_genes_in_rows(mine):
+    write_config(mine, "naive")
+    expected, _ = by_config("naive")
+    for name in ("tissues.csv", "new-tissues.csv"):
+        pd.read_csv(mine / name).T.to_csv(mine / f"turned-{name}", header=[f"s{i}" for i in range(
+            len(pd.read_csv(mine / name)))], index_label="gene")  # fmt: skip
+    text = (mine / "naive.yaml").read_text()
+    turned = text.replace("path: tissues", "orientation: genes-in-rows, path: turned-tissues")
+    (mine / "turned.yaml").write_text(turned)
+    run("export", "turned.yaml", "turned.model")
+    found = invoke("predict", "--model", "turned.model", "--new", "turned-new-tissues.csv")
+    assert found.exit_code == 0, found.output
+    frame, whole = (pd.read_csv(io.StringIO(one)) for one in (found.stdout, expected))
+    assert list(frame.id[:2]) == ["s0", "s1"]
+    assert frame.drop(columns="id").equals(whole.drop(columns="id"))

@@ -65,6 +65,12 @@ model: {{ {SHORT}, orders: [2], response: gaussian }}
 data: {{ source: sequences, path: reads.txt, train: 30 }}
 model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp] }}
 """,
+    "text": PATTERNS
+    + f"""
+data: {{ source: text, path: book.txt, history: 4, train: 30,
+        states: {{ w: bcdfg, v: aeiou, _: null }} }}
+model: {{ {SHORT}, orders: [2] }}
+""",
     "two-states": PATTERNS
     + f"""
 data: {{ source: sequences, path: bits.txt, train: 30 }}
@@ -77,6 +83,7 @@ NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
     "sequences": "new-reads.txt",
+    "text": "new-book.txt",
     "two-states": "new-bits.txt",
 }
 
@@ -106,6 +113,8 @@ def write_tables(folder: Path) -> None:
     new = _shapes(rng, 7, ["round", "square", "?", "flat"])
     # each table of shapes has a response that is a feature of another
     new.assign(status="no", size=1.5).to_csv(folder / "new-shapes.csv", index=False)
+    (folder / "book.txt").write_text("A bad face, a good dog: big food. " * 3)
+    (folder / "new-book.txt").write_text("A dead cod.")
     for name, states in (("reads", "ACGT"), ("bits", "ab")):
         cases = rng.choice(list(states), (40, 6))
         (folder / f"{name}.txt").write_text("".join(" ".join(row) + "\n" for row in cases))

@@ -39,7 +39,8 @@ def write_model(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
     if path.is_symlink():
         raise UserError(f"{path}: is a link; give the name of a file")
     about = {"what": WHAT, "format": FORMAT, "thesiskit": __version__} | header
-    text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
+    # keys keep their order: that of the states of a text says what their codes are
+    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     record: dict[str, Any] = {"header": text, "sha256": np.array(_digest(text, arrays)), **arrays}
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, **record)
