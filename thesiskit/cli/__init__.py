@@ -22,6 +22,7 @@ from thesiskit.cli.common import (
     unforeseen,
     write_report,
 )
+from thesiskit.cli.compare import compare
 from thesiskit.cli.data import data
 from thesiskit.errors import ThesiskitError, UserError
 
@@ -46,6 +47,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
+main.add_command(compare)
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:

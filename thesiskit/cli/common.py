@@ -119,13 +119,26 @@ def executor_option(default: str):
     )
 
 
-def shared_options(*, many: bool = False, force: bool = True, jobs: bool = True, yes: bool = True):
-    """Add the argument and options that say which experiment is meant, and how it is run."""
+def shared_options(
+    *,
+    many: bool = False,
+    force: bool = True,
+    jobs: bool = True,
+    yes: bool = True,
+    bare: bool = False,
+):
+    """Add the argument and options that say which experiment is meant, and how it is run.
+
+    bare : without the argument, where a command has arguments of its own.
+    """
     kind = click.Path(path_type=Path)
-    options = [
+    argument = (
         click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
         if many
-        else click.argument("config", type=kind),
+        else click.argument("config", type=kind)
+    )
+    options = [
+        *([] if bare else [argument]),
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
@@ -237,7 +250,7 @@ def opens_experiment(*, late: bool = False, **options: bool):
         @wraps(command)
         def opened(*, results, settings, seed, smoke, yes=None, jobs=0, **more):
             asked = Asked(results, settings, seed, smoke, yes, jobs)
-            if late or options.get("many"):
+            if late or options.get("many") or options.get("bare"):
                 return command(asked=asked, **more)
             return command(asked.open(more.pop("config")), **more)
 
