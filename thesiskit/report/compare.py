@@ -24,6 +24,7 @@ from thesiskit.report.page import finished, table_item, template
 from thesiskit.store.results import Results
 
 FOLDER = "compare"
+BEST = "the best arm of each"
 LEFT_OUT = ("experiment", "title", "about", "report", "smoke", "cluster", "own", "drawn")
 MOST_LINES = 12  # of settings, on the terminal
 MOST_NAME = 100  # characters
@@ -66,8 +67,6 @@ class Pair:
     def order(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The places of the same test cases in both; None if the test cases differ."""
         keys = [_cases(one) for one in (self.a, self.b)]
-        if keys[0] is None or keys[1] is None:
-            return None
         orders = [np.lexsort(one[::-1]) for one in keys]
         left, right = (
             [column[order] for column in one] for one, order in zip(keys, orders, strict=True)
@@ -77,8 +76,8 @@ class Pair:
         return orders[0], orders[1]
 
 
-def _cases(record: Finished) -> list[np.ndarray] | None:
-    """Return columns that tell each test case of an experiment; None if nothing tells them.
+def _cases(record: Finished) -> list[np.ndarray]:
+    """Return columns that tell each test case of an experiment.
 
     Data that are drawn are the same if their first stages have the same key.
     """
@@ -122,10 +121,18 @@ def score_rows(pair: Pair) -> list[dict[str, Any]]:
         _row(name, ours.get(name), theirs.get(name), pair)
         for name in dict.fromkeys([*ours, *theirs])
     ]
-    first, second = (min(one.values(), key=lambda found: found.amlp) for one in (ours, theirs))
-    if first.name == second.name:
-        return rows
-    return [*rows, _row(f"the best of each ({first.name}; {second.name})", first, second, pair)]
+    first, second = (_best(one) for one in (pair.a, pair.b))
+    return rows if first.name == second.name else [*rows, _row(BEST, first, second, pair)]
+
+
+def _best(record: Finished) -> Score:
+    return min((found for _, found in record.scores()), key=lambda found: found.amlp)
+
+
+def _about_best(pair: Pair) -> str:
+    """Say which arms are compared in the last row; "" if the best arms have one name."""
+    first, second = _best(pair.a).name, _best(pair.b).name
+    return "" if first == second else f"Best by AMLP: {first} ({pair.names[0]}), and {second}."
 
 
 def _row(name: str, ours: Score | None, theirs: Score | None, pair: Pair) -> dict[str, Any]:
@@ -141,7 +148,7 @@ def _row(name: str, ours: Score | None, theirs: Score | None, pair: Pair) -> dic
             difference, error, p = _paired(ours, theirs, *pair.order)
         else:
             both = [metrics.standard_error(one.tested.by_case(one.loss)) for one in (ours, theirs)]
-            error = float(np.hypot(*both))
+            error = float(np.hypot(both[0], both[1]))
     return row | {
         "difference of AMLP: mean": difference,
         "difference of AMLP: standard error": error,
@@ -217,7 +224,7 @@ def _score_table(pair: Pair) -> Table:
         pd.DataFrame(score_rows(pair)),
         f"AMLP is the average minus log probability of the actual class; lower is better. A "
         f"difference below 0 is in favour of {first}, above 0 in favour of {second}; below two "
-        f"standard errors it may be chance. {how}",
+        f"standard errors it may be chance. {how} {_about_best(pair)}".strip(),
     )
 
 
@@ -251,7 +258,8 @@ def _lines(pair: Pair) -> list[str]:
         name, *numbers = row.values()
         rows.append([name, *("–" if x != x else f"{x:.3f}" for x in numbers)])
     labelled = ["", first[:12], second[:12], first[:12], second[:12], "", "", ""]
-    return [*lines, "", *aligned(header, [labelled, *rows])]
+    about = _about_best(pair)
+    return [*lines, "", *aligned(header, [labelled, *rows]), *([about] if about else [])]
 
 
 def _short(text: str, most: int = 40) -> str:

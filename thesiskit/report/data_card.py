@@ -40,9 +40,9 @@ def source_words(config: dict[str, Any]) -> str:
     return data["path"] + (f", and {test} with the test cases" if test else "")
 
 
-def listed(words: list[str]) -> str:
+def listed(words: list[str], last: str = "and") -> str:
     """Return words as a sentence lists them."""
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def parts(counted: list[tuple[int, str]]) -> str:

@@ -72,7 +72,7 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     told = (
         f"{lead} is wrong in {wrong:,} of {of:,} test cases: an error rate of {best.error:.1%} "
         f"(95 % interval {low:.1%} to {high:.1%}), with an AMLP of {best.amlp:.3f} "
-        f"({first:.3f} to {last:.3f}). Who knows only how frequent the classes are has an error "
+        f"({first:.3f} to {last:.3f}). To know only how frequent the classes are gives an error "
         f"rate of {base.error:.1%} and an AMLP of {base.amlp:.3f}."
     )
     if not _clearly_better(best, base):
@@ -187,8 +187,8 @@ def _of_real_responses(record: LogisticRecord) -> Table:
         f"The best arm is {best['arm']}: its root mean squared error is "
         f"{best['root mean squared error: mean']:.4g} "
         f"(95 % interval {best['root mean squared error: low']:.4g} to "
-        f"{best['root mean squared error: high']:.4g}). Who predicts the mean of the training "
-        f"cases has {spread:.4g}.",
+        f"{best['root mean squared error: high']:.4g}). To predict the mean of the training "
+        f"cases gives {spread:.4g}.",
         f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
         f"and missed {out:,}: {verdict} ({p_words(p)}).",
     )
