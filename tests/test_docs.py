@@ -36,6 +36,7 @@ BEFORE = {
     "thesiskit fit-mixture": ["simulate", "select"],
     "thesiskit fit-logistic": ["simulate", "compress"],
     "thesiskit batch collect": ["run"],
+    "thesiskit compare": ["run"],
 }
 
 
@@ -47,11 +48,12 @@ def test_every_command_has_an_example_that_runs(tmp_path, monkeypatch):
         assert name in line
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help
-        config = re.search(r"configs/\S+\.yaml", line)
-        if config and "*" not in config[0]:
-            line = line.replace(config[0], f"{config[0]} --smoke")
+        configs = re.findall(r"configs/[^\s*]+\.yaml", line)
+        for config in configs:
             for stage in BEFORE.get(name, []):
-                run_line(f"thesiskit {stage} {config[0]} --smoke")
+                run_line(f"thesiskit {stage} {config} --smoke")
+        if configs:
+            line = line.replace(configs[-1], f"{configs[-1]} --smoke")
         run_line(line.replace("iterations=4000", "iterations=80"))  # 4000 take a minute
 
 

@@ -67,12 +67,13 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     """Say how good the best arm is, beside the base rate and logistic regression."""
     low, high = best.error_interval
     first, last = best.amlp_interval
+    range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
     wrong, of = int(best.wrong.sum()), len(best.wrong)
     lead = f"The best of {arms} arms is {best.name}. It" if arms > 1 else f"The arm {best.name}"
     told = (
-        f"{lead} is wrong in {wrong:,} of {of:,} test cases: an error rate of {best.error:.1%} "
-        f"(95 % interval {low:.1%} to {high:.1%}), with an AMLP of {best.amlp:.3f} "
-        f"({first:.3f} to {last:.3f}). To know only how frequent the classes are gives an error "
+        f"{lead} is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
+        f"{best.error:.1%} (95 % interval {low:.1%} to {high:.1%}), with an AMLP of "
+        f"{best.amlp:.3f}{range_of_amlp}. To know only how frequent the classes are gives an error "
         f"rate of {base.error:.1%} and an AMLP of {base.amlp:.3f}."
     )
     if not _clearly_better(best, base):
