@@ -4,12 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
-CHAPTER2 := $(wildcard configs/chapter2/*.yaml)
-CHAPTER3 := $(wildcard configs/chapter3/*.yaml)
 # what `verify` holds the thesis's numbers against: replicates, and what needs none
-STUDIES := $(wildcard configs/studies/*-replicates.yaml)
-SINGLE := $(addprefix configs/,chapter2/colon.yaml chapter2/correlation-lattice.yaml \
-    chapter3/text.yaml chapter3/parameter-reduction.yaml)
+STUDIES := naive-replicates mixture-replicates hmm-replicates cauchy-replicates
+SINGLE := colon correlation-lattice text parameter-reduction
 REPLICATES ?= 8
 
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
@@ -24,7 +21,7 @@ help:
 	@echo "make coverage    the tests, and which lines they do not reach"
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
-	@echo "make docs        docs/reference.md, from the commands themselves"
+	@echo "make docs        docs/reference.md and docs/config.md, from the commands and the configs"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -47,10 +44,10 @@ $(VENV)/tools: $(SOURCES)
 setup: $(VENV)/built
 
 chapter2: setup
-	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER2)
+	$(BIN)/thesiskit run --results $(RESULTS) chapter2
 
 chapter3: $(VENV)/peers
-	$(BIN)/thesiskit run --results $(RESULTS) $(CHAPTER3)
+	$(BIN)/thesiskit run --results $(RESULTS) chapter3
 
 thesis: chapter2 chapter3 verify
 
@@ -87,9 +84,7 @@ check-sdist: $(VENV)/tools
 	$(PYTHON) -m venv build/sdist/venv
 	THESISKIT_CHECKED=1 build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt \
 	    build/sdist/*.tar.gz
-	cd build/sdist && venv/bin/thesiskit run --smoke --results results \
-	    shipped/configs/chapter2/naive-simulation.yaml shipped/configs/chapter3/text.yaml \
-	    shipped/configs/chapter2/null.yaml shipped/configs/examples/breast-cancer.yaml
+	$(BIN)/python tests/support/newcomer.py build/sdist/venv/bin/python
 	$(BIN)/python tests/support/kernel_numbers.py > build/sdist/fast.txt
 	build/sdist/venv/bin/python tests/support/kernel_numbers.py > build/sdist/checked.txt
 	diff build/sdist/fast.txt build/sdist/checked.txt

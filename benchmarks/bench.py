@@ -305,7 +305,7 @@ def draw_mixture_growth(frame):
 
 
 def help_rows():
-    command = [sys.executable, "-m", "thesiskit.cli", "--help"]
+    command = [sys.executable, "-m", "thesiskit", "--help"]
     run = lambda: subprocess.run(command, capture_output=True, check=True)  # noqa: E731
     yield "thesiskit --help", best(run, 7), 0.3
 

@@ -24,8 +24,10 @@ def run(checkout: Path, results: Path, configs: list[str], smoke: bool, jobs: in
     """Make all cells of configs in a checkout, and join them; a report is not needed."""
     environment = os.environ | {"PYTHONPATH": str(checkout.absolute())}
     for config in configs:
-        command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", config, "--share",
-                   "1/1", "--jobs", str(jobs), "--yes", "--results", str(results.absolute()),
+        # commits before `python -m thesiskit` have this too
+        command = [sys.executable, "-c", "from thesiskit.cli import main; main()", "batch", "cell",
+                   config, "--share", "1/1", "--jobs", str(jobs), "--yes", "--results",
+                   str(results.absolute()),
                    *["--smoke"] * smoke]  # fmt: skip
         subprocess.run(command, cwd=checkout, env=environment, check=True)
 

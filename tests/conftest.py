@@ -18,62 +18,6 @@ def rng():
 
 
 @pytest.fixture(scope="session")
-def colon_file():
-    """The colon file, or a skip where it cannot be had."""
-    from thesiskit.datasets import gene_expression
-    from thesiskit.errors import DataError
-
-    try:
-        return gene_expression.fetch(gene_expression.COLON)
-    except DataError:
-        if os.environ.get("THESISKIT_DATA_DIR"):
-            raise
-        pytest.skip("the colon data are not here and cannot be fetched")
-
-
-@pytest.fixture(scope="session")
-def splice_file():
-    """The splice junctions, or a skip where they cannot be had."""
-    from thesiskit.datasets import public_tables
-    from thesiskit.errors import DataError
-
-    try:
-        public_tables.splice()
-    except DataError:
-        if os.environ.get("THESISKIT_DATA_DIR"):
-            raise
-        pytest.skip("the splice junctions are not here and cannot be fetched")
-
-
-@pytest.fixture
-def votes_file(monkeypatch, tmp_path, rng):
-    """A table in the form of the votes, which cannot be had everywhere."""
-    import pandas as pd
-
-    party = rng.choice(["democrat", "republican"], 120)
-    agrees = rng.random((120, 16)) < 0.75
-    vote = np.where((party == "democrat")[:, None] == agrees, "y", "n").astype(object)
-    vote[rng.random((120, 16)) < 0.05] = "?"
-    frame = pd.DataFrame(vote, columns=[f"vote-{j}" for j in range(16)])
-    frame.insert(0, "y", party)
-    frame.to_csv(tmp_path / "votes.csv.gz", index=False)
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(tmp_path))
-
-
-@pytest.fixture
-def no_data(monkeypatch, tmp_path):
-    """No data folder, an empty cache, and no network."""
-    monkeypatch.delenv("THESISKIT_DATA_DIR", raising=False)
-    monkeypatch.setattr("thesiskit.datasets.gene_expression.cache_folder", lambda: tmp_path / "c")
-
-    def fail(*_):
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr("thesiskit.datasets.gene_expression._download", fail)
-    return tmp_path / "c"
-
-
-@pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """Finished experiments of every kind for tests/fuzz, each in a folder of its name."""
     from finished import finish

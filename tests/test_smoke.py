@@ -12,15 +12,9 @@ from thesiskit.cli import main
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 
 
-NEEDS = {"colon": "colon_file", "colon-mixture": "colon_file", "splice": "splice_file",
-         "votes": "votes_file"}  # fmt: skip
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
-def test_config(config, tmp_path, request):
-    if config.stem in NEEDS:
-        request.getfixturevalue(NEEDS[config.stem])
-    arguments = ["run", str(config), "--smoke", "--results", str(tmp_path)]
+def test_config(config, tmp_path):
+    arguments = ["run", config.stem, "--smoke", "--results", str(tmp_path)]
     first = CliRunner().invoke(main, arguments)
     assert first.exit_code == 0, first.output
     folder = tmp_path / f"{config.stem}-smoke"

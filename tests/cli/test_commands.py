@@ -90,12 +90,22 @@ def test_provenance_says_what_led_to_the_results(small, tmp_path):
     assert set(record["stages"]) == {"simulate", "select", "fit", "predict"}
 
 
-def test_a_stage_without_the_one_before(small, tmp_path):
+def test_a_stage_makes_those_before_that_are_missing(small, tmp_path):
     where = ("--results", tmp_path / "r")
-    must_fail(invoke("select", small, *where), "simulate", "is not there", "thesiskit simulate")
+    printed = invoke("select", small, *where).output
+    assert [line.partition(":")[0] for line in printed.splitlines()] == ["simulate", "select"]
+    assert "already done" not in printed
+    printed = invoke("predict", small, *where, "--force").output.splitlines()
+    assert [line.partition(":")[0] for line in printed] == ["simulate", "select", "fit", "predict"]
+    assert ["already done" in line for line in printed] == [True, True, False, False]
+
+
+def test_a_report_makes_no_stage(small, tmp_path):
+    where = ("--results", tmp_path / "r")
+    must_fail(invoke("report", small, *where), "is not there", "thesiskit run CONFIG")
     invoke("run", small, *where)
     must_fail(
-        invoke("predict", small, *where, "--set", "selection.features=[3]"),
+        invoke("report", small, *where, "--set", "selection.features=[3]"),
         "was made with other settings",
         "thesiskit select",
     )
@@ -252,26 +262,6 @@ def test_thresholds_that_keep_nothing(small, tmp_path):
 # ---- data, completion, interruption ----
 
 
-def test_data_commands(colon_file, no_data, monkeypatch):
-    result = invoke("data", "list")
-    assert "not here" in result.output
-    must_fail(invoke("data", "path", "colon"), "thesiskit data fetch colon")
-    must_fail(invoke("data", "fetch", "colon"), "THESISKIT_DATA_DIR")
-    must_fail(invoke("data", "path", "colin"), "no data set 'colin'")
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(colon_file.parent))
-    for command in ("path", "fetch"):
-        assert invoke("data", command, "colon").output.strip() == str(colon_file)
-
-
-def test_without_the_colon_data_other_experiments_still_run(no_data, tmp_path):
-    colon = ROOT / "configs/chapter2/colon.yaml"
-    lattice = ROOT / "configs/chapter2/correlation-lattice.yaml"
-    result = invoke("run", colon, lattice, "--results", tmp_path)
-    assert result.exit_code == 2
-    assert "could not fetch Alon1999.csv" in result.output
-    assert (tmp_path / "correlation-lattice" / "report.html").exists()
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     assert "_THESISKIT_COMPLETE" in invoke("completion", shell).output
@@ -294,7 +284,7 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
             "features: 40,", "features: 4000,"
         )
     )
-    command = [sys.executable, "-m", "thesiskit.cli", "simulate", str(small), "--results"]
+    command = [sys.executable, "-m", "thesiskit", "simulate", str(small), "--results"]
     process = subprocess.Popen(
         [*command, str(tmp_path)], stderr=subprocess.PIPE, text=True,
         # in the background, shells have their jobs ignore it

@@ -83,7 +83,6 @@ WRONG = [
     ("[2, all]", "[0]", 11, "selection.features.0: must be at least 1, got 0"),
     ("  features: [2, all]", "  threshold: 0.2", 11, "did you mean 'thresholds'?"),
     ("train: [5, 5]", "train: [0, 5]", 8, "data.train: both classes need at least one case"),
-    ("[score-table]", "[score-table]\nsmoke: {data.pth: 3}", 16, "data.pth: unknown key"),
     ("[2, all]", "[2, 2]", 11, "selection.features: 2 is given twice"),
     ("test: 3", "test: 0", 9, "data.test: must be at least 1, got 0"),
     ("test: 3", "test: [0, 0]", 9, "data.test: at least one case is needed"),

@@ -2,7 +2,6 @@ import gzip
 import os
 import time
 import tracemalloc
-import urllib.error
 from itertools import combinations, product
 from math import comb
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -464,72 +462,19 @@ def test_255_values_are_read(tmp_path):
 # ---- published tables ----
 
 
-def openml(monkeypatch, frames):
-    """Let frames take the place of what OpenML would give."""
-
-    def fetch(*, data_id, as_frame):
-        assert as_frame
-        if data_id not in frames:
-            raise urllib.error.URLError("[Errno -2] Name or service\nnot known")
-        return type("Bunch", (), {"frame": frames[data_id]})
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-
-
-@pytest.fixture
-def splice_frame():
-    """Three cases as OpenML has them: names with spaces, categories, the class last."""
-    rng = np.random.default_rng(1)
-    cells = rng.choice(list("ACGT"), (3, 60))
-    cells[0, :4] = list("NDSR")
-    frame = pd.DataFrame(cells, columns=[f"attribute_{t}" for t in range(1, 61)])
-    frame.insert(0, "Instance_name", ["ATRINS-DONOR-521", "x", "y"])
-    frame["Class"] = ["N", "EI", "IE"]
-    return frame.astype("category")
-
-
-def test_splice_from_openml(monkeypatch, no_data, splice_frame):
-    openml(monkeypatch, {46: splice_frame})
-    table = public_tables.splice()
-    assert table.features == [f"{t:+d}" for t in range(-30, 31) if t]
-    assert table.values == [list("ACGT")] * 60
-    assert (table.classes, table.response.tolist()) == (["EI", "IE", "N"], [2, 0, 1])
-    assert (table.X[0, :4] == MISSING).all()
-    cells = splice_frame.filter(like="attribute").astype(str).to_numpy()
-    shown = np.array([*"ACGT", "none"])[table.X]
-    np.testing.assert_array_equal(shown[0, 4:], cells[0, 4:])
-    np.testing.assert_array_equal(shown[1:], cells[1:])
-    near = public_tables.splice(window=2)
-    assert near.features == ["-2", "-1", "+1", "+2"]
-    np.testing.assert_array_equal(near.X, table.X[:, 28:32])
-    openml(monkeypatch, {46: splice_frame.drop(columns="attribute_7")})
-    with pytest.raises(DataError, match="have 59 positions, not 60"):
-        public_tables.splice()
-    openml(monkeypatch, {46: splice_frame[:2]})
-    with pytest.raises(DataError, match="have classes EI, N, not EI, IE, N"):
-        public_tables.splice()
-    openml(monkeypatch, {46: splice_frame.rename(columns={"Class": "kind"})})
-    with pytest.raises(DataError, match="OpenML's splice junctions: there is no column 'Class'"):
-        public_tables.splice()
-
-
-def test_splice_from_the_file():
-    data_file("splice.csv.gz")
+def test_splice():
     table = public_tables.splice()
     assert table.X.shape == (3190, 60)
+    assert table.features == [f"{t:+d}" for t in range(-30, 31) if t]
     assert np.bincount(table.response).tolist() == [767, 768, 1655]
     assert (table.X == MISSING).sum() == 60
     donors = table.X[table.response == 0]
     # an intron starts with GT and ends with AG
     assert (donors[:, [30, 31]] == [2, 3]).all(axis=1).mean() > 0.95
     assert (table.X[table.response == 1][:, [28, 29]] == [0, 2]).all(axis=1).mean() > 0.95
-
-
-def test_an_altered_splice_file(monkeypatch, no_data, tmp_path):
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(tmp_path))
-    (tmp_path / "splice.csv.gz").write_bytes(b"x")
-    with pytest.raises(DataError, match="not the file expected"):
-        public_tables.splice()
+    near = public_tables.splice(window=2)
+    assert near.features == ["-2", "-1", "+1", "+2"]
+    np.testing.assert_array_equal(near.X, table.X[:, 28:32])
 
 
 @pytest.mark.parametrize("window", [0, 31])
@@ -538,42 +483,14 @@ def test_windows_beyond_the_sequence(window):
         public_tables.splice(window)
 
 
-def test_votes(monkeypatch, no_data, tmp_path):
-    frame = pd.DataFrame(
-        {
-            "crime": ["n", "y", None],
-            "immigration": ["y", "?", "n"],
-            "Class": ["republican", "democrat", "democrat"],
-        }
-    )
-    openml(monkeypatch, {56: frame.astype("category")})
+def test_votes():
     table = public_tables.votes()
-    assert table.features == ["crime", "immigration"]
-    assert table.values == [["n", "y"]] * 2
-    assert table.X.tolist() == [[0, 1], [1, MISSING], [MISSING, 0]]
-    assert (table.classes, table.response.tolist()) == (["democrat", "republican"], [1, 0, 0])
-
-    openml(monkeypatch, {})
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(tmp_path))
-    frame.rename(columns={"Class": "y"}).to_csv(tmp_path / "votes.csv.gz", index=False)
-    assert public_tables.votes().digest == table.digest
-    (tmp_path / "votes.csv.gz").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"votes\.csv\.gz: damaged, or not a gzip"):
-        public_tables.votes()
-
-
-@pytest.mark.parametrize("name", ["splice", "votes"])
-def test_without_network_the_error_says_what_to_do(monkeypatch, no_data, name):
-    openml(monkeypatch, {})
-    with pytest.raises(DataError, match=rf"put {name}\.csv\.gz in a folder .*DATA_DIR") as caught:
-        getattr(public_tables, name)()
-    assert "Name or service" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_readme_names_the_splice_file():
-    readme = (ROOT / "data/README.md").read_text()
-    assert public_tables.SPLICE.sha256 in readme
+    assert table.X.shape == (435, 16)
+    assert np.bincount(table.response).tolist() == [267, 168]
+    assert (table.X == MISSING).sum() == 392
+    # of the votes of 1984 this one divides the parties best
+    fee = table.X[:, table.features.index("physician-fee-freeze")]
+    assert (fee[fee >= 0] == table.response[fee >= 0]).mean() > 0.95
 
 
 # ---- folds ----
@@ -613,7 +530,6 @@ def test_equal_rows_are_in_one_fold_and_none_is_empty(cases, k, seed):
 
 
 def test_folds_of_the_splice_junctions_are_even(rng):
-    data_file("splice.csv.gz")
     table = public_tables.splice()
     found = folds(table.X, table.response, 10, rng)
     assert np.ptp(np.bincount(found)) <= 3

@@ -108,6 +108,7 @@ def test_a_config_imports_only_the_source_that_it_uses(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
         "thesiskit.datasets.gene_expression",
+        "thesiskit.datasets.published",
         "thesiskit.datasets.source",
     ]
 
@@ -130,7 +131,7 @@ def thesiskit(tmp_path):
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "thesiskit.cli", *arguments]
+        command = [sys.executable, "-m", "thesiskit", *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True,
             text=True, check=False,

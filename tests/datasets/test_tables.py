@@ -1,7 +1,7 @@
 import gzip
 import os
-import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -53,8 +53,11 @@ def test_plink_bed(tmp_path):
     assert list(read.response) == [0, 1] * 5
     genotypes[3, 4] = -127
     bed_reader.to_bed(tmp_path / "m.bed", genotypes, properties=properties)
-    with pytest.raises(DataError, match="1 genotypes are missing, first in case 4, rs4"):
-        read_table(tmp_path / "m.bed", None)
+    read = read_table(tmp_path / "m.bed", None)
+    assert (read.missing, np.argwhere(np.isnan(read.features)).tolist()) == (1, [[3, 4]])
+    assert (read.features[:3] == genotypes[:3]).all()
+    assert read.notes == ["m.bed: 1 value is missing (1.7%), in 1 of 6 features and "
+                          " 1 of 10 cases"]  # fmt: skip
 
 
 def test_labels_become_classes(tmp_path):
@@ -149,9 +152,9 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         ("a,y\n0x1F,0\n2,1\n", "categorical: a .*'0x1F'"),
         ("a,y\ntrue,0\n2,1\n", "categorical: a .*'true and false beside other values'"),
         ("a,y\n2024-01-01,0\n2,1\n", "categorical: a .*'2024-01-01'"),
-        ("a,y\n1e309,0\n2,1\n", "missing or infinite in case 1, feature a"),
-        (f"a,y\n{10**400},0\n2,1\n", "missing or infinite in case 1, feature a"),
-        ("a,b,y\n1,#N/A,0\n2, ,1\n", r"missing or infinite in case 1, feature b \(and 1 more\)"),
+        ("a,y\n1e309,0\n2,1\n", "a value is infinite in case 1, feature a"),
+        (f"a,y\n{10**400},0\n2,1\n", "a value is infinite in case 1, feature a"),
+        ("a,b,y\n1,inf,0\n2,-Inf,1\n", r"is infinite in case 1, feature b \(and 1 more\)"),
         ("a,y\n1,0\n2,1e400\n", "must be 0 and 1, found 0, inf"),
     ],
 )
@@ -160,6 +163,16 @@ def test_tables_that_say_something_else_are_not_believed(tmp_path, content, word
         read_table(csv(tmp_path, content), "y")
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
+
+
+def test_missing_values_are_counted(tmp_path):
+    read = read_table(csv(tmp_path, "a,b,y\n1,#N/A,0\n2, ,1\nnan,3,1\n"), "y")
+    np.testing.assert_array_equal(read.features, [[1, np.nan], [2, np.nan], [np.nan, 3]])
+    assert read.missing == 3
+    (note,) = read.notes
+    assert note.endswith("3 values are missing (50.0%), in 2 of 2 features and 3 of 3 cases")
+    truth = read_table(csv(tmp_path, "a,y\nTrue,0\nNA,0\nFalse,1\n"), "y")
+    np.testing.assert_array_equal(truth.features, [[1], [np.nan], [0]])
 
 
 def test_forms_of_csv_that_are_read(tmp_path):
@@ -335,7 +348,7 @@ def test_breast_cancer():
 # ---- the colon data ----
 
 
-def test_colon_has_the_bits_of_the_published_standardised_table(colon_file):
+def test_colon_has_the_bits_of_the_published_standardised_table():
     read = gene_expression.colon()
     assert read.features.shape == (62, 2000)
     assert read.response.sum() == 40
@@ -343,7 +356,7 @@ def test_colon_has_the_bits_of_the_published_standardised_table(colon_file):
     np.testing.assert_allclose(read.features.std(axis=1, ddof=1), 1, rtol=1e-12)
     bits = read.features > np.median(read.features, axis=0)
     assert (bits.sum(axis=0) == 31).all()  # no value ties with its median
-    published = colon_file.parent / "colon.csv.gz"
+    published = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "colon.csv.gz"
     if not published.exists():
         pytest.skip("the standardised table to compare with is not here")
     with gzip.open(published, "rt") as file:
@@ -357,7 +370,7 @@ def test_colon_has_the_bits_of_the_published_standardised_table(colon_file):
     assert (read.response[row] == other["y"]).all()
 
 
-def test_raw_intensities_give_other_bits(colon_file):
+def test_raw_intensities_give_other_bits():
     raw = gene_expression.colon("raw")
     assert raw.features.min() == 5.82
     standard = gene_expression.colon()
@@ -365,62 +378,21 @@ def test_raw_intensities_give_other_bits(colon_file):
     assert (a == b).sum() == 93_531
 
 
-def test_without_network_the_error_says_what_to_put_where(no_data):
-    with pytest.raises(DataError) as caught:
-        gene_expression.fetch(gene_expression.COLON)
-    message = str(caught.value)
-    assert gene_expression.COLON.url in message
-    assert str(no_data / "Alon1999.csv") in message
-    assert "THESISKIT_DATA_DIR" in message
+def test_a_shipped_file_that_was_altered_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("thesiskit.datasets.published.FILES", tmp_path)
+    path = tmp_path / "Alon1999.csv.gz"
+    for content in (None, b"x", gzip.compress(b"another table")):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(DataError, match=r"Alon1999\.csv\.gz: .*; install thesiskit again"):
+            gene_expression.colon()
 
 
-def test_an_altered_file_is_named_or_set_aside_and_fetched_again(
-    no_data, tmp_path, monkeypatch, colon_file
-):
-    good = colon_file.read_bytes()
-
-    # in the user's folder: named, never touched
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "Alon1999.csv").write_bytes(good[:-10])
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(mine))
-    with pytest.raises(DataError, match=r"mine/Alon1999\.csv: not the file expected"):
-        gene_expression.fetch(gene_expression.COLON)
-    monkeypatch.delenv("THESISKIT_DATA_DIR")
-
-    # in the cache: kept aside, fetched again
-    no_data.mkdir()
-    (no_data / "Alon1999.csv").write_bytes(good[:-10])
-    path = gene_expression.fetch(
-        gene_expression.COLON, download=lambda _, target: target.write_bytes(good)
-    )
-    assert path.read_bytes() == good
-    assert (no_data / "Alon1999.csv.damaged").read_bytes() == good[:-10]
-
-    # what comes from the network is wrong: kept aside, refused
-    path.unlink()
-    with pytest.raises(DataError, match="is not the file expected"):
-        gene_expression.fetch(
-            gene_expression.COLON, download=lambda _, target: target.write_bytes(b"<html>")
-        )
-    assert not path.exists()
-    assert (no_data / "Alon1999.csv.damaged").read_bytes() == b"<html>"
-
-
-def test_the_pinned_file_is_the_one_the_readme_names():
+def test_the_readme_of_the_data_names_every_shipped_file():
     text = (ROOT / "data" / "README.md").read_text()
-    assert gene_expression.COLON.sha256 in text
-    assert gene_expression.COLON.file in text
-
-
-def test_the_data_folder_of_the_environment_comes_first(no_data, tmp_path, monkeypatch, colon_file):
-    source, mine = gene_expression.COLON, tmp_path / "mine"
-    for folder in (no_data, mine):
-        folder.mkdir()
-        shutil.copy(colon_file, folder / source.file)
-    assert gene_expression.fetch(source) == no_data / source.file  # the cache
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(mine))
-    assert gene_expression.fetch(source) == mine / source.file
+    for file in (gene_expression.COLON, public_tables.SPLICE, public_tables.VOTES):
+        assert file.sha256 in text
+        assert file.file in text
 
 
 def test_phenotypes_that_are_missing(tmp_path):
@@ -519,19 +491,3 @@ def test_mixture_data_of_one_class_only():
             train=5,
             test=1,
         )
-
-
-def test_what_is_fetched_follows_no_link(no_data, tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    no_data.mkdir()
-    (no_data / "Alon1999.csv.part").symlink_to(tmp_path / "mine")
-
-    def download(url, target):
-        target.write_text("other")
-
-    with pytest.raises(DataError, match="not the file expected"):
-        gene_expression.fetch(gene_expression.COLON, download)
-    assert (tmp_path / "mine").read_text() == "mine"
-    with pytest.raises(DataError, match="could not fetch"):
-        gene_expression.fetch(gene_expression.COLON)
-    assert not list(no_data.glob(".*.part"))

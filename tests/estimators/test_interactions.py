@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -232,7 +233,7 @@ def test_largest_names_patterns_and_classes():
     names = ["k", "l", "m", "n"]
     model = InteractionClassifier(2, iterations=200, burn_in=50, random_state=0)
     found = model.fit(pd.DataFrame(X, columns=names), y).largest(9)
-    want = ["pattern", "patterns", "class", "median", "low", "high", "cases"]
+    want = ["pattern", "patterns", "cases", "class", "low", "high", "median"]
     assert list(found.columns) == want
     assert (found["median"].abs().diff().dropna() <= 0).all()
     assert ((found["low"] <= found["median"]) & (found["median"] <= found["high"])).all()
@@ -418,3 +419,39 @@ def test_the_pair_of_published_epistasis_data_is_found():
     assert ", P2=" in top[0]
     loci = {item.split("=")[0] for pattern in top for item in pattern.split(", ")}
     assert loci == {"P1", "P2"}
+
+
+def test_a_narrow_terminal_shows_the_medians():
+    X, y = data(n=200)
+    names = [f"a feature with a rather long name, number {j}" for j in range(X.shape[1])]
+    model = InteractionClassifier(2, iterations=100, burn_in=50, random_state=0)
+    found = model.fit(pd.DataFrame(X, columns=names), y).largest(3)
+    with pd.option_context("display.width", 80, "display.max_columns", 0):
+        assert "median" in str(found)
+
+
+def test_names_of_groups_are_coordinates_of_their_coefficients():
+    X, y = data(n=200)
+    model = InteractionClassifier(2, iterations=100, burn_in=50, random_state=0).fit(X, y)
+    names = model.get_feature_names_out()
+    assert len(set(names)) == len(names) == model.compression_.n_groups
+    first = model.largest(1).iloc[0]
+    draws = model.draws_["posterior"]["coefficient"].sel(group=first["pattern"])
+    assert float(draws.median()) == pytest.approx(first["median"], rel=1e-6)
+    assert draws["set"].to_numpy().tolist() == [model.classes_[-1]]
+
+
+def test_annotated_data_go_in():
+    class Annotated:
+        def __init__(self, X, names):
+            self.X, self.var_names = X, names
+
+    X, y = data(n=100)
+    names = [f"locus-{j}" for j in range(X.shape[1])]
+    model = InteractionClassifier(1, iterations=60, burn_in=20, random_state=0)
+    plain = model.fit(pd.DataFrame(X, columns=names), y).predict_proba(
+        pd.DataFrame(X, columns=names)
+    )
+    again = model.fit(Annotated(sparse.csr_matrix(X), names), y)
+    assert np.array_equal(again.predict_proba(Annotated(X, names)), plain)
+    assert list(again.feature_names_in_) == names

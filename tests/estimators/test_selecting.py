@@ -4,7 +4,9 @@ from fractions import Fraction
 
 import arviz_stats
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_predict
@@ -51,6 +53,7 @@ NEED_REAL_FEATURES = dict.fromkeys(
 )
 PIPELINE = "scikit-learn's Pipeline itself fits the steps it was given"
 OF_PIPELINE = {
+    "check_estimators_nan_inf": "a Pipeline does not tell that its steps take missing values",
     "check_estimators_overwrite_params": PIPELINE,
     "check_dont_overwrite_parameters": PIPELINE,
 }
@@ -171,7 +174,7 @@ def test_median_binarizer_leaves_binary_columns_alone(rng):
     ("change", "words"),
     [
         ({"X": lambda X: X * 2}, "features must be 0 or 1; put MedianBinarizer"),
-        ({"X": lambda X: np.where(X == 0, np.nan, 1.0)}, "NaN"),
+        ({"X": lambda X: np.where(X == 0, np.inf, 1.0)}, "infinity"),
         ({"y": lambda y: np.zeros_like(y)}, "one class"),
         ({"y": lambda y: np.arange(len(y)) % 3}, "Only binary classification"),
         ({"n_features": 0}, "from 1 to 50, got 0"),
@@ -194,6 +197,41 @@ def test_bad_input_is_a_value_error(change, words):
     X, y = change.pop("X", lambda X: X)(X), change.pop("y", lambda y: y)(y)
     with pytest.raises(ValueError, match=words):
         NaiveBayesClassifier(**{"n_features": 5, **change}).fit(X, y)
+
+
+def test_missing_values():
+    X, y, new = (one.astype(float) for one in binary_data())
+    rng = np.random.default_rng(1)
+    for table in (X, new):
+        table[rng.random(table.shape) < 0.2] = np.nan
+    model = NaiveBayesClassifier(5, random_state=0).fit(X, y)
+    p = model.predict_proba(new)[:, 1]
+    found = select_features(X, y.astype(int), 5, np.random.default_rng(0))
+    assert model.gamma_squared_ == found.gamma_squared
+    others = np.setdiff1d(np.arange(50), model.selected_)
+    changed = new.copy()
+    changed[:, others] = np.nan
+    np.testing.assert_array_equal(model.predict_proba(changed)[:, 1], p)
+    base = model.predict_proba(np.full((1, 50), np.nan))[0, 1]
+    assert base == pytest.approx(26 / 47, rel=1e-12)
+    objects = np.where(np.isnan(X), None, X)
+    again = NaiveBayesClassifier(5, random_state=0).fit(objects, y).predict_proba(new)[:, 1]
+    np.testing.assert_array_equal(again, p)
+    with pytest.raises(ValueError, match="NaN"):
+        mixture().fit(X, y)
+
+
+def test_missing_values_stay_missing_when_they_are_made_binary(rng):
+    X = rng.normal(size=(30, 4))
+    y = (X[:, 0] > 0).astype(int)
+    gaps = rng.random(X.shape) < 0.2
+    X[gaps] = np.nan
+    bits = MedianBinarizer().fit_transform(X)
+    assert (np.isnan(bits) == gaps).all()
+    held = X[~gaps[:, 1], 1]
+    assert (bits[~gaps[:, 1], 1] == (held > np.median(held))).all()
+    model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(2, random_state=0)).fit(X, y)
+    assert model.score(X, y) > 0.7
 
 
 @pytest.mark.parametrize("rate", [1e-300, 1e-98, 1e-30, 1e30, 1e190, 1e300])
@@ -320,3 +358,102 @@ def test_the_mixture_can_be_fitted_in_a_forked_process():
     with multiprocessing.get_context("fork").Pool(1) as pool:
         there = pool.apply_async(_fit_in_child, (data,)).get(timeout=60)
     np.testing.assert_array_equal(here, there)
+
+
+# ---- names, logs, jobs and other packages' tables ----
+
+
+class Annotated:
+    """What AnnData has, as far as estimators look at it."""
+
+    def __init__(self, X, names):
+        self.X, self.var_names = X, pd.Index(names)
+
+
+def names_of(X):
+    return [f"gene-{j}" for j in range(X.shape[1])]
+
+
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(5, random_state=0), mixture()])
+def test_the_names_of_the_features_kept(model):
+    X, y, _ = binary_data()
+    names = names_of(X)
+    model = clone(model).fit(pd.DataFrame(X, columns=names), y)
+    kept = sorted(model.selected_)
+    assert model.get_support(indices=True).tolist() == kept
+    assert np.flatnonzero(model.get_support()).tolist() == kept
+    assert model.get_feature_names_out().tolist() == [f"gene-{j}" for j in kept]
+    bare = clone(model).fit(X, y)
+    assert bare.get_feature_names_out().tolist() == [f"x{j}" for j in kept]
+    assert bare.get_feature_names_out(names).tolist() == [f"gene-{j}" for j in kept]
+    pipe = make_pipeline(MedianBinarizer(), clone(model)).fit(pd.DataFrame(X, columns=names), y)
+    assert pipe.get_feature_names_out().tolist() == [f"gene-{j}" for j in kept]
+
+
+def test_logs_of_probabilities_go_on_where_probabilities_end():
+    rng = np.random.default_rng(4)
+    y = np.arange(60) % 2
+    X = (rng.random((60, 50)) < np.where(y, 0.99, 0.01)[:, None]).astype(int)
+    model = NaiveBayesClassifier(50, correct=False).fit(X, y)
+    p, log = model.predict_proba(X), model.predict_log_proba(X)
+    assert log.shape == (60, 2)
+    np.testing.assert_allclose(np.logaddexp.reduce(log, axis=1), 0, atol=1e-12)
+    sure = p.min(axis=1) <= nb.CLOSEST
+    assert sure.any(), "the data are too weak for this test"
+    assert np.isfinite(log).all()
+    assert log.min() < np.log(nb.CLOSEST) - 1  # beyond what predict_proba can say
+    np.testing.assert_allclose(np.log(p[~sure]), log[~sure], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(3), mixture(), mixture(sampler="thesis")])
+def test_logs_of_probabilities(model):
+    X, y, new = binary_data()
+    model = clone(model).fit(X, y)
+    expected = np.log(model.predict_proba(new))
+    np.testing.assert_allclose(model.predict_log_proba(new), expected, rtol=1e-9)
+
+
+def test_draws_do_not_depend_on_the_number_of_jobs():
+    X, y, _ = binary_data()
+    model = MixtureClassifier(3, chains=3, iterations=40, random_state=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliableWarning)
+        found = [
+            clone(model).set_params(n_jobs=n).fit(X, y).draws_["posterior"]["labels"].to_numpy()
+            for n in (None, 1, 2, -1, -99)
+        ]
+    assert all(np.array_equal(one, found[0]) for one in found)
+    for wrong in (0, 1.5, True, "two"):
+        with pytest.raises(UserError, match="n_jobs must be a whole number"):
+            clone(model).set_params(n_jobs=wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array])
+def test_annotated_data_go_in(form):
+    X, y, new = binary_data()
+    names = names_of(X)
+    model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(5, random_state=0))
+    plain = clone(model).fit(pd.DataFrame(X, columns=names), y)
+    found = clone(model).fit(Annotated(form(X.astype(float)), names), y)
+    assert found.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+    expected = plain.predict_proba(pd.DataFrame(new, columns=names))
+    assert np.array_equal(found.predict_proba(Annotated(form(new.astype(float)), names)), expected)
+    direct = NaiveBayesClassifier(5, random_state=0).fit(Annotated(form(X), names), y)
+    assert np.array_equal(direct.predict_proba(Annotated(form(new), names)), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        found.predict_proba(Annotated(form(new), names[::-1]))
+
+
+def test_annotated_data_that_cannot_go_in(monkeypatch):
+    X, y, _ = binary_data()
+    names = names_of(X)
+    model = NaiveBayesClassifier(5)
+    with pytest.raises(UserError, match=r"gene-3 more than once; call var_names_make_unique"):
+        model.fit(Annotated(X, ["gene-3", *names[1:]]), y)
+    with pytest.raises(UserError, match="has no X"):
+        model.fit(Annotated(None, names), y)
+    monkeypatch.setattr("thesiskit.estimators.inputs.available_memory", lambda: 1000.0)
+    with pytest.raises(UserError, match="choose variables first"):
+        model.fit(Annotated(sparse.csr_matrix(X), names), y)

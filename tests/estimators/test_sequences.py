@@ -4,6 +4,7 @@ import warnings
 
 import arviz_stats
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -162,3 +163,76 @@ def test_settings_of_the_thesis():
     assert (settings.step, settings.sigma_0, settings.most_steps) == (20, 5, 50)
     assert (Settings(prior="gaussian").step, Settings(prior="gaussian").sigma_0) == (10, 10)
     assert settings.sigma_updates == 10
+
+
+def test_strings_are_states():
+    X, y = data()
+    letters = np.array(["G", "A", "CC"])  # coded in the order of the alphabet
+    codes = np.array([2, 0, 1])
+    plain = SequenceClassifier(3, prior="gaussian", **QUICK).fit(codes[X], y)
+    new = np.random.default_rng(5).integers(0, 3, (20, 5))
+    expected = plain.predict_proba(codes[new])
+    for form in (np.asarray, np.ndarray.tolist, lambda one: one.astype(object), pd.DataFrame):
+        model = SequenceClassifier(3, prior="gaussian", **QUICK).fit(form(letters[X]), y)
+        assert model.states_.tolist() == ["A", "CC", "G"]
+        assert np.array_equal(model.predict_proba(form(letters[new])), expected)
+    assert plain.states_ is None
+    unseen = letters[new].astype(object)
+    unseen[0, -1] = "CCT"  # begins like a state
+    numbers = codes[new]
+    numbers[0, -1] = 9
+    assert np.array_equal(model.predict_proba(unseen), plain.predict_proba(numbers))
+    with pytest.raises(UserError, match="strings in fit"):
+        model.predict_proba(codes[new])
+    with pytest.raises(UserError, match="whole numbers in fit"):
+        plain.predict_proba(letters[new])
+    mixed = letters[X].astype(object)
+    mixed[0, 0] = 1
+    with pytest.raises(UserError, match="make them all strings"):
+        SequenceClassifier(3, **QUICK).fit(mixed, y)
+
+
+def test_coordinates_of_draws_are_patterns_and_classes():
+    X, y = data()
+    model = SequenceClassifier(2, **QUICK).fit(np.array(list("abc"))[X], y)
+    posterior = model.draws_["posterior"]
+    names = model.get_feature_names_out()
+    assert posterior["group"].to_numpy().tolist() == names.tolist()
+    assert posterior["set"].to_numpy().tolist() == ["a", "b", "c"]
+    assert len(set(names)) == model.compression_.n_groups
+    assert names[0] == "(all)"
+    found = posterior["coefficient"].sel(set="b", group="b")
+    g = model.compression_.find("b", ["a", "b", "c"])
+    assert np.array_equal(found, posterior["coefficient"].to_numpy()[:, :, 1, g])
+    numbers = SequenceClassifier(2, **QUICK).fit(X, y)
+    assert [
+        one.translate(str.maketrans("012", "abc")) for one in numbers.get_feature_names_out()
+    ] == names.tolist()
+    process = SequenceClassifier(2, prior="gaussian", engine="gp", **QUICK).fit(X, y)
+    assert process.draws_["posterior"]["set"].to_numpy().tolist() == ["a", "b", "c"]
+    with pytest.raises(UserError, match="has no coefficients"):
+        process.get_feature_names_out()
+
+
+def test_logs_of_probabilities_are_finite():
+    X, y = data(states=2)
+    y = np.where(X[:, -1] == 0, "a", "b")  # certain
+    model = SequenceClassifier(3, sigma=(1.0, 1e12, 1e12, 1e12), **QUICK).fit(X, y)
+    p, log = model.predict_proba(X), model.predict_log_proba(X)
+    assert (p == 0).any(), "the predictions are too weak for this test"
+    assert np.isfinite(log).all()
+    np.testing.assert_allclose(np.exp(log), p, atol=2e-16)
+
+
+@pytest.mark.parametrize("engine", ["slice", "gp"])
+def test_draws_do_not_depend_on_the_number_of_jobs(engine):
+    X, y = data(states=2)
+    found = []
+    for jobs in (None, 1, 2):
+        model = SequenceClassifier(
+            2, prior="gaussian", engine=engine, chains=3, n_jobs=jobs, **QUICK
+        ).fit(X, y)
+        found.append(model.draws_["posterior"]["log_sigma"].to_numpy())
+    assert all(np.array_equal(one, found[0]) for one in found)
+    with pytest.raises(UserError, match="n_jobs"):
+        SequenceClassifier(2, n_jobs=0, **QUICK).fit(X, y)

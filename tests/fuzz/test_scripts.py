@@ -92,7 +92,7 @@ def test_the_command_line_passes_everything_on(tmp_path):
     line = next(one for one in text.splitlines() if " batch cell " in one)
     jobs = folder / "r/e-smoke/batch/jobs"
     assert shlex.split(line)[:-2] == [
-        sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(jobs / "0001.yaml"),
+        sys.executable, "-m", "thesiskit", "batch", "cell", str(jobs / "0001.yaml"),
         "--relative-to", str(folder), "--results", str(folder / "r"), "--yes", "--jobs", "1",
         "--cells", str(jobs / "0001-1.cells"), "--share",
     ]  # fmt: skip

@@ -240,7 +240,7 @@ QUICK = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, colon_file):
+def finished(tmp_path_factory):
     """What is written of small forms of all experiments that the thesis prints numbers of."""
     root = tmp_path_factory.mktemp("results")
     records = []

@@ -33,7 +33,7 @@ def made(root):
     """Run the experiments by the copy, and return of which it has made any stage."""
     environment = os.environ | {"PYTHONPATH": str(root), "THESISKIT_JOBS": "0"}
     configs = [f"{name}.yaml" for name in KINDS]
-    command = [sys.executable, "-m", "thesiskit.cli", "run", *configs]
+    command = [sys.executable, "-m", "thesiskit", "run", *configs]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     stages = re.findall(r"^(?!report).*/(\w+)/\w+ \((.*)\)$", done.stdout, re.MULTILINE)

@@ -25,7 +25,6 @@ CANNOT = {
     "batch cancel": "needs a cluster; tests/slurm_node has one",
     "--watch": "waits until another process has made all cells",
     "--share 3/100": "makes a part of the full study; tests/experiments/cells makes parts",
-    "configs/studies/*": "needs full studies; tests/report/test_verification.py has small ones",
 }
 # blocks that are no code, by their first line
 DRAWINGS = {
@@ -35,7 +34,7 @@ DRAWINGS = {
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
 # what examples call a config of the user's
-OWN = "configs/chapter2/naive-simulation.yaml --smoke"
+OWN = "naive-simulation --smoke"
 
 
 @dataclass(frozen=True)
@@ -98,15 +97,24 @@ def run_block(block: Block, folder: Path) -> None:
 
 
 def run_line(line: str) -> str:
-    """Run a line of shell that is one thesiskit command, and return what it prints."""
+    """Run a line of shell, commands of thesiskit joined by &&, and return what they print."""
     if any(words in line for words in CANNOT):
         return ""
     line = re.sub(r'^eval "\$\((.*)\)"$', r"\1", line.partition(";")[0])
     if "CONFIG" in line:
         run("run", *OWN.split())  # what is made of it can be shown, joined and reported
-    words = shlex.split(line.replace("CONFIG", OWN).partition(">")[0], comments=True)
-    assert words[0] == "thesiskit", f"no test runs {line!r}"
-    return run(*words[1:])
+    return "".join(_run_command(one) for one in line.replace("CONFIG", OWN).split(" && "))
+
+
+def _run_command(command: str) -> str:
+    """Run a command, and write what it prints to the file after >."""
+    given, _, target = command.partition(" > ")
+    words = shlex.split(given, comments=True)
+    assert words[0] == "thesiskit", f"no test runs {command!r}"
+    printed = run(*words[1:])
+    if target:
+        Path(target.strip()).write_text(printed, encoding="utf-8")
+    return printed
 
 
 def check_transcript(block: Block) -> None:

@@ -106,6 +106,52 @@ def predictive(
     return numerators[1] / sum(numerators)
 
 
+def predictive_with_missing(
+    x_train: np.ndarray,
+    y_train: np.ndarray,
+    x_test: np.ndarray,
+    alpha: list[Fraction],
+    class_prior: tuple[Fraction, Fraction],
+    gamma_squared: Fraction | None,
+    dropped: np.ndarray,
+) -> Fraction:
+    """P(y* = 1) for one test case where NaN is a missing value.
+
+    Every case with a feature counts for it, the test case among them.  The columns of `dropped`
+    (n, p - k) are discarded by enumeration of the cases that have them; gamma_squared None: their
+    being discarded is not conditioned on.
+    """
+    numerators = []
+    for label in (0, 1):
+        y = np.append(y_train, label)
+        total = Fraction(0)
+        for a in alpha:
+            term = Fraction(1)
+            for j in range(x_train.shape[1]):
+                x = np.append(x_train[:, j], x_test[j])
+                here = ~np.isnan(x)
+                n = [int((here & (y == c)).sum()) for c in (0, 1)]
+                ones = [int((x[here] == 1)[y[here] == c].sum()) for c in (0, 1)]
+                orderings = comb(n[0], ones[0]) * comb(n[1], ones[1])
+                term *= marginal(ones[0], ones[1], n[0], n[1], a) / orderings
+            for column in dropped.T if gamma_squared is not None else ():
+                here = ~np.isnan(column)
+                n = [int((here & (y_train == c)).sum()) for c in (0, 1)]
+                term *= discard_by_enumeration(n[0], n[1], gamma_squared, a)
+            total += term
+        numerators.append(total * (class_prior[label] + int((y_train == label).sum())))
+    return numerators[1] / sum(numerators)
+
+
+def screen_with_missing(x: np.ndarray, y: np.ndarray) -> list[Fraction]:
+    """COR^2 of every column over the cases that have it, exactly."""
+    here = ~np.isnan(x)
+    return [
+        correlation_squared(tuple(int(v) for v in column[has]), tuple(int(v) for v in y[has]))
+        for column, has in zip(x.T, here.T, strict=True)
+    ]
+
+
 def screen(x: np.ndarray, y: np.ndarray) -> list[Fraction]:
     """COR^2 of every column, exactly."""
     response = tuple(int(v) for v in y)

@@ -17,20 +17,25 @@ from thesiskit.cli.common import (
     executor_option,
     opens_experiment,
     run_stage,
+    run_up_to,
     show_error,
     show_trace,
     unforeseen,
     write_report,
 )
 from thesiskit.cli.compare import compare
+from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
+from thesiskit.cli.init import init
+from thesiskit.cli.new_cases import export, predict
 from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.shipped import name_of
 
 
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with:  thesiskit run configs/chapter2/naive-simulation.yaml",
+    epilog="Start with:  thesiskit run null",
 )
 @click.version_option(__version__, "--version", prog_name="thesiskit")
 @VERBOSE
@@ -41,13 +46,16 @@ def main() -> None:
     Bayes and mixture models these are simulate, select, fit-naive or fit-mixture, predict and
     report; with sequences and tables of discrete features they are simulate, compress,
     fit-logistic, predict and report. Each stage reads what the stages before it wrote below
-    results/EXPERIMENT/. The command `run` makes all stages.
+    results/EXPERIMENT/, and makes those that are missing. The command `run` makes all stages.
+
+    A CONFIG is a path, or a name that `thesiskit list` shows.
     """
 
 
 main.add_command(batch)
 main.add_command(data)
-main.add_command(compare)
+for one in (list_configs, show, docs, init, predict, export, compare):
+    main.add_command(one)
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:
@@ -57,7 +65,7 @@ def _stage_command(name: str, stage: str, text: str) -> None:
     @opens_experiment()
     def command(experiment, force) -> None:
         experiment.check_command(stage, name)
-        run_stage(experiment, stage, force)
+        run_up_to(experiment, stage, force)
 
 
 _stage_command(
@@ -65,7 +73,7 @@ _stage_command(
     "simulate",
     """Draw the data of an experiment, or divide a table into training and test cases.
 
-    Example:  thesiskit simulate configs/chapter2/naive-simulation.yaml
+    Example:  thesiskit simulate naive-simulation
     """,
 )
 _stage_command(
@@ -73,7 +81,7 @@ _stage_command(
     "select",
     """In every training set, keep the features that correlate best with the response.
 
-    Example:  thesiskit select configs/chapter2/naive-simulation.yaml
+    Example:  thesiskit select naive-simulation
     """,
 )
 _stage_command(
@@ -81,7 +89,7 @@ _stage_command(
     "fit",
     """Fit naive Bayes to binary features, with and without the correction for selection.
 
-    Example:  thesiskit fit-naive configs/chapter2/naive-simulation.yaml
+    Example:  thesiskit fit-naive naive-simulation
     """,
 )
 _stage_command(
@@ -89,7 +97,7 @@ _stage_command(
     "fit",
     """Sample the mixture model of binary features, with and without the correction for selection.
 
-    Example:  thesiskit fit-mixture configs/chapter2/mixture-simulation.yaml
+    Example:  thesiskit fit-mixture mixture-simulation
     """,
 )
 
@@ -120,12 +128,10 @@ def compress(experiment, force, listed, pattern, order) -> None:
     as the values that all its patterns fix, followed in brackets by the values that some of them
     fix too.
 
-    Example:  thesiskit compress configs/chapter3/text.yaml --list 10
+    Example:  thesiskit compress text --list 10
     """
     experiment.check_command("compress", "compress")
-    if "simulate" in experiment.stages:
-        run_stage(experiment, "simulate", False)
-    run_stage(experiment, "compress", force)
+    run_up_to(experiment, "compress", force)
     if listed or pattern is not None:
         for line in experiment.list_groups(order, listed, pattern):
             click.echo(line)
@@ -143,7 +149,7 @@ def fit_logistic(experiment, force, extend) -> None:
 
     If chains with the same settings and fewer iterations are stored, they are continued.
 
-    Example:  thesiskit fit-logistic configs/chapter3/hmm.yaml --set model.iterations=4000
+    Example:  thesiskit fit-logistic hmm --set model.iterations=4000
     """
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
@@ -152,17 +158,7 @@ def fit_logistic(experiment, force, extend) -> None:
         )
     if extend:
         experiment.check_extension()
-    run_stage(experiment, "fit", force)
-
-
-_stage_command(
-    "predict",
-    "predict",
-    """Predict the response of the test cases.
-
-    Example:  thesiskit predict configs/chapter2/naive-simulation.yaml
-    """,
-)
+    run_up_to(experiment, "fit", force)
 
 
 @main.command()
@@ -170,7 +166,7 @@ _stage_command(
 def report(config, asked, force) -> None:
     """Write the tables, the figures and the page of a finished experiment.
 
-    Example:  thesiskit report configs/chapter2/naive-simulation.yaml
+    Example:  thesiskit run null && thesiskit report null --force
     """
     write_report(replace(asked, jobs=0).open(config), force)  # a report is written here
 
@@ -178,17 +174,22 @@ def report(config, asked, force) -> None:
 @main.command()
 @opens_experiment(many=True)
 @executor_option("local")
-def run(configs, asked, force, executor) -> None:
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be made, and about how long it takes."
+)
+def run(configs, asked, force, executor, dry_run) -> None:
     """Make all stages of one or more experiments, then their reports.
 
     Stages that are already made with the same config, data and code are skipped. With --executor
     slurm the command submits jobs and waits for them; `thesiskit batch` does not wait.
 
-    Example:  thesiskit run configs/chapter2/naive-simulation.yaml --set data.alpha=100
+    Example:  thesiskit run naive-simulation --set data.alpha=100
     """
     from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
 
+    if asked.name is not None and len(configs) > 1:
+        raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
     # all configs are read before any work begins
     opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
     experiments = [opening.open(config) for config in configs]
@@ -198,6 +199,10 @@ def run(configs, asked, force, executor) -> None:
             click.echo(f"== {experiment.config.title}")
         try:
             estimate.check(experiment, yes=asked.yes)
+            if dry_run:
+                for line in estimate.plan(experiment, force=force):
+                    click.echo(line)
+                continue
             if executor == "slurm":
                 run_on_cluster(experiment, force=force)
             for stage in experiment.stages:
@@ -212,6 +217,8 @@ def run(configs, asked, force, executor) -> None:
             show_error(failed)
         finally:
             experiment.close()
+    if dry_run and failed is None:
+        return
     index = write_index(asked.results)
     if failed is not None:
         click.echo(f"All reports but those that failed: {index}")
@@ -232,7 +239,7 @@ def verify(configs, asked, partial) -> None:
     The result is a page, verify/verify.html in the results folder, and the same table as CSV and
     Markdown.
 
-    Example:  thesiskit verify configs/studies/*-replicates.yaml
+    Example:  thesiskit run correlation-lattice && thesiskit verify correlation-lattice
     """
     from thesiskit.report.page import write_index
     from thesiskit.report.verification.page import verify as hold_against
@@ -254,7 +261,9 @@ def _finished(config: Path, asked: Asked, partial: bool):
     given = "".join(f" {part}" for part in asked.options)
     given += f" --results {asked.results}" if asked.results != Path("results") else ""
     hint = f", or add --partial for the first {done}" if done else ""
-    raise UserError(f"{str(lack).partition(';')[0]}; run `thesiskit run {config}{given}`{hint}")
+    raise UserError(
+        f"{str(lack).partition(';')[0]}; run `thesiskit run {name_of(config)}{given}`{hint}"
+    )
 
 
 @main.command()

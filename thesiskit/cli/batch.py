@@ -28,7 +28,7 @@ def batch() -> None:
     replicates. A cell is complete when its result file is written; there is no other record. So
     a job or a machine that fails loses only the cells that it was computing.
 
-    Example:  thesiskit batch status configs/studies/naive-replicates.yaml
+    Example:  thesiskit batch status naive-replicates
     """
 
 
@@ -99,7 +99,7 @@ def submit(config, asked, force, executor, probe, **cluster) -> None:
 
     With --executor local the cells are computed on this machine.
 
-    Example:  thesiskit batch submit configs/studies/naive-replicates.yaml
+    Example:  thesiskit batch submit naive-replicates
     """
     if executor == "local":
         _check_local(cluster)
@@ -119,7 +119,7 @@ def submit(config, asked, force, executor, probe, **cluster) -> None:
 def status(config, asked, watch, every) -> None:
     """Show the state of the cells, and the time, memory and host of those that ran.
 
-    Example:  thesiskit batch status configs/studies/naive-replicates.yaml --watch
+    Example:  thesiskit batch status naive-replicates --watch
     """
     opened = _open_batch(config, asked)
     while True:
@@ -138,7 +138,7 @@ def status(config, asked, watch, every) -> None:
 def collect(config, asked, force) -> None:
     """Join the cells of each complete block; when all cells are done, write the report.
 
-    Example:  thesiskit batch collect configs/studies/naive-replicates.yaml
+    Example:  thesiskit batch collect naive-replicates
     """
     opened = _open_batch(config, asked)
     left = opened.collect()
@@ -158,7 +158,7 @@ def collect(config, asked, force) -> None:
 def retry(config, asked, executor, probe, **cluster) -> None:
     """Make only those cells again that failed, were interrupted or are damaged.
 
-    Example:  thesiskit batch retry configs/studies/naive-replicates.yaml
+    Example:  thesiskit batch retry naive-replicates
     """
     if executor == "local":
         _check_local(cluster)
@@ -191,7 +191,7 @@ def retry(config, asked, executor, probe, **cluster) -> None:
 def cell(config, asked, share, listed, folder, ids) -> None:
     """Make some cells, and the cells that they depend on; `batch status --all` lists the ids.
 
-    Example:  thesiskit batch cell configs/studies/naive-replicates.yaml --share 3/100
+    Example:  thesiskit batch cell naive-replicates --share 3/100
     """
     if listed is not None and not share:
         raise click.UsageError("--cells needs --share I/N, which says the line")
@@ -228,7 +228,7 @@ def _make(experiment, cells) -> None:
 def cancel(config, asked) -> None:
     """Cancel the jobs that wait or run; the cells that are done are kept.
 
-    Example:  thesiskit batch cancel configs/studies/naive-replicates.yaml
+    Example:  thesiskit batch cancel naive-replicates
     """
     cancelled = _open_batch(config, asked).cancel()
     click.echo(f"{len(cancelled):,} jobs cancelled")
@@ -240,7 +240,7 @@ def cancel(config, asked) -> None:
 def script(config, asked, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.
 
-    Example:  thesiskit batch script configs/studies/naive-replicates.yaml > study.sbatch
+    Example:  thesiskit batch script naive-replicates > study.sbatch
     """
     opened = _open_batch(config, asked, **cluster)
     click.echo(opened.script(), nl=False)

@@ -1,6 +1,7 @@
 """What the commands share: options, opening an experiment, running stages, printing errors."""
 
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from thesiskit.errors import ThesiskitError, brief, cut
+from thesiskit.errors import ThesiskitError, UserError, brief, cut
+from thesiskit.shipped import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
+LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
 
@@ -108,6 +112,54 @@ VERBOSE = click.option(
 )
 
 
+class ConfigType(click.ParamType):
+    """A config: a path, or the name of one that comes with thesiskit.
+
+    many : the name of a folder stands for the configs in it; a value becomes a list of paths.
+    """
+
+    name = "config"
+
+    def __init__(self, *, many: bool = False):
+        self.many = many
+
+    def convert(self, value: Any, _: Any, __: Any) -> Any:
+        """Return the path, or the paths; raise ConfigError where there is none of that name."""
+        found = find(value) if isinstance(value, str) else [value]
+        if self.many:
+            return found
+        if len(found) > 1:
+            raise UserError(f"{value} stands for {len(found)} configs; name one of them")
+        return found[0]
+
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that a shell offers, and let it offer files."""
+        names = [*shipped(), *(folders() if self.many else ())]
+        offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [*offered, CompletionItem(incomplete, type="file")]
+
+
+class SettingType(click.ParamType):
+    """KEY=VALUE, which overrides a key of the config."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the keys that a shell offers."""
+        from thesiskit.config.keys import keys
+
+        names = dict.fromkeys(f"{key.name}=" for key in keys())
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _joined(_: click.Context, __: click.Parameter, values: tuple[list[Path], ...]) -> list[Path]:
+    return [path for paths in values for path in paths]
+
+
 def executor_option(default: str):
     """The option that says where cells are made."""
     return click.option(
@@ -122,6 +174,7 @@ def executor_option(default: str):
 def shared_options(
     *,
     many: bool = False,
+    optional: bool = False,
     force: bool = True,
     jobs: bool = True,
     yes: bool = True,
@@ -129,13 +182,20 @@ def shared_options(
 ):
     """Add the argument and options that say which experiment is meant, and how it is run.
 
-    bare : without the argument, where a command has arguments of its own.
+    optional : the command may be called without a config.
+    bare : the command has arguments of its own in place of a config.
     """
-    kind = click.Path(path_type=Path)
     argument = (
-        click.argument("configs", metavar="CONFIG...", type=kind, nargs=-1, required=True)
+        click.argument(
+            "configs",
+            metavar="CONFIG...",
+            type=ConfigType(many=True),
+            nargs=-1,
+            required=True,
+            callback=_joined,
+        )
         if many
-        else click.argument("config", type=kind)
+        else click.argument("config", type=ConfigType(), required=not optional)
     )
     options = [
         *([] if bare else [argument]),
@@ -149,9 +209,16 @@ def shared_options(
         click.option(
             "--set",
             "settings",
+            type=SettingType(),
             multiple=True,
             metavar="KEY=VALUE",
             help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
+        ),
+        click.option(
+            "--name",
+            metavar="NAME",
+            help="Call the experiment so, and its folder of results: variants made with --set then "
+            "stand beside each other.",
         ),
         click.option(
             "--seed",
@@ -202,21 +269,32 @@ class Asked:
     results: Path
     settings: tuple[str, ...]
     seed: int | None
+    name: str | None
     smoke: bool
     yes: bool | None = None  # None: a command that makes nothing does not ask
     jobs: int | None = 0  # None: as many as there are cores
     folder: Path | None = None  # where relative paths of the config start; None: its own folder
 
-    def open(self, config: Path, *more: str):
-        """Return the experiment of a config; more : further settings, such as "replicates=3"."""
+    def open(self, config: Path, *more: str, all_cases: bool = False):
+        """Return the experiment of a config; more : further settings, such as "replicates=3".
+
+        all_cases : as it is fitted to predict new cases.
+        """
         from thesiskit.config import load_config
         from thesiskit.experiments import estimate
         from thesiskit.experiments.experiment import Experiment
+
+        if all_cases:
+            from thesiskit.experiments.all_cases import AllCases as Experiment  # type: ignore
         from thesiskit.models.running import cores
         from thesiskit.store.results import Results
 
         loaded = load_config(
-            config, settings=(*self.settings, *more), seed=self.seed, smoke=self.smoke
+            config,
+            settings=(*self.settings, *more),
+            seed=self.seed,
+            name=self.name,
+            smoke=self.smoke,
         )
         experiment = Experiment(
             loaded,
@@ -224,6 +302,10 @@ class Asked:
             Path(config).parent if self.folder is None else self.folder,
             cores() if self.jobs is None else self.jobs,
         )
+        if self.smoke and not loaded.smoke:
+            experiment.notes.append(
+                f"{name_of(config)} has no `smoke:` form; --smoke runs the whole experiment"
+            )
         click.get_current_context().call_on_close(experiment.close)
         if self.yes is not None:
             estimate.check(experiment, yes=self.yes)
@@ -234,6 +316,7 @@ class Asked:
         """The options that open the same experiment again, for another command line."""
         given = [part for one in self.settings for part in ("--set", one)]
         given += ["--seed", str(self.seed)] if self.seed is not None else []
+        given += ["--name", self.name] if self.name is not None else []
         given += ["--smoke"] if self.smoke else []
         return given
 
@@ -248,8 +331,8 @@ def opens_experiment(*, late: bool = False, **options: bool):
 
     def decorate(command):
         @wraps(command)
-        def opened(*, results, settings, seed, smoke, yes=None, jobs=0, **more):
-            asked = Asked(results, settings, seed, smoke, yes, jobs)
+        def opened(*, results, settings, seed, name, smoke, yes=None, jobs=0, **more):
+            asked = Asked(results, settings, seed, name, smoke, yes, jobs)
             if late or options.get("many") or options.get("bare"):
                 return command(asked=asked, **more)
             return command(asked.open(more.pop("config")), **more)
@@ -268,6 +351,13 @@ def run_stage(experiment, stage: str, force: bool) -> None:
     click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
 
 
+def run_up_to(experiment, stage: str, force: bool) -> None:
+    """Make those of the stages before that are missing, and a stage."""
+    for before in experiment.stages[: experiment.stages.index(stage)]:
+        run_stage(experiment, before, False)
+    run_stage(experiment, stage, force)
+
+
 def tell_notes(experiment) -> None:
     """Print the notes that the experiment has collected for the user."""
     while experiment.notes:
@@ -277,7 +367,7 @@ def tell_notes(experiment) -> None:
 def watch(items: Iterable, total: int, label: str) -> Iterator:
     """Yield the items; on a terminal, show a progress bar after PATIENCE seconds."""
     if not sys.stderr.isatty():
-        yield from items
+        yield from _watch_in_lines(items, total, label)
         return
     started = time.perf_counter()
     bar = task = None
@@ -296,6 +386,26 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
     finally:
         if bar is not None:
             bar.stop()
+
+
+def _watch_in_lines(items: Iterable, total: int, label: str) -> Iterator:
+    """Yield the items; every LINE_SECONDS, write a line on how many are done."""
+    started, ended, done = time.monotonic(), threading.Event(), 0
+
+    def tell() -> None:
+        while not ended.wait(LINE_SECONDS):
+            minutes = (time.monotonic() - started) / 60
+            click.echo(f"{label}: {done} of {total} after {minutes:.0f} min", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        for item in items:
+            yield item
+            done += 1
+    finally:
+        ended.set()
+        teller.join()
 
 
 def write_report(experiment, force: bool) -> None:

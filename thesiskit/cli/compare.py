@@ -1,27 +1,35 @@
 """The command that puts two experiments side by side."""
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from thesiskit.cli.common import opens_experiment
-from thesiskit.errors import UserError
+from thesiskit.cli.common import ConfigType, opens_experiment, run_up_to
+
+
+class RunType(ConfigType):
+    """A config, or a folder of results."""
+
+    def convert(self, value: Any, parameter: Any, context: Any) -> Any:
+        """Return the path."""
+        path = Path(value)
+        return path if path.is_dir() else super().convert(value, parameter, context)
 
 
 @click.command()
-@click.argument("first", metavar="A", type=click.Path(path_type=Path))
-@click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@opens_experiment(bare=True, force=False, jobs=False, yes=False)
+@click.argument("first", metavar="A", type=RunType())
+@click.argument("second", metavar="B", type=RunType())
+@opens_experiment(bare=True, force=False)
 def compare(first, second, asked) -> None:
-    """Put two finished experiments side by side.
+    """Put two experiments side by side.
 
-    A and B are configs, or folders of results. The command prints the settings that differ and the
-    scores of arms of the same name. If both experiments were tested with the same cases, it
-    compares case by case. It writes a page, compare/A-B/compare.html in the results folder, with
-    the same tables as CSV.
+    A and B are configs, or folders of results. What is missing of a config's experiment is made.
+    The command prints the settings that differ, and the scores of arms of the same name. If both
+    experiments were tested with the same cases, it compares them case by case. It writes a page,
+    compare/A-B/compare.html in the results folder, and the same tables as CSV.
 
-    Example:  thesiskit compare configs/chapter2/colon.yaml configs/chapter2/colon-mixture.yaml
+    Example:  thesiskit compare colon colon-mixture
     """
     from thesiskit.report.compare import compare as side_by_side
 
@@ -37,8 +45,8 @@ def _record(given: Path, asked):
 
     if given.is_dir():
         return read(given)
-    experiment = replace(asked, yes=None).open(given)
-    _, lack = experiment.complete()
-    if lack is not None:
-        raise UserError(f"{str(lack).partition(';')[0]}; run `thesiskit run {given}` first")
+    experiment = asked.open(given)
+    if experiment.complete()[1] is not None:
+        run_up_to(experiment, experiment.stages[-1], False)
+        experiment.close()
     return experiment.record()

@@ -1,13 +1,15 @@
 """Commands about published data."""
 
 import click
+from click.shell_completion import CompletionItem
 
 from thesiskit.cli.common import VERBOSE
+from thesiskit.errors import UserError
 
 
 @click.group()
 def data() -> None:
-    """List, fetch or locate the published data that experiments use.
+    """List the published data that experiments use, or print one as a table.
 
     Example:  thesiskit data list
     """
@@ -16,52 +18,43 @@ def data() -> None:
 @data.command("list")
 @VERBOSE
 def list_data() -> None:
-    """List the data sets, and where each is stored if it has been fetched.
+    """List the published data sets. All of them come with thesiskit; nothing is fetched.
 
     Example:  thesiskit data list
     """
-    from thesiskit.datasets.gene_expression import SOURCES, local_file
-
-    for source in SOURCES.values():
-        path = local_file(source)
-        click.echo(f"{source.name}: {source.about}; {source.licence}")
-        click.echo(f"  {path}" if path else f"  not here; thesiskit data fetch {source.name}")
-    click.echo("breast-cancer: tumour measurements of 569 patients; comes with scikit-learn")
+    for name, source in _published().items():
+        click.echo(f"{name:14} {source.published}")
 
 
-def _source(name: str):
-    from thesiskit.datasets.gene_expression import SOURCES
+def _published() -> dict:
+    from thesiskit.datasets import SOURCES
 
-    if name not in SOURCES:
-        raise click.UsageError(f"there is no data set {name!r}; choose from {', '.join(SOURCES)}")
-    return SOURCES[name]
+    return {name: source for name, source in SOURCES.items() if source.published}
 
 
-@data.command()
-@click.argument("name", default="colon")
-@VERBOSE
-def fetch(name: str) -> None:
-    """Fetch a data set, check it against its sha256, and store it.
+class DataType(click.ParamType):
+    """The name of a published data set."""
 
-    Example:  thesiskit data fetch colon
-    """
-    from thesiskit.datasets.gene_expression import fetch as fetch_file
+    name = "name"
 
-    click.echo(fetch_file(_source(name)))
+    def shell_complete(
+        self, _: click.Context, __: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that a shell offers."""
+        return [CompletionItem(name) for name in _published() if name.startswith(incomplete)]
 
 
 @data.command()
-@click.argument("name", default="colon")
+@click.argument("name", type=DataType())
 @VERBOSE
-def path(name: str) -> None:
-    """Print the path of a data set that has been fetched.
+def show(name) -> None:
+    """Print a published data set as a CSV table, the class first.
 
-    Example:  thesiskit data path colon
+    Example:  thesiskit data show colon > colon.csv
     """
-    from thesiskit.datasets.gene_expression import local_file
-    from thesiskit.errors import DataError
+    from thesiskit.datasets.published import csv_lines
 
-    found = local_file(_source(name))
-    if found is None:
-        raise DataError(f"{name} is not here; thesiskit data fetch {name}")
-    click.echo(found)
+    if name not in _published():
+        raise UserError(f"there is no data set {name!r}; choose from {', '.join(_published())}")
+    for line in csv_lines(name):
+        click.echo(line)

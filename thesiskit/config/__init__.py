@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from thesiskit.blocks import Block, Count, Positive, Text
+from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.config.problems import explain
@@ -106,30 +106,56 @@ class ReportBlock(Block):
     """Tables and figures of the report, in order, and the thesis's numbers beside them."""
 
     parts: Annotated[list[Text], Field(min_length=1)]
-    thesis: Text | None = None  # a key of thesiskit/report/thesis/numbers.yaml
-    order: Count | None = None  # whose coefficients are shown; the largest unless given
-    traced: list[Text] = []  # coefficients, such as CC:V
+    """The tables and figures of the page, in order; `thesiskit docs parts` lists them."""
+    thesis: Text | None = None
+    """The experiment of the thesis whose numbers are shown beside ours."""
+    order: Count | None = None
+    """Which of `model.orders` the tables and figures of coefficients show; the largest unless
+    given."""
+    traced: list[Text] = []
+    """Coefficients whose traces are shown, such as `CC:V` or `size=small, form=round:yes` (pattern,
+    then class); for real responses the pattern alone."""
 
 
 class Config(Block):
     """One experiment."""
 
     experiment: Name
+    """Name of the folder with the results: at most 100 lower-case letters, digits, `-`, `_`, `.`;
+    not what has a meaning there, such as `verify` or `index.html`."""
     title: Text
+    """The title of the page."""
     about: Text
+    """The introduction of the page."""
+    minutes: PositiveNumber | None = None
+    """How many minutes the experiment takes on two cores, for `thesiskit list`."""
     seed: Count = 1
+    """The seed of all random choices; each choice has its own stream."""
     replicates: Positive = 1
-    block: Positive = 1  # replicates in one result file
+    """Number of data sets, or of random divisions of a table; for a logistic model, how often the
+    folds are drawn."""
+    block: Positive = 1
+    """Number of replicates that share a result file."""
     data: Data | None = None
+    """The cases. Its key `source` says where they come from."""
     evaluation: Evaluation = Evaluation()
+    """How cases and features are divided."""
     selection: SelectionBlock | None = None
+    """How many features to keep."""
     model: Annotated[Model, Field(discriminator="kind")] = NaiveModel()
+    """The model. Its key `kind` says which."""
     lattice: Lattice | None = None
+    """In place of `data` and `selection`: the display of Cor(I0, I1)."""
     reduction: Reduction | None = None
+    """In place of `data` and `model`: numbers of parameters of uniform features."""
     report: ReportBlock
+    """What the page shows."""
     cluster: ClusterBlock = ClusterBlock()
+    """What a job on a cluster asks for. Nothing in this block changes a result."""
     smoke: dict[str, Any] = {}
+    """Values of dotted keys for the small form of the experiment, which `--smoke` runs."""
     _places: Places = PrivateAttr(default_factory=lambda: Places(Path("config"), {}, {}))
+    _all_train: bool = PrivateAttr(default=False)
 
     def wrong(self, key: str, text: str) -> ConfigError:
         """Return the error that says what is wrong with a key, and where it was given."""
@@ -172,9 +198,33 @@ class Config(Block):
         check_table(self)
         return self
 
+    def training_with_all(self) -> "Config":
+        """Return this config as it is fitted for new cases: all cases train, by own methods.
+
+        How cases are divided, peers and the report do not matter then, and have their defaults.
+        """
+        model: Any = self.model
+        if isinstance(model, LogisticModel):
+            model = model.model_copy(update={"peers": []})
+        else:
+            own = [method for method in model.methods if method in OWN_METHODS]
+            model = model.model_copy(update={"methods": own})
+        found = self.model_copy(
+            update={"replicates": 1, "block": 1, "evaluation": Evaluation(), "model": model}
+        )
+        found._all_train = True
+        return found
+
+    @property
+    def all_train(self) -> bool:
+        """Whether no case is tested: see `training_with_all`."""
+        return self._all_train
+
     @property
     def scheme(self) -> str:
         """How cases are divided; the data decide where the config does not."""
+        if self._all_train:
+            return "none"
         return self.evaluation.scheme or self.usual_scheme
 
     @property
@@ -195,7 +245,12 @@ class Config(Block):
 
 
 def load_config(
-    path: Path, *, settings: tuple[str, ...] = (), seed: int | None = None, smoke: bool = False
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    seed: int | None = None,
+    name: str | None = None,
+    smoke: bool = False,
 ) -> Config:
     """Read, override and validate a config.
 
@@ -203,7 +258,7 @@ def load_config(
     ----------
     path : the YAML file.
     settings : "dotted.key=value" overrides; values are YAML.
-    seed : replaces the config's.
+    seed, name : replace `seed` and `experiment` of the config.
     smoke : apply the config's own `smoke:` overrides first, for a quick run.
 
     Raises
@@ -212,12 +267,9 @@ def load_config(
     """
     path = Path(path)
     tree, lines = read_yaml(path)
-    small = _smoke_form(tree, path, lines)
-    config = _validate(*small)  # a misspelt key of the small form is found before it is needed
+    places = Places(path, lines, {})
     if smoke:
-        tree, places = small
-    else:
-        places = Places(path, lines, {})
+        _make_small(tree, places)
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
         places.given[key] = f"--set {cut(text)}"
@@ -227,20 +279,20 @@ def load_config(
     if seed is not None:
         tree["seed"] = seed
         places.given["seed"] = f"--seed {cut(seed)}"
-    if settings or seed is not None or not smoke:
-        config = _validate(tree, places)
+    if name is not None:
+        tree["experiment"] = name
+        places.given["experiment"] = f"--name {cut(name)}"
+    config = _validate(tree, places)
     # its results are beside those of the whole experiment
     return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
 
 
-def _smoke_form(tree: dict, path: Path, lines: dict[tuple, int]) -> tuple[dict, Places]:
-    """Return the config with its own `smoke:` overrides, and the places of its keys."""
-    tree, places = copy.deepcopy(tree), Places(path, lines, {})
+def _make_small(tree: dict, places: Places) -> None:
+    """Apply the `smoke:` overrides of a config to it."""
     overrides = tree.get("smoke")
     for key, value in overrides.items() if isinstance(overrides, dict) else ():
         places.given[str(key)] = places.of(f"smoke.{key}", ("smoke", key))
-        _apply(tree, str(key), value, places)
-    return tree, places
+        _apply(tree, str(key), copy.deepcopy(value), places)
 
 
 def _apply(tree: dict, key: str, value: Any, places: Places, *, parse: bool = False) -> None:

@@ -48,17 +48,29 @@ class ClusterBlock(Block):
     """What a job asks for; what is not given is for the cluster to decide."""
 
     partition: Text | None = None
-    time: Text = "1:00:00"  # limit of a job; it stops in time, and goes on in the queue
+    """Partition of jobs; the cluster's own unless given."""
+    time: Text = "1:00:00"
+    """Time limit of each job: hours:minutes:seconds, days-hours:minutes:seconds, or minutes. A job
+    stops two minutes before its limit (or after half of it, if that is later), stores its chains,
+    and is queued again."""
     memory: Text | None = None
+    """Memory of each job, such as `4G` or `500M`; the cluster's own unless given."""
     cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
-    array: Positive = 100  # most jobs at once
-    cells: Positive | None = None  # in a job
+    """Number of cores of each job."""
+    array: Positive = 100
+    """Largest number of jobs that run at the same time."""
+    cells: Positive | None = None
+    """Number of cells that each job makes; chosen by thesiskit unless given."""
     account: Text | None = None
+    """Account of jobs; the cluster's own unless given."""
     qos: Text | None = None
-    options: list[Annotated[str, Field(strict=True)]] = []  # of sbatch, such as --constraint=avx2
-    # how often a job goes on that Slurm stopped, for instance at its time limit
+    """Quality of service of jobs; the cluster's own unless given."""
+    options: list[Annotated[str, Field(strict=True)]] = []
+    """Further options of sbatch, such as `--constraint=avx2`; each may be given once."""
     requeues: Count = 10
-    setup: list[Text] = []  # shell lines before, such as module load python
+    """How often a job may be queued again after it met its time limit."""
+    setup: list[Text] = []
+    """Shell commands that a job runs first, such as `module load python`."""
 
     @field_validator("*")
     @classmethod

@@ -24,35 +24,77 @@ class LogisticModel(Block):
     """Priors, sampler and variants of a logistic model; each list is combined with the others."""
 
     kind: Literal["logistic"]
+    """`logistic`, for sequences and for tables of discrete features."""
     response: Literal["classes", "gaussian"] = "classes"
+    """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
+    patterns plus normal noise. The responses are standardised by the training cases. Coefficients
+    in files of draws are on this scale; all other results are in the units of the response."""
     orders: Annotated[list[Order], Field(min_length=1)]
+    """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
     priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = [defaults.PRIOR]
+    """The priors of the coefficients, `cauchy` and `gaussian`."""
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
+    """`true`: one coefficient for all patterns that are present in the same training cases;
+    `false`: one for each pattern."""
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
+    """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
+    the square of the number of distinct cases."""
     sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = [
         defaults.SIGMA_SCALE
     ]
+    """The scale on which sigma is updated: `log`, or `natural` as in the thesis."""
     peers: list[Text] = []
-    # patterns that fewer training cases express are left out
+    """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
+    three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
+    `gradient-boosting`. For features: `logistic-regression`, `pairwise-logistic-regression`,
+    `random-forest`, `gradient-boosting`, `naive-bayes`. For real responses: `ridge`,
+    `pairwise-ridge`, `random-forest`, `gradient-boosting`."""
     min_cases: Positive = defaults.MIN_CASES
+    """Features: patterns that are present in fewer training cases are left out of the model. From 2
+    on, patterns that occur only in test cases are left out too."""
     chains: Positive = defaults.CHAINS
+    """Number of chains."""
     iterations: Positive = defaults.ITERATIONS
+    """Number of all iterations. If only this number grows, stored chains are continued."""
     burn_in: Count = defaults.BURN_IN
+    """Number of first iterations that are not kept."""
     thin: Positive = defaults.THIN
+    """Of the iterations after `burn_in`, every so many-th is kept."""
     sigma_updates: Positive = defaults.SIGMA_UPDATES
+    """How often an iteration updates each sigma, with the coefficients held fixed."""
     joint_updates: Count = defaults.JOINT_UPDATES
+    """How often an iteration also moves several coefficients together in directions that do not
+    change the likelihood, and each sigma together with its coefficients; 0 gives the sampler of the
+    thesis."""
     sigma_0: Width | None = None
+    """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
+    Gaussian priors."""
     sigma_shape: Shape = defaults.SIGMA_SHAPE
+    """The prior of sigma_o is Inverse-Gamma with this shape."""
     sigma_mode: Width = defaults.SIGMA_MODE
-    standardise: StrictBool = True  # real responses, by the training cases
-    noise: Width | None = None  # of real responses, in their units; sampled unless given
+    """The prior of sigma_o has its mode at `sigma_mode` / o."""
+    standardise: StrictBool = True
+    """`gaussian`: `false` leaves responses in their own units, so that the prior does not depend on
+    the data, as `evaluation.ranks` requires."""
+    noise: Width | None = None
+    """`gaussian`: standard deviation of the noise, in the response's units; sampled unless given.
+    """
     noise_shape: Shape = defaults.NOISE_SHAPE
+    """`gaussian`: shape of the Inverse-Gamma prior of the noise where it is sampled."""
     noise_mode: Width = defaults.NOISE_MODE
+    """`gaussian`: mode of this prior, for responses of standard deviation 1."""
     step: PositiveNumber | None = None
+    """Slice sampling: the first interval for a coefficient; unless given, 20 for Cauchy and 10 for
+    Gaussian priors."""
     sigma_step: PositiveNumber = defaults.SIGMA_STEP
+    """Slice sampling: the first interval for a sigma."""
     most_steps: Positive = defaults.MOST_STEPS
+    """Slice sampling: the largest number of steps by which an interval grows."""
     split_draws: Positive | Literal["exact"] = 1
-    original: StrictBool = False  # keep draws of every original coefficient
+    """Predictions: how many random splits of each draw are averaged, or `exact`, which is possible
+    for two classes (for features only with Gaussian priors; not with `gaussian` responses)."""
+    original: StrictBool = False
+    """Also keep draws of every original coefficient of a compressed model."""
 
     @property
     def continuous(self) -> bool:

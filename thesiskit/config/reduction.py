@@ -15,9 +15,12 @@ Several = Field(min_length=2)
 class Sweep(Block):
     """Settings of which one, the list, is varied."""
 
-    features: Positive | Annotated[list[Positive], Several]  # p
-    values: Values | Annotated[list[Values], Several]  # K, of each feature
-    order: Positive | Annotated[list[Positive], Several]  # O
+    features: Positive | Annotated[list[Positive], Several]
+    """Number of uniform features. One of `features`, `values` and `order` is a list."""
+    values: Values | Annotated[list[Values], Several]
+    """Number of values of each feature."""
+    order: Positive | Annotated[list[Positive], Several]
+    """The largest order."""
 
     @field_validator("*")
     @classmethod
@@ -47,4 +50,6 @@ class Reduction(Block):
     """Numbers of original and compressed parameters of uniform features."""
 
     cases: Positive
+    """Number of training cases in which patterns and groups are counted."""
     sweeps: Annotated[list[Sweep], Field(min_length=1)]
+    """The settings of which one is varied. `replicates` is the number of data sets."""

@@ -26,17 +26,29 @@ class Evaluation(Block):
     """How cases and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
+    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`,
+    `holdout`."""
     folds: AtLeastTwo = 10
+    """Number of folds of `k-fold`. Each class is divided separately, so that at most as many folds
+    can be made as the larger class has cases; for discrete features, as there are distinct cases.
+    """
     test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
-    groups: Positive = 1  # random groups of features, each analysed by itself
-    ranks: StrictBool = False  # of the truth among draws from the posterior
+    """The fraction of test cases with `holdout`."""
+    groups: Positive = 1
+    """Number of random groups of features; each group is analysed separately."""
+    ranks: StrictBool = False
+    """Simulation-based calibration, for data drawn from the model's own prior: the true values are
+    ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
 
 
 class SelectionBlock(Block):
     """How many features to keep."""
 
     features: list[Positive | Literal["all"]] | None = None
+    """Numbers of features to keep, or `all`."""
     thresholds: list[Annotated[float, Field(strict=True, ge=0, lt=1)]] | None = None
+    """In place of `features`: keep the features with an absolute correlation above the threshold.
+    """
 
     @field_validator("features", "thresholds")
     @classmethod
@@ -53,8 +65,10 @@ class SelectionBlock(Block):
 class ModelBlock(Block):
     """What both models have: priors, and methods to compare."""
 
-    class_prior: Pair = CLASS_PRIOR  # f_0, f_1
-    alpha_prior: Pair = ALPHA_PRIOR  # shape, rate
+    class_prior: Pair = CLASS_PRIOR
+    """f_0 and f_1 of the Beta prior for the probability of a class (or component)."""
+    alpha_prior: Pair = ALPHA_PRIOR
+    """Shape and rate of the Inverse-Gamma prior of alpha."""
 
     @field_validator("methods", "quadrature", "samplers", check_fields=False)
     @classmethod
@@ -73,6 +87,8 @@ class NaiveModel(ModelBlock):
     """Priors and rules of the naive Bayes model, and what to compare it with."""
 
     kind: Literal["naive-bayes"] = "naive-bayes"
+    """`naive-bayes` for binary features with two classes (the default); or `mixture`; or `logistic`
+    for sequences and discrete features."""
     methods: Annotated[
         list[
             Literal[
@@ -85,9 +101,15 @@ class NaiveModel(ModelBlock):
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
+    """`corrected` and `uncorrected` for the selection; also `bernoulli-nb` (scikit-learn's
+    SelectKBest and BernoulliNB) and `bernoulli-nb-calibrated` (the same in CalibratedClassifierCV).
+    """
     alpha_points: Points = NAIVE_ALPHA_POINTS
+    """Number of points of the midpoint rule for alpha."""
     alpha_quadrature: Literal["midpoint", "adaptive"] = "midpoint"
+    """The rule for alpha. `adaptive` refines it until predictions change by less than 1e-6."""
     quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
+    """The rules for theta; `simpson-21` is the rule of the thesis."""
 
     @field_validator("quadrature", mode="before")
     @classmethod
@@ -104,26 +126,40 @@ class CollapsedBlock(Block):
     """How the collapsed sampler runs."""
 
     chains: Positive = COLLAPSED["chains"]
+    """Number of chains."""
     iterations: Positive = COLLAPSED["iterations"]
+    """Number of all iterations. An iteration consists of five sweeps of the chain, one sweep of
+    each replica at a lower power of the likelihood, and exchanges between them."""
     burn_in: Count = COLLAPSED["burn_in"]
-    replicas: Positive | None = None  # as many as suit the number of training cases
+    """Number of first iterations that are not kept."""
+    replicas: Positive | None = None
+    """Number of copies of a chain, at powers of the likelihood from 1 to 0.02; they help the chain
+    to move between modes. Unless given, 4 up to 250 training cases, else 1."""
     alpha_points: Points = COLLAPSED["alpha_points"]
+    """Number of points of the grids of alpha and alpha_0, which are quantiles of the prior."""
 
 
 class ThesisBlock(Block):
     """How the thesis's sampler runs."""
 
     chains: Positive = THESIS["chains"]
+    """Number of chains."""
     iterations: Positive = THESIS["iterations"]
+    """Number of all iterations. In an iteration the labels are updated once and each theta 20
+    times, and this five times; then alpha and alpha_0 are updated."""
     burn_in: Count = THESIS["burn_in"]
+    """Number of first iterations that are not kept."""
     alpha_points: Points = THESIS["alpha_points"]
+    """Number of points of the grids of alpha and alpha_0."""
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
+    """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
 
 
 class MixtureModel(ModelBlock):
     """Priors of the mixture model, its samplers, and what to compare it with."""
 
     kind: Literal["mixture"]
+    """`mixture`, for binary features with two classes and at most 600 training cases."""
     methods: Annotated[
         list[
             Literal[
@@ -138,12 +174,21 @@ class MixtureModel(ModelBlock):
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
+    """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
+    `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
+    `bernoulli-nb-calibrated`."""
     response_alpha_prior: Pair = ALPHA_PRIOR
+    """Shape and rate of the prior of alpha_0, which belongs to the response."""
     samplers: Annotated[
         list[Literal["collapsed", "thesis", "as-printed", "enumeration"]], Field(min_length=1)
     ] = ["collapsed"]
+    """`collapsed`; `thesis`, the thesis's sampler; `as-printed`, the same without the adjustment
+    factor in its label update, which gives the numbers the thesis prints but samples no posterior;
+    `enumeration`, the exact posterior, for one feature and few cases."""
     collapsed: CollapsedBlock = CollapsedBlock()
+    """How the collapsed sampler runs."""
     thesis: ThesisBlock = ThesisBlock()
+    """How the samplers `thesis` and `as-printed` run."""
 
     @field_validator("collapsed", "thesis")
     @classmethod
@@ -164,4 +209,6 @@ class Lattice(Block):
     """The display of Cor(I0, I1)."""
 
     class_counts: Counts
+    """Numbers of cases in class 0 and class 1."""
     gamma: Annotated[float, Field(strict=True, ge=0, lt=1)]
+    """The bound that is drawn."""

@@ -206,7 +206,9 @@ def override(tree: dict, key: str, value: Any) -> None:
     if key.split(".")[0] == "smoke":
         raise ConfigError("smoke: is what --smoke changes; set the keys themselves")
     for name in parents:
-        tree = tree.setdefault(name, {})
+        if tree.get(name) is None:  # absent, or a key with nothing after it
+            tree[name] = {}
+        tree = tree[name]
         if not isinstance(tree, dict):
             raise ConfigError(f"{cut(key)}: {cut(name)} is not a mapping")
     tree[last] = value

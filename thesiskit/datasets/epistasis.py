@@ -22,10 +22,15 @@ class EpistasisData(Source):
 
     source: Literal["epistasis"]
     cases: Positive
+    """Number of all cases."""
     noise_features: Count
+    """Number of loci besides the two that matter."""
     frequency: tuple[Frequency, Frequency] = (0.4, 0.4)
+    """Minor allele frequencies of the two loci that matter."""
     heritability: Probability = 0.1
+    """Heritability of their penetrance table."""
     prevalence: Frequency = 0.5
+    """Prevalence of their penetrance table."""
 
     @property
     def has_test_set(self) -> bool:

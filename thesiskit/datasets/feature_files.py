@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, field_validator
 
 from thesiskit.blocks import Text, distinct
 from thesiskit.datasets.reading.binary_files import read_frame
@@ -41,13 +41,23 @@ class TableData(Source):
     real: ClassVar = True
 
     source: Literal["table"]
-    path: Text  # from the config's folder
+    path: Text
+    """The table, one case a row under a line of names; relative to the folder of the config. A
+    feature may have up to 255 values; real numbers are refused."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
     test_path: Text | None = None
-    response: Text  # its column
+    """A table of test cases with the same columns."""
+    response: Text
+    """The column to predict."""
     id: Text | None = None
     """The column that names the cases. It is no feature, and its values must differ."""
-    ignore: list[Text] = []  # columns
+    ignore: list[Text] = []
+    """Columns to leave out."""
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
+    """The texts that stand for a missing value. A pattern that fixes a missing value is not present
+    in the case."""
 
     @field_validator("ignore", "missing")
     @classmethod
@@ -72,7 +82,7 @@ class TableData(Source):
                 found.append(read_features(
                     folder / name, self.response, ignore=tuple(self.ignore), id=self.id,
                     missing=tuple(self.missing), like=found[0] if found else None,
-                    continuous=continuous,
+                    continuous=continuous, header=self.header,
                 ))  # fmt: skip
         return found
 
@@ -80,7 +90,7 @@ class TableData(Source):
         """Return new cases with the features and values of the training table."""
         return read_new_features(
             path, like, response=self.response, ignore=tuple(self.ignore), id=self.id,
-            missing=tuple(self.missing),
+            missing=tuple(self.missing), header=self.header,
         )  # fmt: skip
 
 
@@ -93,6 +103,7 @@ def read_features(
     missing: tuple[str, ...] = MISSING_TEXTS,
     like: FeatureTable | None = None,
     continuous: bool = False,
+    header: bool = True,
 ) -> FeatureTable:
     """Read a table of discrete features, one case per line under a line of names.
 
@@ -106,6 +117,7 @@ def read_features(
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
     continuous : the responses are real numbers, not classes.
+    header : whether the first line of a text table names the columns.
 
     Returns
     -------
@@ -118,7 +130,7 @@ def read_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(path, Wanted(response, ignore, id))
+    cells = _read_cells(path, Wanted(response, ignore, id, header=header))
     assert response is not None
     features = cells.features
     if like:
@@ -166,6 +178,7 @@ def read_new_features(
     ignore: tuple[str, ...] = (),
     id: str | None = None,
     missing: tuple[str, ...] = MISSING_TEXTS,
+    header: bool = True,
 ) -> FeatureTable:
     """Read cases without a response, coded as those of `like`, whose features they must have.
 
@@ -178,7 +191,7 @@ def read_new_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features))
+    cells = _read_cells(path, Wanted(response, ignore, id, True, like.features, header))
     coded = cells.code(like.features, (*missing, NULL), like, where)
     X = np.column_stack([codes for _, codes in coded])
     return FeatureTable(
@@ -250,7 +263,7 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
         places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
         held = {j: tuple(map(_cell, frame.iloc[:, j].tolist())) for j in _used(columns)}
     elif text_suffix(path):
-        names, rows = read_cells(path)
+        names, rows = read_cells(path, header=wanted.header)
         need_response(wanted, where)
         columns = find_columns(names, wanted, where)
         lines, cases = zip(*rows, strict=True)

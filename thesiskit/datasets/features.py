@@ -48,15 +48,24 @@ class InteractionData(Source):
 
     source: Literal["interactions"]
     features: Positive
-    values: Values  # of each feature
-    # of the coefficients of orders 0, 1, ..., 0 leaves an order out; or drawn from the prior of
-    # the model, as is all else that the responses depend on: the first of its orders and priors
+    """Number of uniform features."""
+    values: Values
+    """Number of values of each feature."""
     sigma: Widths | Literal["prior"]
+    """The widths of the coefficients of orders 0, 1, ... with which responses are drawn; 0 leaves
+    an order out. With `prior`, widths, coefficients and noise are drawn from the prior of the
+    model, with the first of `model.orders` and the first of `model.priors`."""
     prior: Literal["cauchy", "gaussian"] = "cauchy"
+    """The distribution of these coefficients, `cauchy` or `gaussian`."""
     classes: AtLeastTwo = 2
-    noise: PositiveNumber = 0.5  # standard deviation, of real responses
+    """Number of classes."""
+    noise: PositiveNumber = 0.5
+    """With `model.response: gaussian`: standard deviation of the noise about the linear function.
+    """
     train: Positive
+    """Number of training cases."""
     test: Positive
+    """Number of test cases."""
 
     @model_validator(mode="after")
     def _orders(self):
@@ -137,6 +146,7 @@ class TicTacToeData(Source):
     """All boards at the end of a game of noughts and crosses; has x won?"""
 
     family: ClassVar = "features"
+    published: ClassVar = "the 958 boards at the end of a game of noughts and crosses; computed"
 
     source: Literal["tic-tac-toe"]
 

@@ -1,15 +1,15 @@
 """The user's own sequences."""
 
-import csv
-import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import StrictBool, model_validator
 
 from thesiskit.blocks import Positive, Text
-from thesiskit.datasets.reading.text_files import shown, unreadable, utf8
+from thesiskit.datasets.reading.sequence_lines import Lines, split_lines
+from thesiskit.datasets.reading.text_files import shown, unreadable
 from thesiskit.datasets.source import Sequences, Source, at_least_one, digest_of
 from thesiskit.errors import DataError, brief, few, quoted
 from thesiskit.safe_io import DAMAGES, read_npy
@@ -21,12 +21,21 @@ class SequenceFileData(Source):
     family: ClassVar = "sequences"
 
     source: Literal["sequences"]
-    path: Text  # from the config's folder
+    path: Text
+    """The file, one case a line; relative to the folder of the config."""
     test_path: Text | None = None
-    train: Positive | None = None  # without test_path: the first cases; the others are tested
-    history: Positive | None = None  # the most recent states; all unless given
-    pad: Text | None = None  # fills short histories on the left
+    """A file of test cases."""
+    train: Positive | None = None
+    """Without `test_path`: so many first cases are training cases, the others test cases."""
+    history: Positive | None = None
+    """Number of states before the one that is predicted; all unless given."""
+    pad: Text | None = None
+    """A state that fills short histories on the left."""
     header: StrictBool = False
+    """Whether the first line is a header."""
+    predict: Literal["last-state", "label"] = "last-state"
+    """What is predicted: the last state of each line, or, of FASTA files, `label`: the last word
+    of each header line, from the whole sequence."""
 
     @model_validator(mode="after")
     def _a_test_set(self):
@@ -56,13 +65,16 @@ class SequenceFileData(Source):
             if name is not None:
                 like = found[0] if found else None
                 found.append(read_sequences(
-                    folder / name, length=self.history, pad=self.pad, header=self.header, like=like
+                    folder / name, length=self.history, pad=self.pad, header=self.header, like=like,
+                    predict=self.predict,
                 ))  # fmt: skip
         return found
 
     def read_new(self, path: Path, like: Sequences) -> Sequences:
         """Return histories without the state that follows, coded as those of training."""
-        return read_new_histories(path, like, length=self.history, pad=self.pad, header=self.header)
+        return read_new_histories(
+            path, like, length=self.history, pad=self.pad, header=self.header, predict=self.predict
+        )
 
 
 def read_sequences(
@@ -72,6 +84,7 @@ def read_sequences(
     pad: str | None = None,
     header: bool = False,
     like: Sequences | None = None,
+    predict: str = "last-state",
 ) -> Sequences:
     """Read sequences, one case per line: the last state is the response, the rest its history.
 
@@ -79,12 +92,14 @@ def read_sequences(
     ----------
     path : text with states (any labels) between commas, spaces or tabs, or, where no line has any
         of these, one word of one-character states per line (ACGTT); blank lines and lines that
-        start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.npy` holds
+        start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.fa`,
+        `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.  `.npy` holds
         whole numbers, (n, length + 1).
     length : keep the so many most recent states of each history.
     pad : the symbol that fills short histories on the left; a state of its own unless it occurs.
     header : whether the first line names columns.
     like : use the coding and the length of these sequences.  New states come after theirs.
+    predict : "last-state"; of FASTA also "label", the last word of each header line.
 
     Returns
     -------
@@ -104,20 +119,21 @@ def read_sequences(
             raise DataError(f"length is {length}, but the training cases have {width} states")
     cut = length is not None or pad is not None
     read = _read_npy if path.suffix.lower() == ".npy" else _read_lines
-    raw, labels, lines, _ = read(path, width, cut, pad, header)
+    found = read(path, width, cut, pad, header, label=predict == "label")
     unit = "row" if path.suffix.lower() == ".npy" else "line"
 
-    states, histories = _recode(raw[:, :-1], labels, like.states if like else [])
-    classes, response = _recode(raw[:, -1], labels, like.classes if like else [])
+    raw = found.codes
+    states, histories = _recode(raw[:, :-1], found.symbols, like.states if like else [])
+    classes, response = _recode(raw[:, -1], found.symbols, like.classes if like else [])
     if like and len(classes) > len(like.classes):
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
-            f"{where}: {unit} {lines[case]} ends with {quoted(classes[response[case]])}, which is "
-            f"no response in the training cases ({few(like.classes)}); leave such cases out, "
-            "or train with some"
+            f"{where}: {unit} {found.places[case]} ends with {quoted(classes[response[case]])}, "
+            f"which is no response in the training cases ({few(like.classes)}); leave such cases "
+            "out, or train with some"
         )
     digest = digest_of(histories, response, states, classes)
-    return Sequences(histories, response, states, classes, digest, path.name)
+    return Sequences(histories, response, states, classes, digest, path.name, found.ids)
 
 
 def read_new_histories(
@@ -127,6 +143,7 @@ def read_new_histories(
     length: int | None = None,
     pad: str | None = None,
     header: bool = False,
+    predict: str = "last-state",
 ) -> Sequences:
     """Read histories without the state that follows them, one case per line.
 
@@ -143,9 +160,9 @@ def read_new_histories(
     pad = _checked(length, pad)
     read = _read_npy if path.suffix.lower() == ".npy" else _read_lines
     cut = length is not None or pad is not None
-    raw, labels, _, notes = read(path, like.histories.shape[1], cut, pad, header, like)
-    states, histories = _recode(raw[:, :-1], labels, like.states)
-    new = states[len(like.states) :]
+    found = read(path, like.histories.shape[1], cut, pad, header, like, label=predict == "label")
+    states, histories = _recode(found.codes[:, :-1], found.symbols, like.states)
+    new, notes = states[len(like.states) :], found.notes
     if new:
         cases = int((histories >= len(like.states)).any(axis=1).sum())
         notes.append(
@@ -154,7 +171,7 @@ def read_new_histories(
         )
     response = np.zeros(len(histories), dtype=np.int32)
     digest = digest_of(histories, states)
-    return Sequences(histories, response, states, like.classes, digest, path.name, [], notes)
+    return Sequences(histories, response, states, like.classes, digest, path.name, found.ids, notes)
 
 
 def _checked(length: int | None, pad: str | None) -> str | None:
@@ -165,6 +182,20 @@ def _checked(length: int | None, pad: str | None) -> str | None:
     if pad is not None and _missing(pad):
         raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
     return pad
+
+
+class Raw(NamedTuple):
+    """What is read before symbols are put in order.
+
+    codes : (n, width + 1); symbols : of each code; places : the line or row of each case;
+    ids : what the cases are called, or empty.
+    """
+
+    codes: np.ndarray
+    symbols: list[str]
+    places: Sequence[int]
+    ids: list[str]
+    notes: list[str]
 
 
 def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[str], np.ndarray]:
@@ -184,39 +215,25 @@ def _read_lines(
     pad: str | None,
     header: bool,
     like: Sequences | None = None,
-) -> tuple[np.ndarray, list[str], list[int], list[str]]:
-    """Return raw codes (n, width + 1), the label of each, the line of each case, and notes.
+    *,
+    label: bool = False,
+) -> Raw:
+    """Read a text file.
 
     like : the lines are histories that continue those of training; what is the last code of each
         means nothing.
     """
     where = shown(path)
-    lines = [
-        (number, line.strip(" "))
-        for number, line in enumerate(re.split(r"\r\n|\r|\n", utf8(path)), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ][header:]
-    if not lines:
-        raise DataError(f"{where}: no cases in it; give one case per line")
-    for number, line in lines:
-        if ";" in line:
-            raise DataError(f"{where}: line {number} holds ';'; put commas between states")
-    if path.suffix.lower() == ".csv":
-        reader = csv.reader((line for _, line in lines), skipinitialspace=True)
-        try:
-            cases = [[field.strip() for field in row] for row in reader]
-        except csv.Error as error:
-            raise DataError(f"{where}: not CSV: {error}") from None
-        if len(cases) != len(lines):
-            raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
-    else:
-        cases = [re.split(r"[ \t]*,[ \t]*| *\t *| +", line) for _, line in lines]
+    lines = split_lines(path, header=header)
+    cases = lines.states
     whole = width == 1 and like is not None and all(one[0] in like.states for one in cases)
     if all(len(fields) == 1 for fields in cases) and not whole:
         cases = [list(fields[0]) or [""] for fields in cases]
+    if label and like is None:
+        cases = _labelled(lines, where)
     notes = []
     if like is not None and width is not None:
-        if not cut and all(len(fields) == width + 1 for fields in cases):
+        if not cut and not label and all(len(fields) == width + 1 for fields in cases):
             notes.append(f"{where}: every line has a state more, the response; it is not used")
         else:
             cases = [[*fields, like.classes[0]] for fields in cases]
@@ -224,25 +241,41 @@ def _read_lines(
     keep = width + 1 if width else max(map(len, cases))
     raw: dict[str, int] = {}
     rows = []
-    for (number, _), fields in zip(lines, cases, strict=True):
+    for number, fields in zip(lines.numbers, cases, strict=True):
         if (len(fields) < keep and pad is None) or (len(fields) > keep and not cut):
             raise _length_error(f"{where}: line {number}", len(fields), len(cases[0]), width)
         fields = fields[-keep:]
-        for label in fields:
-            if label not in raw:
-                if _missing(label):
+        for state in fields:
+            if state not in raw:
+                if _missing(state):
                     raise DataError(
-                        f"{where}: a state is missing in line {number} ({quoted(label)}); fill it "
+                        f"{where}: a state is missing in line {number} ({quoted(state)}); fill it "
                         "in, leave the case out, or give missing states a symbol of their own"
                     )
-                raw[label] = len(raw)
-        rows.append([raw[label] for label in fields])
+                raw[state] = len(raw)
+        rows.append([raw[state] for state in fields])
     if keep < 2:
         raise DataError(f"{where}: one state per line; a case is a history and then a response")
     if pad is not None and any(len(row) < keep for row in rows):
         filler = raw.setdefault(pad, len(raw))
         rows = [[filler] * (keep - len(row)) + row for row in rows]
-    return np.array(rows, dtype=np.int32), list(raw), [number for number, _ in lines], notes
+    ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
+    return Raw(np.array(rows, dtype=np.int32), list(raw), lines.numbers, ids, notes)
+
+
+def _labelled(lines: Lines, where: str) -> list[list[str]]:
+    """Return sequences that end with their labels."""
+    if not lines.labels:
+        raise DataError(
+            f"{where}: data.predict: label is for FASTA, whose header lines hold labels; leave it "
+            "out"
+        )
+    for label, number in zip(lines.labels, lines.numbers, strict=True):
+        if not label:
+            raise DataError(
+                f"{where}: line {number} holds no label; write one at its end, after a space"
+            )
+    return [[*states, label] for states, label in zip(lines.states, lines.labels, strict=True)]
 
 
 def _length_error(where: str, found: int, first: int, width: int | None) -> DataError:
@@ -272,14 +305,18 @@ def _read_npy(
     pad: str | None,
     header: bool,
     like: Sequences | None = None,
-) -> tuple[np.ndarray, list[str], range, list[str]]:
-    """Return raw codes (n, width + 1), the label of each, the row of each case from 1, and notes.
+    *,
+    label: bool = False,
+) -> Raw:
+    """Read an array.
 
     like : as in `_read_lines`.
     """
     where = shown(path)
     if header:
         raise DataError(f"{where}: an NPY file has no header line; leave out header")
+    if label:
+        raise DataError(f"{where}: an NPY file holds no labels; leave out data.predict")
     try:
         array = read_npy(path)
     except OSError as error:
@@ -324,7 +361,7 @@ def _read_npy(
     if found < keep and pad is not None:
         labels += [pad] if pad not in labels else []
         raw = np.pad(raw, ((0, 0), (keep - found, 0)), constant_values=labels.index(pad))
-    return raw, labels, range(1, len(array) + 1), notes
+    return Raw(raw, labels, range(1, len(array) + 1), [], notes)
 
 
 def _missing(label: str) -> bool:

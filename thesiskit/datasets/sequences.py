@@ -35,12 +35,16 @@ class HiddenMarkovData(Source):
     drawn: ClassVar = True
 
     source: Literal["hidden-markov"]
-    transition: list[list[Probability]]  # from each hidden state to each
-    # of each observable state in each hidden state
+    transition: list[list[Probability]]
+    """The probability of moving from each hidden state to each other; rows sum to 1."""
     emission: list[Annotated[list[Probability], Field(max_length=MOST_VALUES)]]
-    history: Positive  # states before the one that is predicted
+    """The probability of each observed state in each hidden state; rows sum to 1."""
+    history: Positive
+    """Number of states before the one that is predicted."""
     train: Positive
+    """Number of training cases."""
     test: Positive
+    """Number of test cases."""
 
     @property
     def divided_at(self) -> tuple[int, None]:
@@ -81,10 +85,16 @@ class LogisticData(Source):
 
     source: Literal["logistic"]
     states: Annotated[AtLeastTwo, Field(le=MOST_VALUES)]
+    """Number of states. The data are drawn from the model with the first of `model.orders` and the
+    first of `model.priors`."""
     classes: AtLeastTwo
+    """Number of classes."""
     history: Positive
+    """Number of states before the one that is predicted."""
     train: Positive
+    """Number of training cases."""
     test: Positive
+    """Number of test cases."""
 
     @property
     def divided_at(self) -> tuple[int, None]:

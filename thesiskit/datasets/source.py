@@ -35,7 +35,7 @@ class Table:
 
     Attributes
     ----------
-    features : (n, p) array, possibly memory-mapped; 0/1 or real values, no NaN.
+    features : (n, p) array, possibly memory-mapped; 0/1 or real values, NaN where one is missing.
     response : (n,) array of 0 and 1; of new cases it means nothing.
     names : feature names, or empty where there are none.
     digest : identifies the content, for provenance.
@@ -44,6 +44,7 @@ class Table:
     classes : what classes 0 and 1 are called.
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
+    missing : how many values are missing; a memory-mapped table is not looked at.
     """
 
     features: np.ndarray
@@ -55,6 +56,7 @@ class Table:
     classes: tuple[str, str] = ("0", "1")
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -226,11 +228,13 @@ class Source(Block):
     family : which of the three it is.
     drawn : whether cases are drawn with random numbers, not read.
     real : whether responses can be real numbers.
+    published : of a published table, what it is and under which licence; else empty.
     """
 
     family: ClassVar[Literal["table", "sequences", "features"]]
     drawn: ClassVar[bool] = False
     real: ClassVar[bool] = False
+    published: ClassVar[str] = ""
 
     source: str  # its name, as a Literal
 

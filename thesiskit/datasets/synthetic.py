@@ -22,7 +22,9 @@ class _DrawnTable(Source):
     drawn: ClassVar = True
 
     features: Positive
+    """Number of features."""
     alpha: Alpha
+    """A number, `.inf` (useless features) or `prior` (drawn for each data set)."""
 
     @field_validator("alpha")
     @classmethod
@@ -41,8 +43,11 @@ class NaiveBayesData(_DrawnTable):
     """Data drawn from the naive Bayes model."""
 
     source: Literal["naive-bayes"]
-    train: Counts  # cases in class 0, in class 1
-    test: Counts | Positive  # the same, or a number whose classes are drawn given the training ones
+    train: Counts
+    """Numbers of training cases in class 0 and class 1."""
+    test: Counts | Positive
+    """The same for test cases. A single number: the classes of so many test cases are drawn given
+    those of the training cases."""
 
     @field_validator("train", "test")
     @classmethod
@@ -79,10 +84,13 @@ class MixtureData(_DrawnTable):
     """Data drawn from the mixture model."""
 
     source: Literal["mixture"]
-    # P(y = 1) in each component, or drawn with alpha_0 from its prior
     response: tuple[Probability, Probability] | Literal["prior"]
-    train: Counts | Positive  # cases in each component, or a number whose labels are drawn
+    """P(class 1) in component 0 and in component 1, or `prior` (drawn, with alpha_0)."""
+    train: Counts | Positive
+    """Numbers of training cases in component 0 and component 1; a single number draws the
+    components."""
     test: Counts | Positive
+    """The same for test cases."""
 
     @field_validator("train", "test")
     @classmethod

@@ -40,15 +40,27 @@ class FileData(Source):
     family: ClassVar = "table"
 
     source: Literal["file"]
-    path: Text  # from the config's folder
-    response: Text | None = None  # a column, an NPZ key, or an NPY file
-    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None  # class 1
+    path: Text
+    """The table, one case a row; relative to the folder of the config."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
+    response: Text | None = None
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
+    """
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
+    """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
     differ. PLINK files name the cases themselves."""
     ignore: list[Text] = []
+    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
+    a column that numbers the cases are refused, unless they are named here."""
     test_path: Text | None = None
+    """A table of test cases with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
+    cases; `all-medians`: over all cases. A column with two values is split between them."""
 
     @property
     def own(self) -> bool:
@@ -62,7 +74,7 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(self.response, tuple(self.ignore), self.id)
+        wanted = Wanted(self.response, tuple(self.ignore), self.id, header=self.header)
         found = [
             _table(folder / name, wanted, self.positive)
             for name in (self.path, self.test_path)
@@ -100,7 +112,12 @@ class FileData(Source):
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
         return read_new_table(
-            path, like, response=self.response, ignore=tuple(self.ignore), id=self.id
+            path,
+            like,
+            response=self.response,
+            ignore=tuple(self.ignore),
+            id=self.id,
+            header=self.header,
         )
 
 
@@ -139,6 +156,7 @@ def read_new_table(
     response: str | None = None,
     ignore: tuple[str, ...] = (),
     id: str | None = None,
+    header: bool = True,
 ) -> Table:
     """Read cases without a response; the features are those of the table `like`, by name.
 
@@ -151,17 +169,18 @@ def read_new_table(
     """
     path = Path(path)
     ignore = ignore if like.names else ()
-    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None))
-    features, notes = found.features, list(found.notes)
+    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None, header))
+    features = found.features
     _check_shape(features, shown(path))
     if features.shape[1] != like.features.shape[1]:
         raise DataError(
             f"{shown(path)}: it has {features.shape[1]:,} features, the training table "
             f"{like.features.shape[1]:,}; make them the same"
         )
+    missing, told = _look_at(features, like.names, path, new=True)
+    notes = [*found.notes, *told]
     if like.names and not found.names:
         notes.append(f"{shown(path)}: it names no features; taken in the training table's order")
-    _check_values(features, like.names, shown(path))
     return Table(
         features,
         np.zeros(len(features), dtype=np.uint8),
@@ -172,6 +191,7 @@ def read_new_table(
         like.classes,
         found.ids,
         notes,
+        missing,
     )
 
 
@@ -184,6 +204,8 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".bed": binary_files.read_bed,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
+    if not wanted.header and reader is not _read_text:
+        raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
     opened(path).close()
     if reader is None:
         hint = (
@@ -207,7 +229,7 @@ def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
-    _check_values(features, names, where)
+    missing, told = _look_at(features, names, path)
     response, negative, classes = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
@@ -220,7 +242,8 @@ def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
         negative,
         found.classes if found.classes and positive is None else classes,
         found.ids,
-        found.notes,
+        [*found.notes, *told],
+        missing,
     )
 
 
@@ -229,21 +252,43 @@ def _check_shape(features: np.ndarray, where: str) -> None:
         raise DataError(f"{where}: no cases or no features; the table has shape {features.shape}")
 
 
-def _check_values(features: np.ndarray, names: list[str], where: str) -> None:
-    """Say where a value is missing; a memory-mapped table is looked at when it is read."""
-    for j, name in enumerate(names):
-        check_counter(name, features[:, j], where)
+def _look_at(
+    features: np.ndarray, names: list[str], path: Path, *, new: bool = False
+) -> tuple[int, list[str]]:
+    """Return how many values are missing, and what there is to say about the values.
+
+    Raises DataError for an infinite value, and for a column that numbers the cases.  A
+    memory-mapped table is looked at when it is used.
+
+    new : the features are those of a training table, which was looked at.
+    """
+    where, name = shown(path), cut(path.name)  # notes are kept: they do not depend on folders
+    for j, column in enumerate(names if not new else ()):
+        check_counter(column, features[:, j], where)
     if isinstance(features, np.memmap) or features.dtype.kind != "f":
-        return
-    bad = np.argwhere(~np.isfinite(features))
-    if len(bad):
-        case, column = bad[0]
-        name = cut(names[column]) if names else f"number {column + 1}"
-        more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
+        return 0, []
+    odd = np.argwhere(np.isinf(features))
+    if len(odd):
+        case, column = odd[0]
+        feature = cut(names[column]) if names else f"number {column + 1}"
+        more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is missing or infinite in case {case + 1}, feature {name}{more}; "
-            "fill it in, or leave the case or the feature out"
+            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, or "
+            "leave the case or the feature out"
         )
+    missing = np.isnan(features)
+    total = int(missing.sum())
+    return total, [missing_note(missing, name)] if total else []
+
+
+def missing_note(missing: np.ndarray, name: str) -> str:
+    """Say how many values are missing of cases with features, (n, p)."""
+    (n, p), count = missing.shape, missing.sum()
+    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
+    return (
+        f"{name}: {count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}),"
+        f" in {features:,} of {p:,} features and {cases:,} of {n:,} cases"
+    )
 
 
 def as_classes(
@@ -310,7 +355,7 @@ def _same(value: object, positive: object) -> bool:
 def _read_text(path: Path, wanted: Wanted) -> Content:
     """Read numbers between delimiters."""
     where = shown(path)
-    names, rows = read_cells(path)
+    names, rows = read_cells(path, header=wanted.header)
     need_response(wanted, where)
     columns = find_columns(names, wanted, where)
     numbers = Numbers([names[j] for j in columns.features])

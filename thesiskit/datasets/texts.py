@@ -23,14 +23,22 @@ class TextData(Source):
     """Overlapping windows of a text, coded by kinds of characters."""
 
     family: ClassVar = "sequences"
+    published: ClassVar = "8,247 coded characters of a speech of George Washington; public domain"
 
     source: Literal["text"]
-    path: Text | None = None  # from the config's folder; without it the text that is shipped
-    states: dict[Text, Text | None] | None = None  # symbol: characters, null for all others
-    limit: Positive | None = None  # states used, from the start
+    path: Text | None = None
+    """The text; relative to the folder of the config. Without it, the text that is shipped."""
+    states: dict[Text, Text | None] | None = None
+    """The characters of each symbol, such as `{V: aeiou, C: bcd, _: null}`; `null` stands for all
+    other characters, and a run of these becomes one state. The thesis's three unless given."""
+    limit: Positive | None = None
+    """Use only so many states, from the start."""
     history: Positive
-    train: Positive  # the first windows; the others are tested
-    test: Positive | None = None  # at most so many
+    """Number of states before the one that is predicted."""
+    train: Positive
+    """Number of training cases: the first windows."""
+    test: Positive | None = None
+    """At most so many of the other windows are test cases; all unless given."""
 
     @property
     def own(self) -> bool:

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thesiskit.errors import UserError
 from thesiskit.estimators.categories import encode, find_categories, symbols
+from thesiskit.estimators.inputs import as_table
 from thesiskit.estimators.logistic import PatternModel
 from thesiskit.models.patterns import check_order, compress_features
 from thesiskit.models.priors import whole
@@ -23,6 +24,7 @@ class FeatureModel(PatternModel):
 
     def _learn(self, X, y, **checks):
         """Return codes (n, p), the order and the responses, once the categories are known."""
+        X = as_table(X)
         X, y = validate_data(self, X, y, **_options(X), **checks)
         order = check_order(self.order, X.shape[1], self.patterns)
         self.categories_ = find_categories(X, self._names)
@@ -34,6 +36,7 @@ class FeatureModel(PatternModel):
         )
 
     def _codes(self, X):
+        X = as_table(X)
         X = validate_data(self, X, reset=False, **_options(X))
         return encode(X, self._names, self.categories_)
 
@@ -43,14 +46,19 @@ class FeatureModel(PatternModel):
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
 
+    def _pattern_names(self):
+        values = [symbols(one) for one in self.categories_]
+        groups = self.compression_
+        return [groups.pattern(g, self._names, values) for g in range(groups.n_groups)]
+
     def largest(self, k=20):
         """Return the k groups of patterns with the largest coefficients, by absolute median.
 
         The columns of the table are: pattern, a shortest pattern of the group, such as
         "size=small, form=round"; patterns, the number of patterns that share the coefficient;
-        class, the class that the coefficient belongs to (with two classes, the second); median,
-        low and high, the posterior median and its 90% interval; cases, the number of training
-        cases in which the patterns are present.  The group of all cases is left out.
+        cases, the number of training cases in which the patterns are present; class, the class
+        that the coefficient belongs to (with two classes, the second); low, high and median, the
+        90% interval and the median of the posterior.  The group of all cases is left out.
         """
         check_is_fitted(self)
         groups = self.compression_
@@ -69,11 +77,12 @@ class FeatureModel(PatternModel):
         return pd.DataFrame({
             "pattern": [groups.pattern(g, self._names, values) for g in found],
             "patterns": groups.patterns_per_order[found].sum(axis=1),
+            "cases": np.diff(groups.indptr)[found],
             **({} if labels is None else {"class": labels[-len(size) :][sets]}),
-            "median": median[sets, found],
             "low": low,
             "high": high,
-            "cases": np.diff(groups.indptr)[found],
+            # last, because a narrow terminal leaves out columns in the middle
+            "median": median[sets, found],
         })  # fmt: skip
 
     def __sklearn_tags__(self):

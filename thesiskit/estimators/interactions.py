@@ -34,6 +34,8 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         first burn_in are not kept, and of the others every thin-th is kept.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
     sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
     random_state : seeds the chains and the predictions.
 
     Attributes
@@ -43,7 +45,8 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     compression_ : groups of patterns of the codes, as `models.patterns.compress_features` returns
         them; None with engine "gp".
     draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
-        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).
+        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
+        called by its class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable".
     n_features_in_, feature_names_in_ : as scikit-learn's.
@@ -65,6 +68,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         chains=defaults.CHAINS,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
         random_state=None,
     ):
         self.order = order
@@ -78,6 +82,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         self.chains = chains
         self.sigma = sigma
         self.sigma_scale = sigma_scale
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y):
@@ -104,7 +109,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     Parameters
     ----------
     order, prior, compress, min_cases, iterations, burn_in, thin, chains, sigma, sigma_scale,
-        random_state : as of InteractionClassifier.
+        n_jobs, random_state : as of InteractionClassifier.
     noise : None to sample the standard deviation of the noise, or its value.
 
     Attributes
@@ -128,6 +133,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         chains=defaults.CHAINS,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
         random_state=None,
     ):
         self.order = order
@@ -141,6 +147,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         self.chains = chains
         self.sigma = sigma
         self.sigma_scale = sigma_scale
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y):

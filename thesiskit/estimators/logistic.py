@@ -1,6 +1,7 @@
 """The common part of the estimators with patterns: settings, chains and predictions."""
 
 import warnings
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.estimators.inputs import threads_for
 from thesiskit.models import logistic
+from thesiskit.models.naive_bayes import CLOSEST
 from thesiskit.models.patterns import Groups
 
 SPLIT_DRAWS = 10  # where no expectation is known
@@ -28,6 +31,7 @@ class PatternModel(BaseEstimator):
     chains: Any
     sigma: Any
     sigma_scale: Any
+    n_jobs: Any
     random_state: Any
     compression_: Any
     engine = "slice"
@@ -60,6 +64,8 @@ class PatternModel(BaseEstimator):
             "reliable": logistic.reliable(rhat, ess),
         }
         self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
+        posterior = self.draws_["posterior"]
+        self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
         if not self.diagnostics_["reliable"]:
             warnings.warn(
                 f"the chains do not support the predictions (R-hat of the log likelihood "
@@ -88,7 +94,29 @@ class PatternModel(BaseEstimator):
 
     def _sample(self, codes, order, response, settings, generators) -> Any:
         self.compression_ = self._group(codes, order)
-        return logistic.sample(self._model(response, settings), generators)
+        model = self._model(response, settings)
+        return logistic.sample(model, generators, jobs=threads_for(self.n_jobs))
+
+    def _pattern_names(self) -> Iterable[str]:
+        """Return a pattern of each group of `compression_`."""
+        raise NotImplementedError
+
+    def _coordinates(self) -> dict[str, Any]:
+        """Return what the dimensions of the draws are called."""
+        found: dict[str, Any] = {"order": np.arange(self._draws.log_sigma.shape[-1])}
+        if self.compression_ is not None:
+            found["group"] = self.get_feature_names_out()
+        return found
+
+    def get_feature_names_out(self, input_features=None):  # noqa: ARG002
+        """Return a pattern of each group that has a coefficient, (G,), in the order of `draws_`.
+
+        No name stands for two groups.  The group of all cases is called "(all)".
+        """
+        check_is_fitted(self)
+        if self.compression_ is None:
+            raise UserError("a Gaussian process has no coefficients; use engine='slice'")
+        return np.array([name or "(all)" for name in self._pattern_names()], dtype=object)
 
     def _generator(self) -> np.random.Generator:
         """Return a copy of the generator, so that equal calls give equal predictions."""
@@ -137,7 +165,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         self.compression_ = None
         return process.sample(
             codes, response, len(self.classes_), order, settings, generators,
-            patterns=self.patterns,
+            patterns=self.patterns, jobs=threads_for(self.n_jobs),
         )  # fmt: skip
 
     def predict_proba(self, X, *, split_draws=None):
@@ -171,6 +199,18 @@ class PatternClassifier(ClassifierMixin, PatternModel):
             rng=rng,
             split_draws=split_draws,
         )
+
+    def predict_log_proba(self, X, *, split_draws=None):
+        """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
+
+        split_draws : as of predict_proba.
+        """
+        return np.log(np.maximum(self.predict_proba(X, split_draws=split_draws), CLOSEST))
+
+    def _coordinates(self):
+        # with two classes there is one set of coefficients, of the second class
+        sets = self._draws.flat[0].shape[1]
+        return super()._coordinates() | {"set": self.classes_[-sets:]}
 
     def predict(self, X):
         """Return the most probable label of each case, (m,)."""

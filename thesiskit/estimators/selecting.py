@@ -4,14 +4,28 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS
 from thesiskit.errors import UnreliableWarning, UserError, quoted
+from thesiskit.estimators.inputs import as_table, threads_for
 from thesiskit.models import naive_bayes
-from thesiskit.models.packed import PackedFeatures, above, as_bits, median_thresholds, read_columns
+from thesiskit.models.packed import (
+    PackedFeatures,
+    above,
+    as_bits,
+    find_missing,
+    median_thresholds,
+    read_columns,
+)
 from thesiskit.models.selection import is_binary, select_features
 
 NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline"
@@ -20,9 +34,11 @@ NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifi
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
     """The common part of both classifiers: two classes, binary features, a selection."""
 
+    _finite: bool | str = True  # whether missing values are refused, as scikit-learn says it
+
     def _select(self, X, y):
         """Check the data, select features; return them, the selection and the generator."""
-        X, y = validate_data(self, X, y, dtype=None)
+        X, y = validate_data(self, as_table(X), y, dtype=None, ensure_all_finite=self._finite)
         check_classification_targets(y)
         self.classes_, coded = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
@@ -45,15 +61,49 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         self.gamma_squared_ = selection.gamma_squared
         return X, coded, selection, rng
 
-    def predict_proba(self, X):
-        """Return the probabilities of the two classes, (m, 2)."""
+    def get_support(self, indices=False):
+        """Return which features were kept: (p,) booleans, or their places in rising order, (k,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=None, reset=False)
-        p = self._predict(_bits(read_columns(X, self.selected_)))
+        kept = np.zeros(self.n_features_in_, dtype=bool)
+        kept[self.selected_] = True
+        return np.flatnonzero(kept) if indices else kept
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the features kept, (k,), in the order of the columns of X.
+
+        input_features : names to use where X had none; x0, x1, ... without them.
+        """
+        check_is_fitted(self)
+        return _check_feature_names_in(self, input_features)[self.get_support()]
+
+    def predict_proba(self, X):
+        """Return the probabilities of the two classes for X (m, p), (m, 2)."""
+        p = naive_bayes.as_probability(self._log_odds(X))
         return np.stack([1 - p, p], axis=1)
 
+    def predict_log_proba(self, X):
+        """Return the logs of the probabilities of the two classes for X (m, p), (m, 2).
+
+        They are computed from log odds: unlike logs of predict_proba, they are exact where a
+        probability is below 2^-53.
+        """
+        odds = self._log_odds(X)
+        return special.log_expit(np.stack([-odds, odds], axis=1))
+
+    def _log_odds(self, X):
+        """Return log P(second class) - log P(first class), (m,)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, as_table(X), dtype=None, reset=False, ensure_all_finite=self._finite
+        )
+        return self._odds_of(_bits(read_columns(X, self.selected_)))
+
+    def _odds_of(self, bits):
+        """Return the same from the features kept, (m, k) of 0 and 1."""
+        raise NotImplementedError
+
     def predict(self, X):
-        """Return the more probable label of each row, (m,)."""
+        """Return the more probable label of each row of X (m, p), (m,)."""
         probability = self.predict_proba(X)
         return self.classes_[(probability[:, 1] >= 0.5).astype(int)]
 
@@ -61,6 +111,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # the checks' blobs are not binary
+        tags.input_tags.allow_nan = self._finite is not True
         return tags
 
 
@@ -69,7 +120,8 @@ class NaiveBayesClassifier(SelectingClassifier):
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
     posterior is conditioned on the fact that the features left out were weak, which makes the
-    predictive probabilities calibrated.
+    predictive probabilities calibrated.  A missing value (NaN) has no term in the likelihood and
+    the predictions, which is exact under the model.
 
     Parameters
     ----------
@@ -87,11 +139,14 @@ class NaiveBayesClassifier(SelectingClassifier):
     selected_ : (k,) column indices of the features kept, strongest first.
     gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
     alpha_ : (K,) quadrature points.
-    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature; zeros when
-        nothing was dropped, or not corrected for.
+    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
+        values, the mean over these); zeros when nothing was dropped, or not corrected for.
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
-    n_features_in_ : number of features seen in fit.
+    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
+        any.
     """
+
+    _finite = "allow-nan"
 
     def __init__(
         self,
@@ -113,10 +168,10 @@ class NaiveBayesClassifier(SelectingClassifier):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
+        """Fit to binary features X (n, p), 0, 1 or NaN, and labels y (n,) of two classes.
 
-        Raises ValueError for features that are not 0/1, a label of one or of three values,
-        missing values, and n_features outside 1..p.
+        Raises ValueError for features that are not 0/1, a label of one or of three values, and
+        n_features outside 1..p.
         """
         settings = naive_bayes.Settings(
             class_prior=self.class_prior,
@@ -131,8 +186,8 @@ class NaiveBayesClassifier(SelectingClassifier):
         self.log_posterior_alpha_ = self._posterior.log_posterior
         return self
 
-    def _predict(self, bits):
-        return naive_bayes.predict(self._posterior, bits)
+    def _odds_of(self, bits):
+        return naive_bayes.predict_log_odds(self._posterior, bits)
 
 
 class MixtureClassifier(SelectingClassifier):
@@ -154,11 +209,14 @@ class MixtureClassifier(SelectingClassifier):
         alpha_0.  The larger alpha is, the more alike are the components in their features;
         alpha_0 is the same for the response.
     alpha_points : points of the grids of alpha and alpha_0; None for the sampler's default.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
     random_state : breaks ties between features at the cut, and seeds the chains.
 
     Attributes
     ----------
-    classes_, selected_, gamma_squared_, n_features_in_ : as of NaiveBayesClassifier.
+    classes_, selected_, gamma_squared_, n_features_in_, feature_names_in_ : as of
+        NaiveBayesClassifier.
     alpha_ : (K,) grid of alpha.
     draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,
         predictive_probability) by chain and draw.
@@ -179,6 +237,7 @@ class MixtureClassifier(SelectingClassifier):
         alpha_prior=ALPHA_PRIOR,
         response_alpha_prior=ALPHA_PRIOR,
         alpha_points=None,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_features = n_features
@@ -191,12 +250,14 @@ class MixtureClassifier(SelectingClassifier):
         self.alpha_prior = alpha_prior
         self.response_alpha_prior = response_alpha_prior
         self.alpha_points = alpha_points
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
 
-        Raises ValueError as NaiveBayesClassifier does, and for more than 600 cases.
+        Raises ValueError as NaiveBayesClassifier does, for missing values, and for more than 600
+        cases.
         """
         from thesiskit.models import mixture
 
@@ -221,7 +282,9 @@ class MixtureClassifier(SelectingClassifier):
             selection.n_dropped if corrected else 0,
             selection.gamma_squared if corrected else None,
         )
-        draws = mixture.sample(self._target, rng.spawn(settings.chains))
+        draws = mixture.sample(
+            self._target, rng.spawn(settings.chains), jobs=threads_for(self.n_jobs)
+        )
         found = mixture.diagnose(self._target, draws)
         self._flat = draws.flat
         self.alpha_ = settings.alpha
@@ -239,12 +302,14 @@ class MixtureClassifier(SelectingClassifier):
             )
         return self
 
-    def _predict(self, bits):
-        return self._target.predict(self._flat, bits)
+    def _odds_of(self, bits):
+        return self._target.predict_log_odds(self._flat, bits)
 
 
 class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Make real features binary: 1 above the training median.  0/1 columns stay as they are.
+
+    Missing values (NaN) stay missing, and have no part in the medians.
 
     Attributes
     ----------
@@ -253,19 +318,22 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):  # noqa: ARG002
         """Learn the medians of X (n, p)."""
-        X = validate_data(self, X, dtype="numeric")
+        X = validate_data(self, as_table(X), dtype="numeric", ensure_all_finite="allow-nan")
         self.thresholds_ = median_thresholds(X)
         return self
 
     def transform(self, X):
-        """Return a uint8 table of 0 and 1."""
+        """Return a uint8 table of 0 and 1; with missing values, a float32 table with NaN."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype="numeric", reset=False)
-        return above(X, self.thresholds_)
+        table = as_table(X)
+        X = validate_data(self, table, dtype="numeric", reset=False, ensure_all_finite="allow-nan")
+        bits, missing = above(X, self.thresholds_), find_missing(X)
+        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # always uint8
+        tags.transformer_tags.preserves_dtype = []  # uint8, or float32 with missing values
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -279,7 +347,10 @@ def _packed(X: np.ndarray) -> PackedFeatures:
 
 
 def _bits(X: np.ndarray) -> np.ndarray:
-    bits = as_bits(X.astype(float) if X.dtype == object else X)
+    """Return features as 0 and 1, where some are missing as they are."""
+    X = X.astype(float) if X.dtype == object else X
+    missing = find_missing(X)
+    bits = as_bits(X if missing is None else np.where(missing, 0, X))
     if bits is None:
         raise UserError(NOT_BINARY)
-    return bits
+    return bits if missing is None else X

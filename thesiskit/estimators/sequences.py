@@ -11,8 +11,9 @@ from sklearn.utils.validation import (
 )
 
 from thesiskit import defaults
+from thesiskit.errors import UserError
 from thesiskit.estimators.logistic import PatternClassifier
-from thesiskit.models.patterns import check_histories, check_order, compress_sequences
+from thesiskit.models.patterns import UNSEEN, check_histories, check_order, compress_sequences
 
 
 class SequenceClassifier(PatternClassifier):
@@ -31,15 +32,20 @@ class SequenceClassifier(PatternClassifier):
         first burn_in are not kept, and of the others every thin-th is kept.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
     sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
     random_state : seeds the chains and the predictions.
 
     Attributes
     ----------
     classes_ : (K,) labels.
+    states_ : (V,) the strings that are states, sorted, whose places are the codes; None where
+        states are whole numbers.
     compression_ : groups of patterns, as `models.patterns.compress_sequences` returns them; None
         with engine "gp".
     draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
-        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).
+        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
+        called by its class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable".
     """
@@ -60,6 +66,7 @@ class SequenceClassifier(PatternClassifier):
         chains=defaults.CHAINS,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
         random_state=None,
     ):
         self.order = order
@@ -72,20 +79,23 @@ class SequenceClassifier(PatternClassifier):
         self.chains = chains
         self.sigma = sigma
         self.sigma_scale = sigma_scale
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y):
         """Fit to histories X (n, length) and the labels y (n,) that follow them.
 
-        X holds states as whole numbers from 0, in time order, the last column most recent.
-        Raises ValueError for missing or negative states, an order above the length, one class.
+        X holds states in time order, the last column most recent: whole numbers from 0, or
+        strings.  Raises ValueError for missing or negative states, an order above the length, one
+        class.
         """
         if y is None:
             raise ValueError("SequenceClassifier requires y to be passed, but the target y is None")
         X, y = self._checked(X, y)
         if np.asarray(X).dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
-        histories = check_histories(X, "histories")
+        self.states_ = _states(X)
+        histories = check_histories(self._as_codes(X), "histories")
         order = check_order(self.order, histories.shape[1], self.patterns)
         return self._fit(histories, order, y)
 
@@ -93,7 +103,25 @@ class SequenceClassifier(PatternClassifier):
         return compress_sequences(codes, order, compress=bool(self.compress))
 
     def _codes(self, X):
-        return check_histories(self._checked(X), "histories", unseen=True)
+        return check_histories(self._as_codes(self._checked(X)), "histories", unseen=True)
+
+    def _as_codes(self, X):
+        """Return states as whole numbers, UNSEEN where no training case has a string."""
+        if self.states_ is None:
+            if _states(X) is not None:
+                raise UserError("the states were whole numbers in fit; give whole numbers here")
+            return X
+        if _states(X) is None:
+            raise UserError("the states were strings in fit; give strings here")
+        X = X.astype(str)
+        place = np.minimum(np.searchsorted(self.states_, X), len(self.states_) - 1)
+        return np.where(self.states_[place] == X, place, UNSEEN)
+
+    def _pattern_names(self):
+        groups = self.compression_
+        known = range(int(groups.histories.max()) + 1) if self.states_ is None else self.states_
+        names = [str(state) for state in known]
+        return [groups.pattern(g, names) for g in range(groups.n_groups)]
 
     def _checked(self, X, y=None):
         """Return what scikit-learn's own checks leave of the data."""
@@ -102,18 +130,35 @@ class SequenceClassifier(PatternClassifier):
         options: dict[str, Any] = {"skip_check_array": True} if sliding else {"dtype": None}
         if y is None:
             X = validate_data(self, X, reset=False, **options)
-            return X.astype(float) if X.dtype.kind == "O" else X
+            return _numbers(X)
         if sliding:
             validate_data(self, X, skip_check_array=True)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(self, X, y, **options)
-        return (X.astype(float) if X.dtype.kind == "O" else X), y
+        return _numbers(X), y
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
+        tags.input_tags.string = True
         tags.classifier_tags.poor_score = True  # the checks' blobs are not sequences
         return tags
+
+
+def _states(X) -> np.ndarray | None:
+    """Return the strings of X, sorted; None if X holds numbers."""
+    X = np.asarray(X)
+    if X.dtype.kind == "O":
+        kinds = {isinstance(value, str) for value in X.flat}
+        if kinds == {True, False}:
+            raise UserError("some states are strings and some are not; make them all strings")
+        return np.unique(X.astype(str)) if kinds == {True} else None
+    return np.unique(X.astype(str)) if X.dtype.kind in "US" else None
+
+
+def _numbers(X):
+    """Return objects that are no strings as numbers."""
+    return X.astype(float) if X.dtype.kind == "O" and _states(X) is None else X

@@ -5,6 +5,7 @@ Counted are
 - fits: arms times training sets;
 - iterations of all chains, those of hot replicas and further updates of sigma included;
 - disk: arrays of cells and blocks, and draws before they are compressed;
+- seconds of one process, within a factor of about three, from measured costs (below);
 - memory of one process: the data, the most draws that are held at once, and tables of work; an
   upper bound by order, for groups of patterns are not known before they are counted.
 
@@ -29,6 +30,16 @@ if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign
     from thesiskit.experiments.selection.design import Design
 
+# Seconds, measured on a core of 2020; they are for `plan` alone
+BEGIN, PER_CELL = 4.0, 0.005  # of a command with its report; of a cell, besides its work
+PER_SPLIT = 2e-4  # naive Bayes, beside the work by cases and features
+PER_VALUE = 2e-9  # to screen or predict with a binary value of a case, at each point of alpha
+PER_MEDIAN = 3e-8  # to make a real value binary
+PER_PEER = 0.1  # another classifier
+PER_LABEL = 4e-10  # sweep of labels of a mixture: a case and a feature
+PER_THETA = 1e-7  # the thesis's sampler: an update of theta, a feature
+PER_GROUP = 1e-6  # an iteration of a logistic model: a coefficient
+
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
 MOST_ITERATIONS = 10_000_000_000
@@ -48,13 +59,14 @@ ARRAYS = {
 
 @dataclass(frozen=True)
 class Needs:
-    """What an experiment needs; disk and memory in bytes."""
+    """What an experiment needs; disk and memory in bytes, seconds of one process."""
 
     cells: int
     fits: int = 0
     iterations: int = 0
     disk: float = 0.0
     memory: float = 0.0
+    seconds: float = 0.0
 
     @property
     def problem(self) -> str | None:
@@ -88,6 +100,35 @@ def check(experiment, *, yes: bool) -> None:
         raise UserError(f"{name} needs {needed.problem}: say --yes if that is meant")
 
 
+def plan(experiment, *, force: bool) -> list[str]:
+    """Say what a run would make, and about how long it takes."""
+    graph, left, total, lines = experiment.graph, 0, 0, []
+    for stage in experiment.stages:
+        mine = todo = 0
+        for number in range(len(graph.blocks)):
+            cells = graph.cells(stage, number)
+            mine += len(cells)
+            if force or graph.to_do(stage, number):
+                todo += len(cells) if force else sum(not graph.done(cell) for cell in cells)
+        lines.append(f"{stage}: {todo:,} of {mine:,} cells to make" if todo else f"{stage}: done")
+        left, total = left + todo, total + mine
+    needed, jobs = needs(experiment), max(experiment.jobs, 1)
+    seconds = BEGIN + needed.seconds * left / total / min(jobs, max(left, 1))
+    many = f"{jobs} processes" if jobs > 1 else "1 process"
+    lines.append(
+        f"about {_duration(seconds)} with {many} (within a factor of three), "
+        f"{memory_text(needed.memory)} of memory in each, and {memory_text(needed.disk)} on disk"
+    )
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    for unit, size, most in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48)):
+        if seconds < most * size:
+            return f"{float(f'{seconds / size:.1g}'):g} {unit}"
+    return f"{float(f'{seconds / 86400:.2g}'):,g} days"
+
+
 def needs(experiment) -> Needs:
     """Return what an experiment needs, whatever of it is done."""
     work, config = experiment.graph.work, experiment.config
@@ -113,6 +154,7 @@ def needs(experiment) -> Needs:
     return replace(
         found, cells=cells * blocks, fits=found.fits * blocks,
         iterations=found.iterations * blocks, disk=disk * blocks,
+        seconds=(found.seconds + PER_CELL * cells) * blocks,
     )  # fmt: skip
 
 
@@ -142,12 +184,17 @@ def _of_block(work) -> Needs:
     predicted = tested * (16 * arms + 29)
     memory = PROCESS + 3 * replicates * words + 10 * n * p * config.drawn
     memory += 2 * stored + 2 * predicted
+    peers = arms - own
+    seconds = splits * (p * train * PER_VALUE + peers * PER_PEER)
+    seconds += splits * p * train * PER_MEDIAN * (not config.drawn)
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
+        seconds += own * splits * PER_SPLIT
+        seconds += own / len(kept) * tested * sum(kept) * points * PER_VALUE
         pairs = min(max(kept), (train + 1) ** 2 // 4 + 1)  # distinct counts of a feature
         disk = stored + predicted + own * 2 * (2 * splits + 3) * 8 * points
         memory += 8 * points * (6 * pairs + 4 * train + 2 * test + 4 * splits)
-        return Needs(0, splits * own, 0, disk, memory)
+        return Needs(0, splits * own, 0, disk, memory, seconds)
     draws = most = steps = 0
     for _, (_, arm) in work.own_arms.items():
         chains = work.chains_of(arm)
@@ -162,8 +209,14 @@ def _of_block(work) -> Needs:
         draws, most = draws + mine, max(most, mine)
         draws += DRAWS_FILE + 2 * chains * left * 4 * 8  # traces
         steps += splits * chains * how.iterations * replicas
+        sweeps = 5 * (1 + (replicas - 1) / 5)
+        cost = (
+            20 * PER_THETA * kept[arm.size] if thesis else 2e-5 + PER_LABEL * train * kept[arm.size]
+        )
+        seconds += splits * chains * how.iterations * sweeps * cost
         memory += replicas * (train + kept[arm.size]) * 16
-    return Needs(0, splits * own, steps, stored + predicted + draws, memory + 3 * most)
+    disk = stored + predicted + draws
+    return Needs(0, splits * own, steps, disk, memory + 3 * most, seconds)
 
 
 def _sizes(design: "Design") -> Sizes:
@@ -191,6 +244,7 @@ def _of_division(work) -> Needs:
     disk += 2 * len(work.all_arms) * test * held
     data = 16.0 * n * width + 4 * test * held + 8 * values * found.classes
     most: float = 16 * groups_of(design, _drawn_order(design), train + test, values, compress=False)
+    seconds = PER_PEER * test * len(design.peers) / 10
     kept_groups: dict[tuple[int, bool], float] = {}  # by the compress stage
     for _, arm in work.own_arms.values():
         groups = train
@@ -203,6 +257,7 @@ def _of_division(work) -> Needs:
         kept = groups
         if model.original and arm.compress:
             kept += groups_of(design, arm.order, train, values, compress=False)
+        seconds += model.chains * model.iterations * sets * groups * PER_GROUP
         mine = model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
         disk += mine + DRAWS_FILE
         most = max(most, tables + 3 * mine)
@@ -211,7 +266,7 @@ def _of_division(work) -> Needs:
     updates = max(1, model.sigma_updates // 10, model.joint_updates)
     own = len(work.own_arms)
     steps = own * model.chains * (model.iterations * updates + draws * (splits - 1))
-    return Needs(0, own, steps, disk, PROCESS + data + most)
+    return Needs(0, own, steps, disk, PROCESS + data + most, seconds)
 
 
 def patterns_of_case(width: int, order: int, *, features: bool) -> float:

@@ -66,10 +66,10 @@ class Experiment:
     def check(self) -> None:
         """Raise what can be known to be wrong before any work is done."""
         self.check_report()
-        self.results.prepare()
         if not self._checked:  # data and config stay the same: once is enough for all stages
             self._work.check()
             self._checked = True
+        self.results.prepare()
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""
@@ -100,6 +100,8 @@ class Experiment:
                     self.graph.require(before, number)
             for number in todo if force else ():
                 self.graph.forget(stage, number)
+            if stage == self.stages[0]:
+                self.notes += self._work.data_notes
             self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()

@@ -93,6 +93,11 @@ class Work(ABC):
         return ""
 
     @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about data that are read, a line each."""
+        return []
+
+    @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
         return self.config.model_dump(mode="json", exclude={"cluster"}) | {"scheme": None}

@@ -21,11 +21,14 @@ CHUNK_WORDS = 1 << 21  # of packed features: they stay in the second-level cache
 class PackedFeatures:
     """Binary features, one row of 64-bit words per feature, one bit per case.
 
-    words : (p, ceil(n / 64)) uint64, may be memory-mapped; n : number of cases.
+    words : (p, ceil(n / 64)) uint64, may be memory-mapped; 0 where a value is missing.
+    n : number of cases.
+    known : the same for the values that are not missing; None where none is.
     """
 
     words: np.ndarray
     n: int
+    known: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.words)
@@ -34,35 +37,52 @@ class PackedFeatures:
     def pack(cls, *tables: np.ndarray, cases: np.ndarray | None = None) -> "PackedFeatures":
         """Pack (n, p) tables, one below the other.
 
-        Columns that are not 0/1 become 1 above their median: see `median_thresholds`.
+        Columns that are not 0/1 become 1 above their median: see `median_thresholds`.  NaN is a
+        missing value.
 
         Medians are taken over `cases` (row numbers), by default over all rows.
 
         Raises
         ------
-        DataError: a value is missing.
+        DataError: a value is infinite.
         """
         n, p = sum(len(table) for table in tables), tables[0].shape[1]
         if any(table.shape[1] != p for table in tables):
             widths = " and ".join(str(table.shape[1]) for table in tables)
             raise DataError(f"tables one below the other need the same columns, got {widths}")
         words = np.empty((p, -(-n // 64)), dtype=np.uint64)
+        known = None
         for columns in chunks(tables[0]):
             parts = [read_columns(table, columns) for table in tables]
             block = parts[0] if len(parts) == 1 else np.concatenate(parts)
-            bits = as_bits(block, columns.start)
+            missing = find_missing(block, columns.start)
+            bits = as_bits(block, columns.start, finite=True) if missing is None else None
             if bits is None:
                 bits = above(block, median_thresholds(block if cases is None else block[cases]))
             screening.pack_columns(np.ascontiguousarray(bits), words[columns])
-        return cls(words, n)
+            if missing is not None:
+                known = _all_known(n, p) if known is None else known
+                screening.pack_columns((~missing).view(np.uint8), known[columns])
+        return cls(words, n, known)
 
     def take(self, columns: np.ndarray) -> "PackedFeatures":
         """Return some of the features."""
-        return PackedFeatures(np.ascontiguousarray(self.words[columns]), self.n)
+        known = None if self.known is None else np.ascontiguousarray(self.known[columns])
+        return PackedFeatures(np.ascontiguousarray(self.words[columns]), self.n, known)
 
     def unpack(self, columns: np.ndarray, cases: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return the (cases, len(columns)) uint8 table of the columns asked for."""
-        rows = np.ascontiguousarray(self.words[columns])
+        """Return the (cases, len(columns)) uint8 table of the columns asked for.
+
+        Where values are missing, it is a float32 table with NaN.
+        """
+        bits = self._unpacked(self.words, columns, cases)
+        if self.known is None:
+            return bits
+        known = self._unpacked(self.known, columns, cases)
+        return bits if known.all() else np.where(known, bits, np.float32(np.nan))
+
+    def _unpacked(self, words: np.ndarray, columns, cases) -> np.ndarray:
+        rows = np.ascontiguousarray(words[columns])
         bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=self.n)
         return np.ascontiguousarray(bits[:, cases].T)
 
@@ -72,11 +92,27 @@ class PackedFeatures:
 
     def count_classes(self, columns: slice, masks: np.ndarray) -> np.ndarray:
         """Return I0 and I1, (features, 2), of a slice of features; masks from `case_masks`."""
-        words = np.ascontiguousarray(self.words[columns])
-        ones = np.empty((len(words), 2), dtype=np.int32)
-        screening.count_classes(words, masks[0], masks[1], ones)
-        release(self.words)
-        return ones
+        return _count(self.words, columns, masks)
+
+    def count_known(self, columns: slice, masks: np.ndarray) -> np.ndarray:
+        """Return how many values are not missing in each class, (features, 2)."""
+        assert self.known is not None
+        return _count(self.known, columns, masks)
+
+
+def _count(words: np.ndarray, columns: slice, masks: np.ndarray) -> np.ndarray:
+    part = np.ascontiguousarray(words[columns])
+    counts = np.empty((len(part), 2), dtype=np.int32)
+    screening.count_classes(part, masks[0], masks[1], counts)
+    release(words)
+    return counts
+
+
+def _all_known(n: int, p: int) -> np.ndarray:
+    """Return words (p, .) that say of all values of n cases that they are not missing."""
+    row = np.empty((1, -(-n // 64)), dtype=np.uint64)
+    screening.pack_columns(np.ones((n, 1), dtype=np.uint8), row)
+    return np.repeat(row, p, axis=0)
 
 
 def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
@@ -89,10 +125,11 @@ def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
     return masks
 
 
-def as_bits(block: np.ndarray, first: int = 0) -> np.ndarray | None:
+def as_bits(block: np.ndarray, first: int = 0, *, finite: bool = False) -> np.ndarray | None:
     """Return 0/1 data as uint8 (no copy where they already are), None for other numbers.
 
-    Raises DataError for a missing value; `first` is the number of the block's first column.
+    Raises DataError for a missing value, unless `finite` says that none is there; `first` is the
+    number of the block's first column.
     """
     if block.dtype == bool:
         return block.view(np.uint8)
@@ -100,8 +137,21 @@ def as_bits(block: np.ndarray, first: int = 0) -> np.ndarray | None:
         return block if block.max(initial=0) <= 1 else None
     if block.dtype.kind not in "iuf":
         raise DataError(f"features must be numbers, got {block.dtype}")
-    check_finite(block, first)
+    if not finite:
+        check_finite(block, first)
     return block.astype(np.uint8) if ((block == 0) | (block == 1)).all() else None
+
+
+def find_missing(block: np.ndarray, first: int = 0) -> np.ndarray | None:
+    """Return which values are missing (NaN), None where none is; DataError for infinite ones."""
+    if block.dtype.kind != "f":
+        return None
+    finite = np.isfinite(block)
+    if finite.all():
+        return None
+    missing = np.isnan(block)
+    check_finite(np.where(missing, 0, block), first)
+    return missing
 
 
 def check_finite(block: np.ndarray, first: int = 0) -> None:
@@ -119,13 +169,19 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     """Return the thresholds above which values become 1: each column's median, (p,).
 
     A column of two values is split between them (at 1/2 for 0 and 1).  If the median is the largest
-    value, that value becomes 1, because no value is above it.
+    value, that value becomes 1, because no value is above it.  Missing values (NaN) do not count.
     """
-    low, high = block.min(axis=0), block.max(axis=0)
-    median = np.median(block, axis=0)
+    missing = find_missing(block)
+    if missing is None:
+        low, high = block.min(axis=0), block.max(axis=0)
+        median = np.median(block, axis=0)
+        missing = np.False_
+    else:
+        low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+        median = _median_of_present(block, missing)
     median = np.where(median >= high, np.nextafter(high.astype(float), -np.inf), median)
-    two = ((block == low) | (block == high)).all(axis=0) & (low < high)
-    binary = ((block == 0) | (block == 1)).all(axis=0)
+    two = ((block == low) | (block == high) | missing).all(axis=0) & (low < high)
+    binary = ((block == 0) | (block == 1) | missing).all(axis=0)
     return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
 
 
@@ -145,6 +201,14 @@ def count_columns(*tables: np.ndarray) -> np.ndarray:
         counts += [binary.sum(), (two & ~binary).sum(), more.sum(), (~two & ~more).sum(),
                    missing.sum()]  # fmt: skip
     return counts
+
+
+def _median_of_present(block: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return the medians of the values that are not missing; NaN where all are."""
+    ordered = np.sort(block, axis=0)  # NaN comes last
+    count = len(block) - missing.sum(axis=0)
+    middle = np.stack([np.maximum(count - 1, 0) // 2, np.minimum(count // 2, len(block) - 1)])
+    return np.take_along_axis(ordered, middle, axis=0).sum(axis=0) / 2
 
 
 def above(block: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -61,11 +61,13 @@ def run(
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     sums: tuple[str, ...] = (),
+    jobs: int | None = None,
 ) -> list[Arrays]:
     """Run the chains and return the draws of each: blocks are concatenated, those of `sums` added.
 
     `save` is called from time to time.  Its argument can be given as `saved` to a later call, which
-    continues from there.  The draws do not depend on when, or whether, that happens.
+    continues from there.  The draws do not depend on when, or whether, that happens, nor on `jobs`,
+    how many chains run at the same time (None: one for each core).
     """
     parts: list[list[Arrays]] = [[] for _ in chains]
     done = 0
@@ -79,7 +81,7 @@ def run(
     while done < iterations:
         block = min(block, iterations - done)
         started = time.monotonic()
-        made = threads().map(lambda chain, block=block: chain.advance(block), chains)
+        made = threads(jobs).map(lambda chain, block=block: chain.advance(block), chains)
         for part, one in zip(parts, made, strict=True):
             part.append(one)
         done += block
@@ -114,10 +116,10 @@ def _joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
     }
 
 
-@lru_cache(maxsize=1)
-def threads() -> ThreadPoolExecutor:
+@lru_cache(maxsize=2)
+def threads(jobs: int | None = None) -> ThreadPoolExecutor:
     """Return the threads of all chains, which are kept, with their tables, from fit to fit."""
-    return ThreadPoolExecutor(int(os.environ.get("THESISKIT_THREADS", 0)) or cores())
+    return ThreadPoolExecutor(jobs or int(os.environ.get("THESISKIT_THREADS", 0)) or cores())
 
 
 def cores() -> int:

@@ -10,6 +10,8 @@ Sections "Our Method for Avoiding Selection Bias" (eq-cor-def) and "Computation 
 Factor for Naive Bayes Models" (cor-express).  A feature is dropped when |COR| <= gamma, and on
 binary data the weakest feature kept attains gamma exactly, so comparisons that decide are made
 on integers: COR^2 = (n I1 - n1 s)^2 / (n0 n1 s (n - s)), s = I0 + I1, and 0 where that is 0 / 0.
+A case in which a feature is missing does not count for it, so that then n0, n1 and n = n0 + n1
+differ by feature.
 """
 
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from thesiskit.models.packed import (
     case_masks,
     check_finite,
     chunks,
+    find_missing,
     read_columns,
 )
 
@@ -47,6 +50,10 @@ class Selection:
     n_features : p.
     tied, tied_kept : features whose |COR| equals gamma, and how many of these were kept.
     correlation : (k,) |COR| of the kept features.
+    present : (k, 2) cases of each class in which a kept feature is not missing; None where no
+        feature has missing values.
+    dropped : (D, 3) distinct numbers of such cases, by class, of features left out, and how many
+        features have them; None as well.
     """
 
     selected: np.ndarray
@@ -57,6 +64,8 @@ class Selection:
     tied: int
     tied_kept: int
     correlation: np.ndarray
+    present: np.ndarray | None = None
+    dropped: np.ndarray | None = None
 
     @property
     def n_dropped(self) -> int:
@@ -132,8 +141,9 @@ def select_features(
 
     Parameters
     ----------
-    X : (n, p) array, or PackedFeatures.  Binary features (0/1) are screened exactly, in integers;
-        others by the ordinary correlation.  May be memory-mapped: it is read in chunks.
+    X : (n, p) array, or PackedFeatures.  Binary features (0/1) are screened exactly, in integers,
+        and may have missing values (NaN); others by the ordinary correlation.  May be
+        memory-mapped: it is read in chunks.
     y : (n,) responses: two classes 0 and 1, or real values.
     k : number of features to keep; None when a threshold is given.
     rng : breaks ties at the cut.
@@ -143,7 +153,8 @@ def select_features(
 
     Raises
     ------
-    UserError: k not in 1..p, missing values, lengths that differ, or a response with one value.
+    UserError: k not in 1..p, missing values where features are not binary, lengths that differ, or
+        a response with one value.
     """
     y = check_response(y, cases)
     n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
@@ -164,6 +175,8 @@ def select_features(
 
 
 def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
+    if packed.known is not None:
+        return _select_present(packed, y, cases, k, cut, rng)
     n1 = int((y if cases is None else y[cases]).sum())
     class_counts = (len(y if cases is None else cases) - n1, n1)
     columns, ones, score = _candidates(packed, case_masks(y, cases), class_counts, k, cut)
@@ -186,6 +199,56 @@ def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
         tied_kept=tied_kept,
         correlation=np.sqrt(score[positions]),
     )
+
+
+def _select_present(packed, y, cases, k, cut, rng) -> Selection:
+    """Select by the correlations over the cases in which each feature is not missing."""
+    ones, present = count_present(packed, y, cases)
+    score = score_present(ones, present)
+
+    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
+        counts = np.hstack([ones[positions], present[positions]])
+        rows, which = np.unique(counts, axis=0, return_inverse=True)
+        return [squared_correlation(*row) for row in rows.tolist()], which.reshape(-1)
+
+    positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
+    positions = positions[np.lexsort((positions, -score[positions]))]
+    rest = np.delete(present, positions, axis=0)
+    distinct, copies = np.unique(rest, axis=0, return_counts=True)
+    n1 = int((y if cases is None else y[cases]).sum())
+    return Selection(
+        selected=positions,
+        gamma_squared=cut,
+        ones=ones[positions],
+        class_counts=(len(y if cases is None else cases) - n1, n1),
+        n_features=len(packed),
+        tied=tied,
+        tied_kept=tied_kept,
+        correlation=np.sqrt(score[positions]),
+        present=present[positions],
+        dropped=np.column_stack([distinct, copies]),
+    )
+
+
+def count_present(
+    packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ones of each feature by class, and the cases where it is not missing, (p, 2)."""
+    masks = case_masks(y, cases)
+    found = [(packed.count_classes(columns, masks), packed.count_known(columns, masks))
+             for columns in packed.chunks()]  # fmt: skip
+    ones, present = (np.concatenate(part) for part in zip(*found, strict=True))
+    return ones, present
+
+
+def score_present(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Return COR^2 of each feature over its present cases, 0 for 0 / 0, (p,)."""
+    n0, n1 = present.T.astype(float)
+    n, s = n0 + n1, ones.sum(axis=1).astype(float)
+    denominator = n0 * n1 * s * (n - s)
+    difference = n * ones[:, 1] - n1 * s
+    score = np.zeros(len(ones))
+    return np.divide(difference**2, denominator, out=score, where=denominator > 0)
 
 
 def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
@@ -336,8 +399,12 @@ def as_gamma_squared(value) -> Fraction:
 
 
 def is_binary(X: np.ndarray) -> bool:
-    """Whether every entry is 0 or 1; a missing value is an error."""
+    """Whether every entry is 0, 1 or missing (NaN); an infinite value is an error."""
     for columns in chunks(X):
-        if as_bits(read_columns(X, columns), columns.start) is None:
+        block = read_columns(X, columns)
+        missing = find_missing(block, columns.start)
+        if missing is not None:
+            block = np.where(missing, 0, block)
+        if as_bits(block, columns.start, finite=True) is None:
             return False
     return True

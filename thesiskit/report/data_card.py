@@ -11,14 +11,14 @@ from thesiskit.report.layout import Table
 
 def data_card(record: Finished) -> list[Table]:
     """What is known about the data, a line each, and the notes about them."""
-    rows = record.card() + [("note", note) for note in record.notes]
+    rows = record.card() + [("note", note) for note in record.data_notes]
     return [
         Table(
             "data-card",
             "The data",
             pd.DataFrame(rows, columns=["what", "here"]),
-            "A note says what is odd about the data; nothing was changed because of it unless it "
-            "says so." if record.notes else "Counts are of all cases, training and test cases.",
+            "Counts are of all cases, training and test cases."
+            + (" A note says what is odd about the data." if record.data_notes else ""),
         )
     ]  # fmt: skip
 

@@ -85,6 +85,11 @@ class Part(NamedTuple):
     make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
     needs: tuple[str, ...] = (DATA, SELECTION)
 
+    @property
+    def about(self) -> str:
+        """What it shows: the first line of its function's docstring."""
+        return (self.make.__doc__ or "").strip().partition("\n")[0]
+
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {

@@ -56,7 +56,7 @@ def start(config, results, *more, **options):
     )  # fmt: skip
 
 
-COMMAND = [sys.executable, "-m", "thesiskit.cli"]
+COMMAND = [sys.executable, "-m", "thesiskit"]
 QUICK_TO_SAVE = """\
 from thesiskit.models import running
 running.SAVE_SECONDS = 0.05
@@ -240,7 +240,7 @@ def test_two_runners_in_one_folder(config, tmp_path):
 
 def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whole):
     config.write_text(NAIVE)
-    command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config), "--results",
+    command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config), "--results",
                str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
     several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     for one in several:

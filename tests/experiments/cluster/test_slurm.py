@@ -127,7 +127,6 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
         "SBATCH_PARTITION": "theirs",
         "SBATCH_ACCOUNT": "theirs",
         "PYTHONPATH": f"here{os.pathsep}/there",
-        "THESISKIT_DATA_DIR": "data",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
@@ -139,7 +138,6 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
         "SBATCH_PARTITION": None,
         "SBATCH_ACCOUNT": "theirs",
         "PYTHONPATH": f"{tmp_path / 'here'}{os.pathsep}/there",
-        "THESISKIT_DATA_DIR": str(tmp_path / "data"),
     }
 
 
@@ -313,7 +311,7 @@ def command_of(text):
     """Return what a script runs for each task: arguments of the command line."""
     line = next(one for one in text.splitlines() if " batch cell " in one)
     words = shlex.split(line.removesuffix(" &"))
-    assert words[:3] == [sys.executable, "-m", "thesiskit.cli"]
+    assert words[:3] == [sys.executable, "-m", "thesiskit"]
     tasks = int(words[-1].rpartition("/")[2])
     return [[*words[3:-1], f"{i}/{tasks}"] for i in range(1, tasks + 1)]
 

@@ -200,17 +200,13 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
     names = name_columns(names, f"{where}: variants")
     columns = find_columns(names, replace(wanted, response=None, id=None), where)
     keep = columns.features
-    missing = np.argwhere(genotypes[:, keep] < 0)
-    if len(missing):
-        case, feature = missing[0]
-        raise DataError(
-            f"{where}: {len(missing):,} genotypes are missing, first in case {case + 1}, "
-            f"{cut(names[keep[feature]])}; impute them, or drop those variants (plink --geno 0)"
-        )
+    genotypes = genotypes[:, keep]
+    if (genotypes < 0).any():
+        genotypes = np.where(genotypes < 0, np.float32(np.nan), genotypes)
     if len(set(ids)) < len(ids):  # families can use the same names
         ids = []
     y, classes = (None, None) if wanted.new else _classes(phenotype, where)
-    return Content(genotypes[:, keep], y, [names[j] for j in keep], ids, classes, columns.notes)
+    return Content(genotypes, y, [names[j] for j in keep], ids, classes, columns.notes)
 
 
 def _classes(phenotype: np.ndarray, where: str) -> tuple[np.ndarray, tuple[str, str] | None]:

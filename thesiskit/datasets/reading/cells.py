@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,13 @@ from thesiskit.errors import DataError
 
 
 def read_cells(
-    path: Path, delimiter: str | None = None
+    path: Path, delimiter: str | None = None, *, header: bool = True
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the names of the columns, and an iterator over the cases: line, and cells.
 
     Every case has as many cells as there are names.  Blank lines are skipped.  Without a delimiter,
-    the first lines tell it.
+    the first lines tell it.  Without a header, the first line is a case, and the columns are called
+    x1, x2, ...
 
     Raises
     ------
@@ -39,7 +41,10 @@ def read_cells(
     line, names = first
     if len(names) == 1:
         _check_delimiter(names[0], delimiter, f"{where}: line {line}")
-    return name_columns(names, where), _cases(rows, len(names), delimiter, where)
+    cases = _cases(rows, len(names), delimiter, where, header)
+    if not header:
+        return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
+    return name_columns(names, where), cases
 
 
 def _rows(reader, where: str) -> Iterator[tuple[int, list[str]]]:
@@ -78,7 +83,7 @@ def _check_delimiter(line: str, delimiter: str, where: str) -> None:
 
 
 def _cases(
-    rows: Iterator[tuple[int, list[str]]], width: int, delimiter: str, where: str
+    rows: Iterator[tuple[int, list[str]]], width: int, delimiter: str, where: str, header: bool
 ) -> Iterator[tuple[int, list[str]]]:
     first = True
     for line, cells in rows:
@@ -92,9 +97,10 @@ def _cases(
                         "= FALSE)"
                     )
             raise DataError(
-                f"{where}: line {line} has {len(cells):,} cells, the line of names {width:,}{hint}"
+                f"{where}: line {line} has {len(cells):,} cells, the "
+                f"{'line of names' if header else 'first line'} {width:,}{hint}"
             )
         first = False
         yield line, cells
-    if first:
+    if first and header:
         raise DataError(f"{where}: a line of names but no cases")

@@ -27,6 +27,7 @@ class Wanted:
     id : the column that names the cases.
     new : whether the cases are new: they need no response.
     features : of new cases, the features of the training table; None: all other columns.
+    header : whether the first line of a text table names the columns.
     """
 
     response: str | None
@@ -34,6 +35,7 @@ class Wanted:
     id: str | None = None
     new: bool = False
     features: list[str] | None = None
+    header: bool = True
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Batch:
     def _command(self, config: Path) -> list[str]:
         """Return the command that makes cells of a kept config."""
         experiment = self.experiment
-        command = [sys.executable, "-m", "thesiskit.cli", "batch", "cell", str(config)]
+        command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config)]
         command += ["--relative-to", str(experiment.graph.folder.absolute())]
         command += ["--results", str(experiment.results.root.absolute())]
         return [*command, "--yes", "--jobs", str(self.block.cpus)]

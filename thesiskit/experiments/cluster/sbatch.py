@@ -63,10 +63,9 @@ def environment(block: ClusterBlock) -> dict[str, str]:
         if name == "SLURM_CONF" or not name.startswith("SLURM_")
     }
     found = {name: value for name, value in found.items() if name not in outdo}
-    for name in ("PYTHONPATH", "THESISKIT_DATA_DIR"):
-        if found.get(name):
-            parts = found[name].split(os.pathsep)
-            found[name] = os.pathsep.join(os.path.abspath(part) for part in parts)
+    if found.get("PYTHONPATH"):
+        parts = found["PYTHONPATH"].split(os.pathsep)
+        found["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts)
     return found
 
 

@@ -13,7 +13,7 @@ from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.patterns import check_order
+from thesiskit.models.patterns import MISSING, UNSEEN, check_order
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ class Divisions:
         return Sizes(train, test, first.inputs.shape[1], last.n_values, max(1, len(first.classes)))
 
     @property
+    def notes(self) -> list[str]:
+        """What the user should know about cases that are read, a line each."""
+        return [note for one in self.stored for note in one.notes]
+
+    @property
     def digest(self) -> str:
         """What identifies cases that are not drawn."""
         return "".join(one.digest for one in self.stored)
@@ -104,7 +109,7 @@ class Divisions:
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         self.check_sizes()
-        if self.stored:
+        if self.stored and not self.config.all_train:
             self._check_train()
         if self.data.family == "features":
             cases = len(self.cases(0).train)
@@ -140,13 +145,15 @@ class Divisions:
 
     def _make(self, division: int) -> Cases:
         """Draw or divide the cases."""
+        if self.config.all_train:
+            return self._whole()
         if self.config.scheme == "k-fold":
             return self._fold(*divmod(division, self.config.evaluation.folds))
         if len(self.stored) == 2:
             first, test = self.stored
             return Cases(
                 first.inputs, first.response, test.inputs, test.response, first.classes,
-                ids=_ids(first) + _ids(test), notes=first.notes + test.notes,
+                ids=_ids(first) + _ids(test), notes=self.notes,
             )  # fmt: skip
         found, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
         assert self.data.divided_at is not None
@@ -158,6 +165,20 @@ class Divisions:
         parts = X[:train], y[:train], X[train:end], y[train:end]
         ids = _ids(found)[:end] if self.stored else []
         return Cases(*parts, found.classes, truth, ids, found.notes)
+
+    def _whole(self) -> Cases:
+        """Return all cases to train with, and none to test."""
+        first, last = self.stored[0], self.stored[-1]
+        X, y, ids, notes = first.inputs, first.response, _ids(first), first.notes
+        if last is not first:
+            unseen = last.inputs == UNSEEN
+            new = np.where(unseen, MISSING, last.inputs)
+            X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
+            ids, notes = ids + _ids(last), notes + last.notes
+            if unseen.any():
+                notes = [*notes, f"{unseen.sum():,} values that only the test table has count as "
+                         "missing in the fit to all cases"]  # fmt: skip
+        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=notes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""

@@ -252,7 +252,7 @@ class LogisticFits:
         """Return what is predicted of the test cases."""
         if arm.peer:
             return self.by_peer(arm, int(self.generator("peer", arm).integers(2**31)))
-        return self.by_draws(arm, self._read(arm), self.generator("predict", arm))
+        return self.by_draws(arm, self.read(arm), self.generator("predict", arm))
 
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return the predictive probabilities of the classes, (T, K)."""
@@ -283,7 +283,8 @@ class LogisticFits:
             found["latent"], found["log_sigma"], found["log_likelihood"], fitted, {}
         )
 
-    def _read(self, arm: Arm) -> Arrays:
+    def read(self, arm: Arm) -> Arrays:
+        """Return the draws of an arm; the last ones are kept."""
         if arm not in self._found:
             key = self.block.key("fit", arm.name)
             self._found = {arm: read_draws(self.path(arm), key, command="fit-logistic")}
@@ -301,7 +302,7 @@ class LogisticFits:
 
     def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
         """Return draws (L,) of log sigma_1 and of P(last class) of a test case; the truth."""
-        found, truth = self._read(arm), self.cases.truth
+        found, truth = self.read(arm), self.cases.truth
         case = self.cases.test[:1]
         if arm.engine == "gp":
             fitted = self._process(arm, found)

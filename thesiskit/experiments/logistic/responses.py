@@ -82,7 +82,7 @@ class ResponseFits(LogisticFits):
 
     def quantities(self, arm: Arm, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
         """Return draws of log sigma_1, log noise and the linear function of a case; the truth."""
-        found, truth = self._read(arm), self.cases.truth
+        found, truth = self.read(arm), self.cases.truth
         coefficient, log_sigma = logistic.flat(found["coefficient"], found["log_sigma"])
         log_noise = found["log_noise"].reshape(-1)
         predicted = logistic.predict_response(

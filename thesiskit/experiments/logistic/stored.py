@@ -38,8 +38,9 @@ def case_arrays(cases: Cases, patterns: Patterns) -> Arrays:
 
 
 def group_arrays(groups: Groups, test: np.ndarray, order: int, *, compress: bool) -> Arrays:
-    """Return what the compress stage keeps: groups, and what test cases share with them."""
-    found = groups.arrays() | {f"shared/{k}": v for k, v in asdict(groups.shared(test)).items()}
+    """Return what the compress stage keeps: groups, and what test cases share with them, if any."""
+    shared = asdict(groups.shared(test)) if len(test) else {}
+    found = groups.arrays() | {f"shared/{name}": values for name, values in shared.items()}
     return {f"{_of(order, compress)}/{name}": values for name, values in found.items()}
 
 

@@ -21,11 +21,13 @@ from thesiskit.models.running import Arrays
 class LogisticWork(Work):
     """Patterns are grouped, coefficients of groups sampled, and test cases predicted."""
 
-    stages = ("simulate", "compress", "fit", "predict")
+    stages: tuple[str, ...] = ("simulate", "compress", "fit", "predict")
 
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
         self.design = LogisticDesign(config, folder)
+        if config.all_train:
+            self.stages = self.stages[:-1]  # nobody is tested
 
     def command(self, stage: str) -> str:
         """Return the command of a stage."""
@@ -37,6 +39,11 @@ class LogisticWork(Work):
         return self.design.divisions.digest
 
     @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about cases that are read, a line each."""
+        return self.design.divisions.notes
+
+    @property
     def described(self) -> dict[str, Any]:
         """The config, with how cases are divided, and whether they are drawn."""
         return super().described | {"scheme": self.config.scheme, **origin(self.config)}
@@ -44,7 +51,8 @@ class LogisticWork(Work):
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
         self.design.check()
-        self._check_traced()
+        if not self.config.all_train:
+            self._check_traced()
 
     def _check_traced(self) -> None:
         """Raise ConfigError for coefficients that there cannot be."""
@@ -119,7 +127,7 @@ class LogisticWork(Work):
         self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
-        fits, one = self._fits(block), self.all_arms[arm][1]
+        fits, one = self.fits(block), self.all_arms[arm][1]
         if stage == "predict":
             return self._predict(fits, one)
         return fits.compare(one) if chain is None else fits.sample(one, chain, unfinished)
@@ -132,7 +140,8 @@ class LogisticWork(Work):
     def _stored(self, block: Block) -> Stored:
         return Stored(block, self.design.model.min_cases)
 
-    def _fits(self, block: Block) -> LogisticFits:
+    def fits(self, block: Block) -> LogisticFits:
+        """Return what fits and predicts the arms of a block."""
         kind = ResponseFits if self.design.continuous else LogisticFits
         return kind(self.config, self.design.orders, block)
 
@@ -204,7 +213,7 @@ class LogisticWork(Work):
 
     def check_extension(self, block: Block) -> None:
         """Raise UserError where stored chains cannot go on."""
-        fits = self._fits(block)
+        fits = self.fits(block)
         for _, arm in self.own_arms.values():
             fits.check_extension(arm)
 

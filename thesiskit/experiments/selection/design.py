@@ -17,8 +17,15 @@ from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveMode
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.models.packed import PackedFeatures, count_columns
+from thesiskit.models.packed import (
+    PackedFeatures,
+    count_columns,
+    median_thresholds,
+    read_columns,
+)
 from thesiskit.models.selection import is_binary
+
+NOBODY = -2  # a fold of no cases
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,18 @@ class Design:
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        notes = [note for table in self.tables for note in table.notes]
+        methods = [one for one in selecting_model(self.config).methods if "bernoulli" in one]
+        if methods and any(table.missing for table in self.tables):
+            notes.append(
+                f"for {' and '.join(methods)}, a missing value is the more frequent one of its "
+                "feature in the training set"
+            )
+        return notes
+
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
@@ -116,7 +135,7 @@ class Design:
         ConfigError: there are more folds than cases, or than any class has, by which each class is
             divided: some would be empty.
         """
-        if not self.tables or self.config.scheme in ("test-set", "holdout"):
+        if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = np.concatenate([table.response for table in self.tables])
         if self.config.scheme == "leave-one-out":
@@ -138,8 +157,8 @@ class Design:
         """Return the arrays of the simulate stage: data, and how cases and features are divided.
 
         response (B, n) and fold (B, n): a case is tested in its fold and trains all others; fold
-        -1 only trains.  group (B, p): the group of each feature.  For simulated data also words
-        (B, p, W) and alpha (B,).
+        -1 only trains, and where no case is tested there is one split all the same.  group (B, p):
+        the group of each feature.  For simulated data also words (B, p, W) and alpha (B,).
         """
         if self.config.drawn:
             return self._simulate(replicates)
@@ -166,7 +185,7 @@ class Design:
         for table in self.tables:
             ids += table.ids or [str(row + 1) for row in range(len(table.response))]
         texts = {"names": first.names, "ids": ids, "class_names": first.classes,
-                 "notes": [note for table in self.tables for note in table.notes]}  # fmt: skip
+                 "notes": self.notes}  # fmt: skip
         told = {name: np.array(values, dtype=str) for name, values in texts.items()}
         return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
@@ -226,6 +245,11 @@ class Design:
                     mine = features if len(columns) == 1 else features.take(members)
                     yield Split(replicate, g, int(f), mine, response, train, test)
 
+    def thresholds(self, columns: np.ndarray) -> np.ndarray:
+        """Return above what some features of the tables become 1, if all cases train."""
+        block = np.concatenate([read_columns(one.features, columns) for one in self.tables])
+        return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
+
     def values(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the training and the test rows (., p) of a split as they were read or drawn.
 
@@ -254,8 +278,9 @@ class Design:
 
 
 def _folds(fold: np.ndarray) -> np.ndarray:
-    """Return the folds that are tested."""
-    return np.unique(fold[fold >= 0])
+    """Return the folds that are tested; where all cases only train, one that no case is in."""
+    found = np.unique(fold[fold >= 0])
+    return found if len(found) else np.array([NOBODY], dtype=fold.dtype)
 
 
 def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.ndarray:
@@ -265,7 +290,7 @@ def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.
         fold[n - n_test :] = 0
     elif config.scheme == "leave-one-out":
         fold[:] = np.arange(n)
-    else:
+    elif not config.all_train:
         # within each class, so that every training set has both
         wanted = config.evaluation.folds
         for y in (0, 1):
@@ -274,7 +299,7 @@ def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.
                 fold[cases] = np.arange(len(cases)) % wanted
             else:
                 fold[cases[: max(1, round(config.evaluation.test_fraction * len(cases)))]] = 0
-    for number in np.unique(fold[fold >= 0]):
+    for number in _folds(fold):
         classes = np.unique(response[fold != number])
         if len(classes) < 2:
             left = f"class {classes[0]} only" if len(classes) else "no cases"

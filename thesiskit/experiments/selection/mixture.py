@@ -47,6 +47,17 @@ class MixtureWork(SelectionWork):
         """Return the command of a stage."""
         return "fit-mixture" if stage == "fit" else stage
 
+    def check(self) -> None:
+        """Raise UserError for what only the data show to be wrong."""
+        missing = sum(table.missing for table in self.design.tables)
+        if missing:
+            raise self.config.wrong(
+                "model.kind",
+                f"{missing:,} values are missing, and the mixture model takes none; use "
+                "naive-bayes, which leaves their terms out, or fill them in",
+            )
+        super().check()
+
     def chains_of(self, arm: Arm) -> int:
         """Return how many chains an arm has."""
         return 0 if arm.variant == EXACT else self.runs(arm).chains
@@ -232,14 +243,14 @@ class MixtureWork(SelectionWork):
         """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
             return fitted["predictive"][s][table[:, 0]]
-        return self.target(*pair, arm).predict(self._read(s, arm, block), table)
+        return self.target(*pair, arm).predict(self.read_draws(s, arm, block), table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s; None where an arm has no draws."""
         if arm.variant == EXACT:
             return None
         split, selection = pair
-        labels, point, *_ = self._read(s, arm, block)
+        labels, point, *_ = self.read_draws(s, arm, block)
         place = (split.replicate, arm.label, arm.method, arm.variant)
         return mixture_ranks(
             self.target(split, selection, arm),
@@ -250,7 +261,7 @@ class MixtureWork(SelectionWork):
             generator(self.config.seed, "ranks", *place),
         )
 
-    def _read(self, s: int, arm: Arm, block: Block) -> tuple[np.ndarray, ...]:
+    def read_draws(self, s: int, arm: Arm, block: Block) -> tuple[np.ndarray, ...]:
         """Return all draws of an arm in split s in a row."""
         path = block.draws("fit", arm.name)
         if self._draws[0] != path:

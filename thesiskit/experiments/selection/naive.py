@@ -84,23 +84,24 @@ class NaiveWork(SelectionWork):
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
     ) -> np.ndarray:
         """Return P(class 1) of the test cases of split s, (T,)."""
-        return naive_bayes.predict(self._posterior(fitted, s, arm, pair[1]), table)
+        return naive_bayes.predict(self.posterior(fitted, s, arm, pair[1]), table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:
         """Rank the truth in split s."""
         split, selection = pair
         place = (split.replicate, arm.label, arm.method, arm.variant)
         return naive_ranks(
-            self._posterior(fitted, s, arm, selection),
+            self.posterior(fitted, s, arm, selection),
             self.design.drawn(split.replicate),
             selection.selected,
             split.features.unpack(selection.selected, split.train[:1]),
             generator(self.config.seed, "ranks", *place),
         )
 
-    def _posterior(
+    def posterior(
         self, fitted: Arrays, s: int, arm: Arm, selection: Selection
     ) -> naive_bayes.Posterior:
+        """Return the posterior of an arm in split s from its stored arrays."""
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
         return naive_bayes.restore(
             selection, self._settings(arm), correct=arm.method != "uncorrected", **stored

@@ -9,7 +9,13 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.design import Split, sizes
-from thesiskit.models.selection import Selection, correlations, select_features
+from thesiskit.models.selection import (
+    Selection,
+    correlations,
+    count_present,
+    score_present,
+    select_features,
+)
 
 
 def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str, np.ndarray]:
@@ -46,16 +52,28 @@ def _both_correlations(split: Split) -> dict[str, np.ndarray]:
     """|COR| of every feature in training and test cases, for the scatter plot."""
     if len(split.features) > 200_000 or len(np.unique(split.response[split.test])) < 2:
         return {}
-    table = split.features.unpack(np.arange(len(split.features)))
+    features = split.features
+    rows = {"train": split.train, "test": split.test}
+    if features.known is not None:
+        return {
+            f"{name}_correlation": np.sqrt(
+                score_present(*count_present(features, split.response, cases))
+            )
+            for name, cases in rows.items()
+        }
+    table = features.unpack(np.arange(len(features)))
     return {
-        f"{name}_correlation": np.abs(correlations(table, split.response[rows], rows))
-        for name, rows in (("train", split.train), ("test", split.test))
+        f"{name}_correlation": np.abs(correlations(table, split.response[cases], cases))
+        for name, cases in rows.items()
     }
 
 
 def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, np.ndarray]:
-    """Return selections as arrays; lists of unequal length lie end to end."""
-    return {
+    """Return selections as arrays; lists of unequal length lie end to end.
+
+    Where values are missing, `present` and `dropped` (with `dropped_offset`) are there as well.
+    """
+    arrays = {
         "offset": np.cumsum([0] + [len(one.selected) for one in record]),
         "selected": np.concatenate([one.selected for one in record]).astype(np.int32),
         "ones": np.concatenate([one.ones for one in record]).astype(np.int32),
@@ -68,6 +86,13 @@ def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, n
         "tied_kept": np.array([one.tied_kept for one in record]),
         "seconds": seconds,
     }
+    present = [one.present for one in record if one.present is not None]
+    dropped = [one.dropped for one in record if one.dropped is not None]
+    if present:  # in all, or in none
+        arrays["present"] = np.concatenate(present).astype(np.int32)
+        arrays["dropped"] = np.concatenate(dropped).astype(np.int32)
+        arrays["dropped_offset"] = np.cumsum([0] + [len(one) for one in dropped])
+    return arrays
 
 
 def unpack_selections(arrays: dict[str, np.ndarray]) -> list[Selection]:
@@ -85,6 +110,15 @@ def unpack_selections(arrays: dict[str, np.ndarray]) -> list[Selection]:
                 tied=int(arrays["tied"][i]),
                 tied_kept=int(arrays["tied_kept"][i]),
                 correlation=arrays["correlation"][part],
+                **_present(arrays, i, part),
             )
         )
     return result
+
+
+def _present(arrays: dict[str, np.ndarray], i: int, part: slice) -> dict[str, np.ndarray]:
+    """Return the counts of a selection where values are missing."""
+    if "present" not in arrays:
+        return {}
+    rows = slice(arrays["dropped_offset"][i], arrays["dropped_offset"][i + 1])
+    return {"present": arrays["present"][part], "dropped": arrays["dropped"][rows]}

@@ -34,7 +34,7 @@ class SelectionWork(Work):
     What depends on the model is in `naive.py` and `mixture.py`.
     """
 
-    stages = ("simulate", "select", "fit", "predict")
+    stages: tuple[str, ...] = ("simulate", "select", "fit", "predict")
     model: ModelBlock
 
     def __init__(self, config: Config, folder: Path):
@@ -42,12 +42,19 @@ class SelectionWork(Work):
         assert isinstance(config.model, ModelBlock)
         self.model = config.model
         self.design = Design(config, folder)
+        if config.all_train:
+            self.stages = self.stages[:-1]  # nobody is tested
         self._unpacked: tuple[int, list[Selection]] = (-1, [])
 
     @property
     def data_digest(self) -> str:
         """A digest of the tables."""
         return self.design.data_digest
+
+    @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        return self.design.notes
 
     @property
     def described(self) -> dict[str, Any]:
@@ -249,12 +256,13 @@ class SelectionWork(Work):
         peers.load()
         table = split.features.unpack(np.arange(len(split.features)))
         rng = generator(self.config.seed, arm.method, split.replicate, split.group, split.fold)
+        train, test = peers.fill(table[split.train], table[split.test])
         return peers.fit_predict(
             arm.method,
             len(selection.selected),
-            table[split.train],
+            train,
             split.response[split.train],
-            table[split.test],
+            test,
             int(rng.integers(2**31)),
         )
 

@@ -166,8 +166,9 @@ def sample(
     *,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
 ) -> Draws:
-    """Run one chain for each generator, in threads.
+    """Run one chain for each generator, in threads, of which there are `jobs`.
 
     `save` is called now and then with all that a later call needs as `saved`; at the end that is
     `Draws.saved`.  Chains that go on from there, with more iterations, have the draws of an
@@ -177,7 +178,7 @@ def sample(
     chains = [Chain(model, rng) for rng in generators]
     if saved is not None:
         _check_saved(model, saved, len(chains))
-    parts = run(chains, settings.iterations, saved=saved, save=save)
+    parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs)
     state = {"done": np.array(settings.iterations)}
     for c, chain in enumerate(chains):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}

@@ -50,10 +50,13 @@ def sample(
     *,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
 ) -> Draws:
-    """Run one chain for each generator, from dispersed labels; saved and save as in `run`."""
+    """Run one chain for each generator, from dispersed labels; the options are those of `run`."""
     numbers = range(len(generators))
-    return gather(target, run_chains(target, generators, numbers, saved=saved, save=save))
+    return gather(
+        target, run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs)
+    )
 
 
 def run_chains(
@@ -63,6 +66,7 @@ def run_chains(
     *,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
 ) -> list[Arrays]:
     """Run some of the chains, given by their numbers; return the draws of each after burn-in."""
     settings = target.settings
@@ -70,7 +74,7 @@ def run_chains(
         Chain(target, rng, start_of(settings, number))
         for rng, number in zip(generators, numbers, strict=True)
     ]
-    joined = run(chains, settings.iterations, saved=saved, save=save, sums=SUMS)
+    joined = run(chains, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs)
     return [
         {name: one if name in SUMS else one[settings.burn_in :] for name, one in arrays.items()}
         for arrays in joined

@@ -120,7 +120,11 @@ class Target:
         Joint probabilities of response and features are averaged over draws (as in log_joint),
         then divided (prob-pred-mix).
         """
+        return as_probability(self.predict_log_odds(draws, features))
+
+    def predict_log_odds(self, draws, features) -> np.ndarray:
+        """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T,)."""
         total = np.full((len(features), 2), -np.inf)
         for block in self.log_joint(draws, features):
             total = np.logaddexp(total, np.logaddexp.reduce(block, axis=2))
-        return as_probability(total[:, 1] - total[:, 0])
+        return total[:, 1] - total[:, 0]

@@ -2,6 +2,7 @@
 
 from thesiskit.models.patterns.features import FeatureGroups, check_features, compress_features
 from thesiskit.models.patterns.groups import MISSING, UNSEEN, Groups, Shared, check_order
+from thesiskit.models.patterns.listing import available_memory
 from thesiskit.models.patterns.sequences import (
     SequenceGroups,
     check_histories,
@@ -15,6 +16,7 @@ __all__ = [
     "Groups",
     "SequenceGroups",
     "Shared",
+    "available_memory",
     "check_features",
     "check_histories",
     "check_order",

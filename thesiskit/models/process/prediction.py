@@ -19,12 +19,16 @@ from thesiskit.models.process.inputs import (
 from thesiskit.models.process.sampler import Draws, Process
 
 
-def predict(draws: Draws, X, rng: np.random.Generator, split_draws: int = 1) -> np.ndarray:
+def predict(
+    draws: Draws, X, rng: np.random.Generator, split_draws: int = 1, *, alone: bool = False
+) -> np.ndarray:
     """Return P(class) for test cases X (n, p), (n, K), averaged over the draws.
 
     Given a draw, l(x) is Gaussian: its logistic function is integrated exactly, and for more than
     two classes the softmax is averaged over `split_draws` values.  States or features may be
     unseen (any negative code of a history, a code below MISSING of a feature).
+
+    alone : all cases have the same random numbers, so that none depends on which others there are.
     """
     process = draws.process
     split_draws = whole("split_draws", split_draws)
@@ -35,7 +39,8 @@ def predict(draws: Draws, X, rng: np.random.Generator, split_draws: int = 1) -> 
             one = expected_logistic_gaussian(mean[0], sd)
             total += np.stack([1 - one, one], axis=1)
             continue
-        values = mean + sd * rng.normal(size=(split_draws, *mean.shape))
+        shape = (len(mean), 1) if alone else mean.shape
+        values = mean + sd * rng.normal(size=(split_draws, *shape))
         total += special.softmax(values, axis=1).mean(axis=0).T
     return (total / total.sum(axis=1, keepdims=True))[index]
 

@@ -277,8 +277,9 @@ def sample(
     patterns: str = "sequences",
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
 ) -> Draws:
-    """Run one chain for each generator, in threads.
+    """Run one chain for each generator, in threads, of which there are `jobs`.
 
     X (N, L) histories in time order or, for patterns "features", (N, p) codes from 0, MISSING
     where not known; response (N,) classes from 0.  Of `settings`, those that concern coefficients
@@ -291,7 +292,7 @@ def sample(
     if saved is not None:
         check_saved(saved, len(chains), settings.iterations)
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
-        parts = run(chains, settings.iterations, saved=saved, save=save)
+        parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs)
     state = {"done": np.array(settings.iterations)}
     for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}

@@ -1,0 +1,179 @@
+"""New cases on the command line: by config, and by a model in a file, for every kind of model."""
+
+import io
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import invoke, must_fail, run
+from new_cases import CONFIGS, NEW, write_config, write_tables
+
+import thesiskit
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write_tables(folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def by_config(kind, *options):
+    """Return the predictions of a kind as text, and what else was said."""
+    done = invoke("predict", f"{kind}.yaml", "--new", NEW[kind], *options)
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_model_in_a_file_predicts_as_its_config(kind, mine, tmp_path, monkeypatch):
+    write_config(mine, kind)
+    text, _ = by_config(kind)
+    run("export", f"{kind}.yaml", "mine.model")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for name in ("mine.model", NEW[kind]):
+        shutil.copy(mine / name, empty)
+    shutil.rmtree(mine)
+    monkeypatch.chdir(empty)
+    run("predict", "--model", "mine.model", "--new", NEW[kind], "--output", "found.csv")
+    assert (empty / "found.csv").read_bytes() == text.encode()
+    assert sorted(p.name for p in empty.iterdir()) == sorted(["mine.model", NEW[kind], "found.csv"])
+
+    frame = pd.read_csv(io.StringIO(text))
+    model = thesiskit.load_model("mine.model")
+    assert list(dict.fromkeys(frame.arm)) == list(model.arms)
+    assert len(frame) == len(model.arms) * len(frame.id.unique())
+    for arm, rows in frame.groupby("arm"):
+        if model.continuous:
+            found = model.predict_quantiles(NEW[kind], arm)
+            assert (found == rows[["low", "median", "high"]]).all(axis=None)
+            assert (rows.low < rows["median"]).all()
+            assert (rows["median"] < rows.high).all()
+            continue
+        found = model.predict_proba(NEW[kind], arm)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        assert (found == rows[[f"P({name})" for name in model.classes]].to_numpy()).all()
+        assert (model.predict(NEW[kind], arm) == rows.predicted.to_numpy()).all()
+    # written again it is the same, to the last byte
+    model.save("again.model")
+    assert (empty / "again.model").read_bytes() == (empty / "mine.model").read_bytes()
+
+
+def test_fits_are_made_once_and_kept(mine):
+    write_config(mine, "naive")
+    first, said = by_config("naive")
+    assert "40 cases -> results/mine/all-cases (" in said
+    assert "batch" in said  # a column that the training table has not
+    again, said = by_config("naive")
+    assert again == first
+    assert "already done" in said
+    # folds do not matter to a fit to all cases, priors do
+    assert "already done" in by_config("naive", "--set", "evaluation.folds=3")[1]
+    assert "already done" not in by_config("naive", "--set", "model.alpha_points=20")[1]
+    run("run", "naive.yaml", "--set", "evaluation.folds=3")  # beside the experiment itself
+    assert "already done" not in by_config("naive")[1]
+
+
+def test_processes_change_no_byte(mine):
+    write_config(mine, "two-states")
+    text, _ = by_config("two-states", "--jobs", 0, "--results", "a")
+    assert by_config("two-states", "--jobs", 2, "--results", "b")[0] == text
+    for path in (mine / "a").rglob("*.npz"):
+        assert path.read_bytes() == (mine / "b" / path.relative_to(mine / "a")).read_bytes()
+
+
+def test_a_case_is_predicted_alone_as_among_others(mine):
+    """Also where shares are drawn at random."""
+    for kind in ("frequent", "real", "sequences"):
+        write_config(mine, kind)
+        text = run("predict", f"{kind}.yaml", "--new", NEW[kind], "--output", "all.csv")
+        whole = pd.read_csv(mine / "all.csv")
+        lines = (mine / NEW[kind]).read_text().splitlines(keepends=True)
+        header = NEW[kind].endswith(".csv")
+        one = "one" + NEW[kind][-4:]
+        (mine / one).write_text("".join([*lines[:header], lines[header + 2]]))
+        text = invoke("predict", f"{kind}.yaml", "--new", one).stdout
+        single = pd.read_csv(io.StringIO(text)).drop(columns="id")
+        expected = whole.groupby("arm", sort=False).nth(2).drop(columns="id")
+        numbers = single.select_dtypes("number").columns
+        np.testing.assert_allclose(single[numbers], expected[numbers], rtol=1e-9)
+
+
+def test_cases_have_their_names_and_unseen_values_are_said(mine):
+    write_config(mine, "features")
+    text, said = by_config("features")
+    frame = pd.read_csv(io.StringIO(text))
+    assert list(frame.id[:2]) == ["shape-0", "shape-1"]
+    assert list(frame.columns) == ["id", "arm", "predicted", "P(no)", "P(yes)"]
+    assert "flat" in said
+    assert "R-hat" in said  # the chains are short
+    assert "Note: " in said
+
+
+def test_some_arms(mine):
+    write_config(mine, "naive")
+    arm = "3 uncorrected exact"
+    whole = pd.read_csv(io.StringIO(by_config("naive")[0]))
+    some = pd.read_csv(io.StringIO(by_config("naive", "--arm", arm)[0]))
+    assert some.equals(whole[whole.arm == arm].reset_index(drop=True))
+    run("export", "naive.yaml", "one.model", "--arm", arm)
+    assert list(thesiskit.load_model("one.model").arms) == [arm]
+    must_fail(invoke("export", "naive.yaml", "x", "--arm", "3 bernoulli-nb"), "is a peer")
+    must_fail(invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no arm '4 corrected'")
+    must_fail(
+        invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected"),
+        f"choose from '{arm}'",
+    )
+
+
+def test_what_cannot_be(mine):
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model")
+    new = ("--new", NEW["naive"])
+    must_fail(invoke("predict"), "give a CONFIG")
+    must_fail(invoke("predict", *new), "give a CONFIG, or a model")
+    must_fail(invoke("predict", "naive.yaml", "--output", "x"), "--output is for new cases")
+    must_fail(invoke("predict", "--model", "mine.model"), "--new TABLE")
+    must_fail(invoke("predict", "naive.yaml", "--model", "mine.model", *new), "leave out CONFIG")
+    must_fail(invoke("predict", "--model", "mine.model", *new, "--smoke"), "leave out --smoke")
+    must_fail(invoke("predict", "naive.yaml", *new, "--output", new[1]), "another name")
+    must_fail(invoke("predict", "null", *new), "draws its cases")
+    must_fail(invoke("predict", "correlation-lattice", *new), "has no data")
+    must_fail(invoke("predict", "breast-cancer", *new), "does not read new cases")
+
+
+@pytest.mark.parametrize("model", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("naive", "gene 1,gene 2\n1,2\n", ["gene 0"]),
+        ("naive", "gene 1,gene 2\n", ["gene"]),
+        ("features", "name,form\na,round\n", ["colour"]),
+        ("two-states", "a b a\n", ["line 1 has 3 states", "5"]),
+        ("two-states", "", ["no cases"]),
+    ],
+)
+def test_tables_that_do_not_fit(kind, content, words, model, mine):
+    write_config(mine, kind)
+    path = mine / f"bad{NEW[kind][-4:]}"
+    path.write_text(content)
+    if model:
+        run("export", f"{kind}.yaml", "mine.model")
+        must_fail(invoke("predict", "--model", "mine.model", "--new", path), path.name, *words)
+    else:
+        # before anything is fitted: no folder is left behind
+        must_fail(invoke("predict", f"{kind}.yaml", "--new", path), path.name, *words)
+        assert not (mine / "results").exists()
+
+
+def test_a_model_of_another_kind_of_table(mine):
+    write_config(mine, "features")
+    run("export", "features.yaml", "mine.model")
+    done = invoke("predict", "--model", "mine.model", "--new", NEW["naive"])
+    must_fail(done, NEW["naive"], "form")
+    done = invoke("predict", "--model", "mine.model", "--new", NEW["sequences"])
+    must_fail(done, NEW["sequences"])

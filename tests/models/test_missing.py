@@ -1,0 +1,191 @@
+"""Missing values in the naive Bayes model, against enumeration and rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from statistical import assert_calibrated
+
+from thesiskit.datasets.synthetic import draw_naive_bayes
+from thesiskit.errors import DataError
+from thesiskit.experiments.selection.select import pack_selections, unpack_selections
+from thesiskit.models import naive_bayes as nb
+from thesiskit.models.packed import PackedFeatures, median_thresholds
+from thesiskit.models.peers.selection import fill
+from thesiskit.models.selection import is_binary, select_features
+
+GONE = np.nan
+
+
+def gappy(seed, n=(4, 5), p=7, tests=3, rate=0.25):
+    rng = np.random.default_rng(seed)
+    drawn = draw_naive_bayes(rng, features=p, alpha=3.0, train=n, test=(tests, tests))
+    X, new = (one.features.astype(float) for one in (drawn.train, drawn.test))
+    X[rng.random(X.shape) < rate] = GONE
+    new[rng.random(new.shape) < rate] = GONE
+    return X, drawn.train.response, new, rng
+
+
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_predictions_are_those_of_enumeration(correct, k):
+    X, y, new, rng = gappy(1)
+    X[:, 2] = GONE  # a feature that no case has
+    X[y == 1, 4] = GONE  # one that no case of a class has
+    found = select_features(X, y, k, rng)
+    settings = nb.Settings(class_prior=(2.0, 0.5), alpha_points=3)
+    posterior = nb.fit(found, settings, correct=correct)
+    ours = nb.predict(posterior, new[:, found.selected])
+    others = np.setdiff1d(np.arange(7), found.selected)
+    for row, p in zip(new, ours, strict=True):
+        exact = reference.predictive_with_missing(
+            X[:, found.selected],
+            y,
+            row[found.selected],
+            [Fraction(a) for a in posterior.alpha],
+            (Fraction(2), Fraction(1, 2)),
+            found.gamma_squared if correct else None,
+            X[:, others],
+        )
+        assert p == pytest.approx(float(exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_are_kept_by_the_cases_that_have_them(seed):
+    X, y, _, rng = gappy(seed, n=(9, 7), p=60)
+    squares = reference.screen_with_missing(X, y)
+    found = select_features(X, y, 6, rng)
+    ordered = sorted(squares, reverse=True)
+    assert found.gamma_squared == ordered[5]
+    assert sorted((squares[j] for j in found.selected), reverse=True) == ordered[:6]
+    np.testing.assert_allclose(found.correlation**2, [float(squares[j]) for j in found.selected])
+    assert found.tied == ordered.count(ordered[5])
+    here = ~np.isnan(X)
+    for j, ones, present in zip(found.selected, found.ones, found.present, strict=True):
+        assert [here[y == c, j].sum() for c in (0, 1)] == present.tolist()
+        assert [(X[y == c, j] == 1).sum() for c in (0, 1)] == ones.tolist()
+    assert found.dropped[:, 2].sum() == found.n_dropped == 54
+    again = select_features(X, y, None, rng, threshold=Fraction(1, 3))
+    assert set(again.selected) == {j for j, one in enumerate(squares) if one > Fraction(1, 9)}
+    cases = np.flatnonzero(np.arange(16) % 4)
+    part = select_features(PackedFeatures.pack(X), y, 6, rng, cases=cases)
+    assert part.gamma_squared == sorted(reference.screen_with_missing(X[cases], y[cases]))[-6]
+
+
+@pytest.mark.parametrize("quadrature", ["exact", "simpson-21"])
+@pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
+def test_a_table_without_gaps_says_the_same_through_either_way(quadrature, rule):
+    X, y, new, rng = gappy(3, n=(20, 24), p=90, rate=0.0)
+    settings = nb.Settings(quadrature=quadrature, alpha_quadrature=rule)
+    found = select_features(X, y, 5, rng)
+    assert found.present is None
+    p = nb.predict(nb.fit(found, settings), new[:, found.selected])
+    whole = PackedFeatures.pack(X)
+    other = PackedFeatures(whole.words, whole.n, PackedFeatures.pack(np.ones_like(X)).words)
+    again = select_features(other, y, 5, np.random.default_rng(0))
+    assert again.gamma_squared == found.gamma_squared
+    if found.tied == found.tied_kept:
+        assert (again.selected == found.selected).all()
+    mine = nb.KeptCounts.of(found, True)
+    same = type(found)(
+        **vars(found) | {"present": np.tile(found.class_counts, (5, 1)),
+                         "dropped": np.array([[*found.class_counts, found.n_dropped]])}
+    )  # fmt: skip
+    assert nb.KeptCounts.of(same, True).present.shape == mine.pairs.shape
+    q = nb.predict(nb.fit(same, settings), new[:, found.selected])
+    np.testing.assert_allclose(q, p, rtol=1e-8)
+
+
+def test_leaving_out_a_case_is_the_same_as_losing_its_values():
+    X, y, new, _ = gappy(4, n=(12, 11), p=40, rate=0.2)
+    lost = X.copy()
+    lost[3] = GONE
+    a, b = (
+        select_features(table, y, 4, np.random.default_rng(0), cases=cases)
+        for table, cases in ((lost, None), (X, np.delete(np.arange(23), 3)))
+    )
+    assert a.gamma_squared == b.gamma_squared
+    assert (a.selected == b.selected).all()
+    flat = nb.Settings(class_prior=(1e6, 1e6))  # the case still counts for its class
+    p, q = (nb.predict(nb.fit(one, flat), new[:, one.selected]) for one in (a, b))
+    np.testing.assert_allclose(p, q, rtol=1e-4)
+
+
+def test_predictions_with_gaps_are_calibrated():
+    rng = np.random.default_rng(8)
+    p, y = [], []
+    for _ in range(60):
+        drawn = draw_naive_bayes(rng, features=300, alpha=100.0, train=(20, 20), test=(25, 25))
+        X, new = (one.features.astype(float) for one in (drawn.train, drawn.test))
+        for table in (X, new):  # some features are missing more often than others
+            table[rng.random(table.shape) < np.linspace(0, 0.6, 300)] = GONE
+        found = select_features(X, drawn.train.response, 8, rng)
+        p.append(nb.predict(nb.fit(found, nb.Settings()), new[:, found.selected]))
+        y.append(drawn.test.response)
+    assert_calibrated(np.concatenate(p), np.concatenate(y))
+
+
+def test_selections_with_gaps_are_kept_whole():
+    X, y, _, rng = gappy(5, p=20)
+    found = [select_features(X, y, k, rng) for k in (1, 20, 3)]
+    again = unpack_selections(pack_selections(found, np.zeros(3)))
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_array_equal(one.present, other.present)
+        np.testing.assert_array_equal(one.dropped, other.dropped)
+        assert one.gamma_squared == other.gamma_squared
+
+
+# ---- features made binary ----
+
+
+def test_medians_are_of_the_values_that_are_there():
+    rng = np.random.default_rng(6)
+    X = np.round(rng.normal(size=(15, 40)), 1)
+    X[:, 3] = rng.integers(0, 2, 15)
+    X[:, 4] = rng.choice([2.0, 5.0], 15)
+    X[:, 5] = 7.0
+    whole = median_thresholds(X)
+    X[rng.random(X.shape) < 0.3] = GONE
+    X[:, 6] = GONE
+    X[:, 8] = np.arange(15)  # nothing is missing in it
+    found = median_thresholds(X)
+    for j in range(40):
+        held = X[~np.isnan(X[:, j]), j]
+        if len(held):
+            assert found[j] == median_thresholds(held[:, None])[0]
+    assert found[3] == whole[3] == 0.5
+    assert found[8] == 7
+
+
+def test_packed_features_know_their_gaps():
+    rng = np.random.default_rng(7)
+    X = rng.integers(0, 2, (70, 600)).astype(float)
+    gaps = rng.random(X.shape) < 0.1
+    gaps[:, :550] = False
+    X[gaps] = GONE
+    packed = PackedFeatures.pack(X)
+    np.testing.assert_array_equal(packed.unpack(np.arange(600)), X)
+    np.testing.assert_array_equal(
+        packed.take(np.array([599, 0])).unpack(np.arange(2)), X[:, [599, 0]]
+    )
+    whole = packed.unpack(np.arange(10), np.arange(5))
+    assert whole.dtype == np.uint8
+    assert is_binary(X)
+    real = rng.normal(size=(70, 4))
+    real[5, 1] = GONE
+    found = PackedFeatures.pack(real, cases=np.arange(40)).unpack(np.arange(4))
+    assert np.isnan(found[5, 1])
+    held = np.delete(np.arange(40), 5)
+    assert (found[held, 1] == (real[held, 1] > np.median(real[held, 1]))).all()
+    with pytest.raises(DataError, match="infinite value in case 3, feature 2"):
+        PackedFeatures.pack(np.where(np.arange(8).reshape(4, 2) == 5, np.inf, GONE))
+
+
+def test_peers_are_given_the_majority():
+    train = np.array([[1, 0, GONE], [1, GONE, GONE], [GONE, 1, GONE]])
+    first, second = fill(train, np.array([[GONE, GONE, GONE], [0, 1, 1]]))
+    assert first.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0]]
+    assert second.tolist() == [[1, 0, 0], [0, 1, 1]]
+    bits = np.eye(3, dtype=np.uint8)
+    assert fill(bits, bits)[0] is bits

@@ -1,0 +1,120 @@
+"""Tables of the user's, configs of every kind for them, and tables of new cases."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+SELECTING = """
+experiment: mine
+title: Mine
+about: A test.
+data: { source: file, path: tissues.csv, response: status, positive: tumour }
+report: { parts: [score-table] }
+"""
+PATTERNS = """
+experiment: mine
+title: Mine
+about: A test.
+report: { parts: [order-table] }
+"""
+SHORT = "kind: logistic, chains: 2, iterations: 40, burn_in: 10"
+CONFIGS = {
+    "naive": SELECTING
+    + """
+selection: { features: [3, all] }
+model: { quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bernoulli-nb] }
+""",
+    "adaptive": SELECTING
+    + "selection: { thresholds: [0.2] }\nmodel: { alpha_quadrature: adaptive }\n",
+    "mixture": SELECTING
+    + """
+selection: { features: [3] }
+model:
+  kind: mixture
+  samplers: [collapsed, thesis]
+  methods: [corrected, uncorrected, naive-corrected]
+  collapsed: { chains: 2, iterations: 40, burn_in: 10, alpha_points: 20 }
+  thesis: { chains: 1, iterations: 6, burn_in: 2 }
+""",
+    "enumeration": SELECTING
+    + """
+selection: { features: [1] }
+model: { kind: mixture, samplers: [enumeration], collapsed: { alpha_points: 8 } }
+""",
+    "features": PATTERNS
+    + f"""
+data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}
+model: {{ {SHORT}, orders: [2], priors: [cauchy, gaussian], compress: [true, false],
+         engine: [slice, gp], peers: [naive-bayes] }}
+""",
+    "frequent": PATTERNS
+    + f"""
+data: {{ source: table, path: shapes.csv, response: colour, ignore: [name, size] }}
+model: {{ {SHORT}, orders: [all], min_cases: 3 }}
+""",
+    "real": PATTERNS
+    + f"""
+data: {{ source: table, path: shapes.csv, response: size, ignore: [name] }}
+model: {{ {SHORT}, orders: [2], response: gaussian }}
+""",
+    "sequences": PATTERNS
+    + f"""
+data: {{ source: sequences, path: reads.txt, train: 30 }}
+model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp] }}
+""",
+    "two-states": PATTERNS
+    + f"""
+data: {{ source: sequences, path: bits.txt, train: 30 }}
+model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, false] }}
+""",
+}
+NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
+    "features": "new-shapes.csv",
+    "frequent": "new-shapes.csv",
+    "real": "new-shapes.csv",
+    "sequences": "new-reads.txt",
+    "two-states": "new-bits.txt",
+}
+
+
+def write_tables(folder: Path) -> None:
+    """Write all tables that the configs read, and tables of new cases."""
+    rng = np.random.default_rng(5)
+    genes = [f"gene {j}" for j in range(12)]
+    tissues = pd.DataFrame(rng.normal(size=(40, 12)), columns=genes)
+    tumour = tissues["gene 2"] - tissues["gene 7"] + rng.normal(size=40) > 0
+    tissues.assign(status=np.where(tumour, "tumour", "normal")).to_csv(
+        folder / "tissues.csv", index=False
+    )
+    # in another order, with a column that the training table has not
+    new = pd.DataFrame(rng.normal(size=(9, 12)), columns=genes)[genes[::-1]]
+    new.assign(batch=1).to_csv(folder / "new-tissues.csv", index=False)
+    shapes = _shapes(rng, 40, ["round", "square", "?"])
+    shapes["status"] = np.where((shapes.form == "round") ^ (rng.random(40) < 0.2), "yes", "no")
+    shapes["size"] = rng.integers(0, 30, 40) / 10 + 2 * (shapes.form == "round")
+    shapes.to_csv(folder / "shapes.csv", index=False)
+    new = _shapes(rng, 7, ["round", "square", "?", "flat"])
+    # each table of shapes has a response that is a feature of another
+    new.assign(status="no", size=1.5).to_csv(folder / "new-shapes.csv", index=False)
+    for name, states in (("reads", "ACGT"), ("bits", "ab")):
+        cases = rng.choice(list(states), (40, 6))
+        (folder / f"{name}.txt").write_text("".join(" ".join(row) + "\n" for row in cases))
+        cases = rng.choice([*states, "N"], (8, 5))
+        (folder / f"new-{name}.txt").write_text("".join(" ".join(row) + "\n" for row in cases))
+
+
+def _shapes(rng: np.random.Generator, n: int, forms: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({
+        "name": [f"shape-{i}" for i in range(n)],
+        "form": rng.choice(forms, n),
+        "colour": rng.choice(["red", "green", "blue"], n),
+        "level": rng.integers(1, 4, n),
+    })  # fmt: skip
+
+
+def write_config(folder: Path, kind: str) -> Path:
+    """Write the config of a kind, and return its path."""
+    path = folder / f"{kind}.yaml"
+    path.write_text(CONFIGS[kind])
+    return path

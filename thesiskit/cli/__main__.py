@@ -1,5 +1,0 @@
-"""python -m thesiskit.cli."""
-
-from thesiskit.cli import main
-
-main()

@@ -1,0 +1,156 @@
+"""Commands that predict: test cases, new cases of a table, and models as files."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from thesiskit.cli.common import (
+    Asked,
+    opens_experiment,
+    run_up_to,
+    tell_notes,
+    watch,
+)
+
+ARM = click.option(
+    "--arm", "arms", multiple=True, metavar="NAME", help="Only this arm. May be repeated."
+)
+
+
+@click.command()
+@opens_experiment(late=True, optional=True)
+@click.option(
+    "--new",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Predict the cases of this table, which has no response.",
+)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --new: predict by a model that `thesiskit export` wrote, in place of a CONFIG.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --new: write the predictions to this CSV file. Default: print them.",
+)
+@ARM
+def predict(config, asked, force, new, model, output, arms) -> None:
+    """Predict the response of the test cases, or of new cases.
+
+    With --new TABLE the models are fitted to all cases that have a response. The fit is kept
+    below results/EXPERIMENT/all-cases and used again. Columns of TABLE are matched by name;
+    medians, categories and codes are those of the training cases. The predictions are a CSV table
+    with a row for each case and arm: the more probable class, and the probability of each class;
+    for real responses the median and the interval from 5 % to 95 %.
+
+    Example:  thesiskit predict naive-simulation
+    """
+    if new is None:
+        _need_new(config, model, output, arms)
+        experiment = asked.open(config)
+        experiment.check_command("predict", "predict")
+        run_up_to(experiment, "predict", force)
+        return
+    if output is not None and output.exists() and new.exists() and output.samefile(new):
+        raise click.UsageError("--output is the table of --new; give it another name")
+    if model is not None:
+        fitted, table = _load(config, asked, force, model, new)
+        if arms:
+            fitted = fitted.only(arms)
+    else:
+        if config is None:
+            raise click.UsageError("give a CONFIG, or a model with --model FILE")
+        fitted, table = _fitted(asked, config, force, arms, new)
+    for note in table.notes:
+        click.echo(f"Note: {note}", err=True)
+    _warn(fitted)
+    frame = fitted.frame(table)
+    text = frame.to_csv(index=False, lineterminator="\n")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    from thesiskit.store.results import write_text
+
+    write_text(output, text)
+    cases = f"{len(frame) // len(fitted.arms):,} cases"
+    click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")
+
+
+def _need_new(config: Path | None, model: Path | None, output: Path | None, arms) -> None:
+    """Refuse what is only for new cases, where there are none."""
+    for name, value in (("--model", model), ("--output", output), ("--arm", arms)):
+        if value:
+            raise click.UsageError(f"{name} is for new cases; give their table with --new TABLE")
+    if config is None:
+        raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
+
+
+def _load(config: Path | None, asked: Asked, force: bool, model: Path, new: Path):
+    """Return a model from its file, and the new cases."""
+    from thesiskit.fitted import load_model
+
+    if config is not None:
+        raise click.UsageError("--model FILE has all that is needed; leave out CONFIG")
+    if asked.options or force:
+        given = (*asked.options, "--force")[0]
+        raise click.UsageError(f"--model FILE is fitted already; leave out {given}")
+    fitted = load_model(model)
+    return fitted, fitted.read(new)
+
+
+def _fitted(asked: Asked, config: Path, force: bool, arms: tuple[str, ...], new: Path | None):
+    """Return the model of a config, fitted now if it is not yet, and the new cases, if any."""
+    # faults of a config or a table are found before anything is fitted
+    experiment = replace(asked, yes=None).open(config, all_cases=True)
+    experiment.check_arms(arms)
+    table = None if new is None else experiment.read_new(new)
+    from thesiskit.experiments import estimate
+
+    estimate.check(experiment, yes=bool(asked.yes))
+    started = time.perf_counter()
+    made = experiment.fit(watch=watch, force=force)
+    tell_notes(experiment)
+    fitted = experiment.model()
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(
+        f"fit: {_count(fitted)}, {fitted.cases:,} cases -> {experiment.results.folder} ({state})",
+        err=True,
+    )
+    return (fitted.only(arms) if arms else fitted), table
+
+
+def _count(fitted) -> str:
+    return f"{len(fitted.arms)} arm" + "s" * (len(fitted.arms) > 1)
+
+
+def _warn(fitted) -> None:
+    """Say which arms should not be relied on."""
+    for arm in fitted.arms.values():
+        if arm.warning:
+            click.echo(f"Note: {arm.name}: {arm.warning}", err=True)
+
+
+@click.command()
+@opens_experiment(late=True)
+@click.argument("file", type=click.Path(path_type=Path))
+@ARM
+def export(config, asked, force, file, arms) -> None:
+    """Write a fitted model to a file, which predicts new cases without config and results.
+
+    The model is fitted to all cases that have a response, as with `thesiskit predict --new`. Use
+    the file with `thesiskit predict --model FILE --new TABLE`, or in Python with
+    thesiskit.load_model. It holds names, medians and categories; mixture and logistic models also
+    hold the training cases as codes.
+
+    Example:  thesiskit export breast-cancer breast-cancer.model
+    """
+    fitted, _ = _fitted(asked, config, force, arms, None)
+    _warn(fitted)
+    fitted.save(file)
+    click.echo(f"export: {_count(fitted)}, {fitted.cases:,} cases -> {file}")

@@ -1,0 +1,183 @@
+"""A config to start from, for a file that has been looked at: commented YAML."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from thesiskit.datasets.looking import Found, Key
+from thesiskit.errors import cut
+
+PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+MOST_FOLDS = 10
+SIZES = (10, 100)  # of selections
+MANY_FEATURES = 100  # up to so many, all are kept too
+PAIRS = 20_000  # of values of two features, up to which their patterns are listed
+LISTED = 20  # columns to ignore, of which each has a line of its own
+PARTS = {
+    "table": ["score-table", "selection-table", "calibration-table", "reliability-figure"],
+    "classes": ["model-table", "coefficient-table", "parameter-table", "chain-table"],
+    "numbers": ["response-table", "coefficient-table", "parameter-table", "chain-table"],
+    "sequences": ["order-table", "order-figure", "parameter-table", "chain-table"],
+}
+
+
+def starting_config(path: Path, found: Found, folder: Path) -> str:
+    """Return the YAML text of a config for a file.
+
+    path : the file; folder : where the config will be saved, from which its path is written.
+    """
+    name = experiment_name(path)
+    lines = [
+        f"# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said",
+        "# beside each key: change what is wrong. Results: thesiskit run THIS-FILE",
+        f"experiment: {name} # the name of the folder with the results",
+        f"title: {_text(_title(path, found))}",
+        f"about: {_text(_about(found))}",
+        "data:",
+        *_data(found, path, folder),
+    ]
+    blocks = {"table": _selection, "features": _patterns, "sequences": _sequences}
+    return "\n".join([*lines, *blocks[found.family](found), ""])
+
+
+def experiment_name(path: Path) -> str:
+    """Return a name for an experiment, made of the name of a file."""
+    stem = path.name.lower()
+    for _ in range(2):  # table.csv.gz
+        stem = stem.removesuffix(Path(stem).suffix) or stem
+    name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
+    return f"my-{name}" if name else "my-table"
+
+
+def _title(path: Path, found: Found) -> str:
+    return f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
+
+
+def _about(found: Found) -> str:
+    width = f"{found.width:,} {'states before it' if found.family == 'sequences' else 'features'}"
+    return f"{found.cases:,} cases, {width}."
+
+
+# ---- blocks ----
+
+
+def _data(found: Found, path: Path, folder: Path) -> list[str]:
+    lines = []
+    for key in found.data:
+        if key.name == "path":
+            lines.append(f"  path: {_text(_relative(path, folder))} # from the folder of this file")
+        elif key.name == "ignore":
+            lines += _ignored(key)
+        else:
+            why = f" # {cut(key.why, 120)}" if key.why else ""
+            lines.append(f"  {key.name}: {_value(key.value)}{why}")
+    return lines
+
+
+def _ignored(key: Key) -> list[str]:
+    """Return the list of columns to leave out, with reasons."""
+    if len(key.value) <= LISTED:
+        return ["  ignore:", *(f"    - {_text(name)} # {cut(why, 80)}" for name, why in key.value)]
+    reasons: dict[str, list[str]] = {}
+    for name, why in key.value:
+        reasons.setdefault("the same in all cases" if "in all cases" in why else why, []).append(
+            name
+        )
+    lines = ["  ignore:"]
+    for why, names in reasons.items():
+        lines += [f"    # {cut(why, 80)}", *(f"    - {_text(name)}" for name in names)]
+    return lines
+
+
+def _selection(found: Found) -> list[str]:
+    sizes: list[int | str] = [k for k in SIZES if k < found.width]
+    if not sizes and found.width > 1:
+        sizes = [max(1, found.width // 2)]
+    if found.width <= MANY_FEATURES:
+        sizes.append("all")
+    return [
+        *_folds(found),
+        "selection:",
+        f"  features: {_value(sizes)} # how many to keep, by correlation with the response",
+        "model:",
+        "  methods: [corrected, uncorrected] # for the selection, and as if there had been none",
+        *_report(PARTS["table"]),
+    ]
+
+
+def _patterns(found: Found) -> list[str]:
+    pairs = (found.width * found.values) ** 2 / 2
+    orders = [1, 2] if found.width > 1 and pairs <= PAIRS else [1]
+    response = (
+        ["  response: gaussian # a real number, with normal noise"] if found.continuous else []
+    )
+    return [
+        *_folds(found),
+        *_chains(orders, "patterns of so many features at most", response),
+        *_report(PARTS["numbers" if found.continuous else "classes"]),
+        *_smoke(),
+    ]
+
+
+def _sequences(found: Found) -> list[str]:
+    orders = sorted({min(2, found.width), min(5, found.width)})
+    return [
+        *_chains(orders, "patterns of so many recent states at most", []),
+        *_report(PARTS["sequences"]),
+        *_smoke(),
+    ]
+
+
+def _folds(found: Found) -> list[str]:
+    folds = max(2, min(MOST_FOLDS, found.smallest))
+    return ["evaluation:", f"  folds: {folds} # each is predicted from the others"]
+
+
+def _chains(orders: list[int], said: str, response: list[str]) -> list[str]:
+    return [
+        "model:",
+        "  kind: logistic",
+        *response,
+        f"  orders: {_value(orders)} # {said}",
+        "  chains: 2",
+        "  iterations: 1000 # more, if the page says that the chains disagree",
+        "  burn_in: 300",
+    ]
+
+
+def _report(parts: list[str]) -> list[str]:
+    return ["report:", f"  parts: {_value(parts)}"]
+
+
+def _smoke() -> list[str]:
+    return [
+        "smoke: # what `thesiskit run --smoke` changes, for a quick look",
+        "  model.iterations: 60",
+        "  model.burn_in: 20",
+    ]
+
+
+# ---- values ----
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive
+        return path.absolute().as_posix()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(text: str) -> str:
+    """Return text as YAML that reads as the same text."""
+    if PLAIN.fullmatch(text) and text.lower() not in RESERVED:
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())

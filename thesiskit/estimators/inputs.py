@@ -1,0 +1,55 @@
+"""What estimators are given: tables of other packages, and how many chains run at a time."""
+
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.errors import UserError, few, quoted
+from thesiskit.models.patterns import available_memory
+from thesiskit.models.running import cores
+
+GIGABYTE = 1e9
+
+
+def as_table(X):
+    """Return the features of AnnData as a DataFrame with a column for each variable.
+
+    AnnData is known by its `X` and `var_names`, so that the package itself is not needed.  A sparse
+    X is filled with its zeros.  Everything else is returned as it is.
+
+    Raises UserError for names that occur twice, and for more values than memory would hold.
+    """
+    names = getattr(X, "var_names", None)
+    if names is None or not hasattr(X, "X"):
+        return X
+    values, names = X.X, pd.Index(names).astype(str)
+    if values is None:
+        raise UserError("the AnnData has no X; put the features there, such as from a layer")
+    if not names.is_unique:
+        twice = list(dict.fromkeys(names[names.duplicated()]))
+        raise UserError(
+            f"var_names has {few(twice)} more than once; call var_names_make_unique() first"
+        )
+    if hasattr(values, "toarray"):
+        needed = 8.0 * np.prod(values.shape)
+        if needed > available_memory() / 2:
+            raise UserError(
+                f"X is sparse, and without gaps its {values.shape[0]:,} x {values.shape[1]:,} "
+                f"values take {needed / GIGABYTE:.0f} GB; choose variables first, such as "
+                "adata[:, adata.var.highly_variable]"
+            )
+        values = values.toarray()
+    return pd.DataFrame(np.asarray(values[:]), columns=names)
+
+
+def threads_for(n_jobs) -> int | None:
+    """Return how many chains run at a time, None for one on each core."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise UserError(
+            f"n_jobs must be a whole number other than 0, or None, got {quoted(n_jobs)}"
+        )
+    jobs = int(n_jobs)  # below 0 as in scikit-learn: -2 leaves a core free
+    return jobs if jobs > 0 else None if jobs == -1 else max(1, cores() + 1 + jobs)

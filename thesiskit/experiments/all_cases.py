@@ -1,0 +1,214 @@
+"""An experiment fitted to all its cases, to predict new ones.
+
+The fits are cells like any others, in the folder `all-cases` of the results: stages up to `fit`,
+one division in which all cases train.  What predictions need of them becomes a `FittedModel`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit.config import OWN_METHODS, Config
+from thesiskit.datasets.source import READ_NEW, Source
+from thesiskit.errors import UserError, few, quoted
+from thesiskit.experiments.experiment import Experiment, Watch
+from thesiskit.experiments.logistic.design import Arm as PatternsArm
+from thesiskit.experiments.logistic.responses import ResponseFits
+from thesiskit.experiments.logistic.sequences import SequencePatterns
+from thesiskit.experiments.logistic.work import LogisticWork
+from thesiskit.experiments.selection.design import Arm
+from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
+from thesiskit.experiments.selection.naive import NaiveWork
+from thesiskit.experiments.selection.work import Pair, SelectionWork
+from thesiskit.experiments.work import Block
+from thesiskit.fitted import FittedModel
+from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm, SelectingArm
+from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
+from thesiskit.fitted.patterns import PatternArm, ProcessArm
+from thesiskit.models.running import Arrays
+from thesiskit.store.results import Results
+
+FOLDER = "all-cases"  # below the results of the experiment
+
+
+class AllCases(Experiment):
+    """A config whose cases all train.
+
+    results : of the experiment; the fits are in a folder below it.
+    """
+
+    def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
+        _check_data(config)
+        self._above, self._whole = results, config
+        below = Results(results.folder, FOLDER)
+        super().__init__(config.training_with_all(), below, folder, jobs)
+
+    def check(self) -> None:
+        """Raise what can be known to be wrong before any work is done."""
+        if not self._checked:
+            self._work.check()
+            self._above.prepare()
+        super().check()
+
+    def check_report(self) -> None:
+        """There is no report."""
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms that are fitted."""
+        assert isinstance(self._work, LogisticWork | SelectionWork)
+        return list(self._work.own_arms)
+
+    def check_arms(self, names: Sequence[str]) -> None:
+        """Raise UserError for an arm that is not fitted: a peer, or none at all."""
+        model = self._whole.model
+        methods = set(getattr(model, "methods", [])) - {*OWN_METHODS}
+        peers = [*methods, *getattr(model, "peers", [])]
+        for name in names:
+            if name not in self.arms:
+                what = "there is no arm " + quoted(name)
+                if any(name.endswith(peer) for peer in peers):
+                    what = f"{quoted(name)} is a peer, which is only compared with"
+                listed = few([quoted(one) for one in self.arms], 8)
+                raise UserError(f"{what}; choose from {listed}")
+
+    def read_new(self, path: Path) -> Any:
+        """Return the new cases of a table, coded as the training cases; nothing is fitted for it.
+
+        Raises
+        ------
+        UserError: the source has no files of cases.  DataError: what is wrong, where, what to do.
+        """
+        source = self._whole.data
+        assert source is not None
+        if type(source).read_new is Source.read_new:
+            source.read_new(path, None)  # says why it cannot
+        with self._whole.wrong_data():
+            return source.read_new(path, self._like)
+
+    @property
+    def _like(self) -> Any:
+        work = self._work
+        if isinstance(work, LogisticWork):
+            return work.design.divisions.any_cases
+        assert isinstance(work, SelectionWork)
+        return work.design.tables[0]
+
+    def fit(self, *, watch: Watch, force: bool = False) -> bool:
+        """Make what is not made yet; return whether there was anything."""
+        return sum(self.run(stage, watch=watch, force=force) for stage in self.stages) > 0
+
+    def model(self) -> FittedModel:
+        """Return the fitted model.
+
+        Raises
+        ------
+        UserError: a stage is not made.
+        """
+        if isinstance(self._work, LogisticWork):
+            return _logistic(self._work, self.graph.block(0))
+        assert isinstance(self._work, SelectionWork)
+        return _selecting(self._work, self.graph.block(0))
+
+
+def _check_data(config: Config) -> None:
+    """Raise UserError for an experiment that has no new cases."""
+    if config.data is None:
+        raise UserError(f"{config.experiment} has no data; there are no new cases to predict")
+    if config.drawn:
+        raise config.wrong(
+            "data.source",
+            f"{config.data.source} draws its cases, so there are no new ones to predict; "
+            f"{', '.join(READ_NEW)} read tables of your own",
+        )
+
+
+# ---- chapter 2 ----
+
+
+def _selecting(work: SelectionWork, block: Block) -> FittedModel:
+    table = work.design.tables[0]
+    arms: dict[str, SelectingArm] = {}
+    for _, arm in work.own_arms.values():
+        (pair,) = work.pairs(arm, block)
+        stored = block.read("fit", arm.name)
+        arms[arm.name] = _selecting_arm(work, arm, pair, stored, block)
+    kept = [arm.selected for arm in arms.values()]
+    columns = np.unique(np.concatenate(kept)).astype(np.intp)
+    inputs = TableInputs(
+        list(table.classes), table.names, table.features.shape[1], columns,
+        work.design.thresholds(columns),
+    )  # fmt: skip
+    assert work.config.data is not None
+    cases = sum(len(one.response) for one in work.design.tables)
+    return FittedModel(work.config.experiment, work.config.data, inputs, dict(arms), cases)
+
+
+def _selecting_arm(
+    work: SelectionWork, arm: Arm, pair: Pair, stored: Arrays, block: Block
+) -> SelectingArm:
+    selected = pair[1].selected.astype(np.intp)
+    if isinstance(work, NaiveWork):
+        return NaiveArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
+    assert isinstance(work, MixtureWork)
+    if arm.variant == EXACT:
+        return EnumeratedArm(arm.name, selected, stored["predictive"][0])
+    warning = _mixed(stored["reliable"][0], stored["rhat"][0].max(), stored["ess"][0].min())
+    draws = work.read_draws(0, arm, block)
+    return MixtureArm(arm.name, selected, work.target(*pair, arm), draws, warning)
+
+
+def _mixed(reliable: Any, rhat: float, ess: float) -> str:
+    """Say why the chains of an arm do not support its predictions; nothing if they do."""
+    if reliable:
+        return ""
+    return (
+        f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use more "
+        "iterations"
+    )
+
+
+# ---- chapter 3 ----
+
+
+def _logistic(work: LogisticWork, block: Block) -> FittedModel:
+    fits = work.fits(block)
+    cases, patterns = fits.cases, fits.patterns
+    inputs: Inputs
+    if isinstance(patterns, SequencePatterns):
+        inputs = SequenceInputs(cases.classes, patterns.states, cases.train.shape[1])
+    else:
+        inputs = FeatureInputs(cases.classes, patterns.features, patterns.values)
+    arms: dict[str, FittedArm] = {}
+    for name, (_, arm) in work.own_arms.items():
+        stored = block.read("fit", name)
+        warning = _mixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
+        arms[name] = _logistic_arm(fits, arm, inputs, warning)
+    assert work.config.data is not None
+    return FittedModel(
+        work.config.experiment, work.config.data, inputs, arms, len(cases.train), cases.train
+    )
+
+
+def _logistic_arm(fits: Any, arm: PatternsArm, inputs: Inputs, warning: str) -> FittedArm:
+    model, found = fits.config.model, fits.read(arm)
+    about: dict[str, Any] = {
+        "order": arm.order, "split_draws": model.split_draws, "seed": fits.config.seed
+    }  # fmt: skip
+    codes = fits.cases.train
+    log_sigma = found["log_sigma"].reshape(-1, arm.order + 1)
+    if arm.engine == "gp":
+        about["settings"] = asdict(fits.settings(arm))
+        latent = found["latent"].reshape(-1, *found["latent"].shape[2:])
+        draws = {"latent": latent, "log_sigma": log_sigma}
+        return ProcessArm(arm.name, codes, about, draws, inputs, warning)
+    about |= {"prior": arm.prior, "compress": arm.compress, "min_cases": model.min_cases}
+    coefficient = found["coefficient"].reshape(-1, *found["coefficient"].shape[2:])
+    draws = {"coefficient": coefficient, "log_sigma": log_sigma}
+    if isinstance(fits, ResponseFits):
+        draws["log_noise"] = found["log_noise"].reshape(-1)
+        about |= {"mean": fits.mean, "unit": fits.unit}
+    return PatternArm(arm.name, codes, about, draws, inputs, warning)

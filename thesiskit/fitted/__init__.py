@@ -1,0 +1,230 @@
+"""Fitted models that predict new cases: from the results of an experiment, or from a file.
+
+A model has the arms of one experiment, all fitted to the same cases, and knows what cases are like
+(`inputs`).  It needs neither the config nor the results that it came from.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import ValidationError
+
+from thesiskit.datasets import SOURCES
+from thesiskit.datasets.source import Source
+from thesiskit.errors import DataError, UserError, cut, few, quoted
+from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm
+from thesiskit.fitted.file import EXPORT, read_model, write_model
+from thesiskit.fitted.inputs import INPUTS, Inputs
+from thesiskit.fitted.patterns import PatternArm, ProcessArm
+from thesiskit.models.running import Arrays
+from thesiskit.safe_io import DAMAGES
+
+__all__ = ["FittedModel", "load_model"]
+# what content that is not a model's may raise
+FAULTS = (*DAMAGES, TypeError, AttributeError, IndexError, ArithmeticError)
+ARMS: dict[str, type[FittedArm]] = {
+    one.kind: one for one in (NaiveArm, MixtureArm, EnumeratedArm, PatternArm, ProcessArm)
+}
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Fitted arms of an experiment.
+
+    experiment : its name.
+    source : the block `data` of its config, which reads tables of new cases.
+    inputs : what cases are.
+    arms : by name.
+    cases : how many it was fitted to.
+    codes : (n, p) training cases where arms need them, else none.
+    """
+
+    experiment: str
+    source: Source
+    inputs: Inputs
+    arms: dict[str, FittedArm]
+    cases: int
+    codes: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def classes(self) -> list[str]:
+        """What the classes are called; none of real responses."""
+        return self.inputs.classes
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return not self.classes
+
+    def only(self, names: list[str]) -> "FittedModel":
+        """Return the model with some of its arms.
+
+        Raises
+        ------
+        UserError: there is no such arm.
+        """
+        return FittedModel(
+            self.experiment, self.source, self.inputs, {name: self.arm(name) for name in names},
+            self.cases, self.codes,
+        )  # fmt: skip
+
+    def arm(self, name: str | None = None) -> FittedArm:
+        """Return an arm; without a name, the only one.
+
+        Raises
+        ------
+        UserError: there is no such arm, or several.
+        """
+        listed = few([quoted(one) for one in self.arms], 8)
+        if name is None and len(self.arms) > 1:
+            raise UserError(f"the model has several arms; choose one of {listed}")
+        if name is not None and name not in self.arms:
+            raise UserError(f"there is no fitted arm {quoted(name)}; choose from {listed}")
+        return self.arms[name] if name is not None else next(iter(self.arms.values()))
+
+    # ---- predictions ----
+
+    def predict_proba(self, X: Any, arm: str | None = None) -> np.ndarray:
+        """Return the probabilities of the classes, (m, K), in the order of `classes`.
+
+        X : a DataFrame, matched by the names of its columns; an array with the columns in order;
+            or the path of a table.  Values are as in the table that the model was fitted to.
+        arm : its name; not needed where the model has one.
+        """
+        if self.continuous:
+            raise UserError("the responses are real numbers; use predict_quantiles")
+        return self.arm(arm).predict(self.inputs, self._cases(X))["probability"]
+
+    def predict(self, X: Any, arm: str | None = None) -> np.ndarray:
+        """Return the most probable class of each case, or the median of a real response, (m,)."""
+        if self.continuous:
+            return self.predict_quantiles(X, arm)[:, 1]
+        return np.array(self.classes)[most_probable(self.predict_proba(X, arm))]
+
+    def predict_quantiles(self, X: Any, arm: str | None = None) -> np.ndarray:
+        """Return 5 %, 50 % and 95 % quantiles of real responses, (m, 3)."""
+        if not self.continuous:
+            raise UserError("the responses are classes; use predict_proba")
+        found = self.arm(arm).predict(self.inputs, self._cases(X))
+        return np.stack([found[name] for name in ("low", "median", "high")], axis=1)
+
+    def _cases(self, X: Any) -> np.ndarray:
+        if isinstance(X, str | Path):
+            return self.inputs.of_table(self.read(Path(X)))
+        return self.inputs.of_data(X)
+
+    def read(self, path: Path) -> Any:
+        """Return the new cases of a table: a Table, Sequences or a FeatureTable.
+
+        Raises
+        ------
+        DataError: what is wrong, where, and what to do.
+        """
+        return self.source.read_new(path, self.inputs.like)
+
+    def frame(self, table: Any) -> pd.DataFrame:
+        """Return the predictions of the cases that `read` returned, by each arm, as a table."""
+        cases = self.inputs.of_table(table)
+        ids = table.ids or [str(number + 1) for number in range(len(cases))]
+        return pd.concat(
+            [self._frame(arm, ids, arm.predict(self.inputs, cases)) for arm in self.arms.values()],
+            ignore_index=True,
+        )
+
+    def _frame(self, arm: FittedArm, ids: list[str], found: Arrays) -> pd.DataFrame:
+        columns: dict[str, Any] = {"id": ids, "arm": [arm.name] * len(ids)}
+        if self.continuous:
+            return pd.DataFrame(columns | {n: found[n] for n in ("median", "low", "high")})
+        probability = found["probability"]
+        columns["predicted"] = [self.classes[k] for k in most_probable(probability)]
+        for name, values in zip(self.classes, probability.T, strict=True):
+            columns[f"P({name})"] = values
+        return pd.DataFrame(columns)
+
+    # ---- files ----
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, which `load_model` reads."""
+        about, arrays = self.inputs.stored()
+        header: dict[str, Any] = {
+            "experiment": self.experiment,
+            "source": _without_folders(self.source),
+            "family": self.inputs.family,
+            "inputs": about | {"classes": self.classes},
+            "cases": self.cases,
+            "arms": [],
+        }
+        arrays = {f"inputs/{name}": values for name, values in arrays.items()}
+        if self.codes is not None:
+            arrays["codes"] = self.codes
+        for number, arm in enumerate(self.arms.values()):
+            about, mine = arm.stored()
+            more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
+            header["arms"].append(about | more)
+            arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
+        write_model(Path(path), header, arrays)
+
+
+def most_probable(probability: np.ndarray) -> np.ndarray:
+    """Return the most probable class of each case, (T,); of two equal ones class 1."""
+    if probability.shape[1] == 2:
+        return (probability[:, 1] >= 0.5).astype(int)
+    return probability.argmax(axis=1)
+
+
+def load_model(path: str | Path) -> FittedModel:
+    """Read a model that `thesiskit export` wrote.
+
+    Raises
+    ------
+    DataError: it is no such file, was altered, or was made by a later version.
+    """
+    path = Path(path)
+    header, arrays = read_model(path)
+    try:
+        return _restored(header, arrays, path)
+    except (ValidationError, *FAULTS) as error:
+        if isinstance(error, DataError) and str(error).startswith(f"{path}: "):
+            raise
+        raise DataError(
+            f"{path}: its content is not that of a fitted model ({cut(error, 100)}); {EXPORT}"
+        ) from None
+
+
+def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel:
+    name = header["source"]["source"]
+    if name not in SOURCES:
+        raise DataError(
+            f"{path}: its tables are read by data.source: {cut(name)}, which is not here; install "
+            "the package that has it"
+        )
+    source = SOURCES[name].model_validate(header["source"])
+    kind = INPUTS[header["family"]]
+    if kind.family != source.family:
+        raise ValueError("its family of data is not that of its source")
+    inputs = kind.restore(header["inputs"], _within(arrays, "inputs/"))
+    codes = arrays.get("codes")
+    shared = {} if codes is None else {"codes": codes}
+    arms: dict[str, FittedArm] = {}
+    for number, about in enumerate(header["arms"]):
+        mine = _within(arrays, f"arm-{number}/") | shared
+        arms[str(about["name"])] = ARMS[about["kind"]].restore(about, mine, inputs)
+    if not arms:
+        raise ValueError("it has no arms")
+    return FittedModel(str(header["experiment"]), source, inputs, arms, int(header["cases"]), codes)
+
+
+def _within(arrays: Arrays, mark: str) -> Arrays:
+    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def _without_folders(source: Source) -> dict[str, Any]:
+    """Return the block of a source without the folders of its paths: they are nobody's concern."""
+    block = source.model_dump(mode="json")
+    for name in ("path", "test_path"):
+        if block.get(name):
+            block[name] = Path(block[name]).name
+    return block

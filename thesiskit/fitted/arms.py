@@ -1,0 +1,214 @@
+"""What each kind of model needs to predict new cases, from fits and from the arrays of a file.
+
+An arm is made by its class, or by `restore` from what `stored` returned: a mapping that JSON can
+hold, and arrays.  `restore` raises one of `DAMAGES` for what no such arm has, so that kernels are
+only called with arrays that fit together.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from thesiskit.fitted.inputs import Inputs, TableInputs
+from thesiskit.models import mixture, naive_bayes
+from thesiskit.models.mixture import Target
+from thesiskit.models.running import Arrays
+from thesiskit.models.selection import Selection
+
+DRAWS = ("labels", "point", "theta")  # theta only where it is sampled
+POSTERIOR = ("alpha", "log_weight", "log_discard", "log_posterior")
+
+
+class FittedArm(ABC):
+    """One fitted model.
+
+    name : of the arm.
+    warning : why its predictions should not be relied on; empty if they can be.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, name: str, warning: str = ""):
+        self.name, self.warning = name, warning
+
+    @abstractmethod
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
+        """Return `probability` (T, K), or of real responses median, low and high, (T,) each."""
+
+    @abstractmethod
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what `restore` takes."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "FittedArm":
+        """Return the arm that `stored` described."""
+
+
+def check(holds: bool) -> None:
+    """Raise ValueError where the parts of a model do not belong together."""
+    if not holds:
+        raise ValueError("its parts do not belong together")
+
+
+class SelectingArm(FittedArm):
+    """A model of selected features.
+
+    selected : (k,) the features kept.
+    """
+
+    selected: np.ndarray
+
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
+        """Return `probability` (T, 2) of cases (T, p)."""
+        assert isinstance(inputs, TableInputs)
+        p = self.probability(inputs.bits(cases, self.selected))
+        return {"probability": np.stack([1 - p, p], axis=1)}
+
+    @abstractmethod
+    def probability(self, bits: np.ndarray) -> np.ndarray:
+        """Return P(class 1), (T,), of the kept features (T, k)."""
+
+
+class NaiveArm(SelectingArm):
+    """A posterior of the naive Bayes model."""
+
+    kind = "naive-bayes"
+
+    def __init__(self, name: str, selected: np.ndarray, posterior: naive_bayes.Posterior):
+        super().__init__(name)
+        self.selected, self.posterior = selected, posterior
+
+    def probability(self, bits: np.ndarray) -> np.ndarray:
+        """Return P(class 1), (T,), of the kept features (T, k)."""
+        return naive_bayes.predict(self.posterior, bits)
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what `restore` takes."""
+        kept = self.posterior.kept
+        about = {
+            "settings": asdict(self.posterior.settings),
+            "class_counts": list(kept.class_counts),
+            "n_dropped": kept.n_dropped,
+            "gamma_squared": str(kept.gamma_squared),
+        }
+        arrays = {name: getattr(self.posterior, name) for name in POSTERIOR}
+        return about, arrays | {"selected": self.selected, "ones": kept.pairs[kept.group]}
+
+    @classmethod
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "NaiveArm":
+        """Return the arm that `stored` described."""
+        settings = naive_bayes.Settings(**about["settings"])
+        n0, n1 = (int(count) for count in about["class_counts"])
+        selected, ones = arrays["selected"].astype(np.intp), arrays["ones"].astype(np.intp)
+        check(ones.shape == (len(selected), 2) and n0 > 0 and n1 > 0)
+        check(bool((ones >= 0).all() and (ones <= [n0, n1]).all()))
+        posterior = {name: arrays[name].astype(float) for name in POSTERIOR}
+        check({one.shape for one in posterior.values()} == {(len(posterior["alpha"]),)})
+        check(bool((posterior["alpha"] > 0).all() and len(posterior["alpha"])))
+        dropped = int(about["n_dropped"])
+        selection = Selection(
+            selected=selected, gamma_squared=Fraction(about["gamma_squared"]), ones=ones,
+            class_counts=(n0, n1), n_features=len(selected) + dropped, tied=0, tied_kept=0,
+            correlation=np.zeros(len(selected)),
+        )  # fmt: skip
+        return cls(
+            about["name"],
+            _within(selected, inputs),
+            naive_bayes.restore(selection, settings, correct=dropped > 0, **posterior),
+        )
+
+
+def _within(selected: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """Return the features of an arm, which must be among those that are read."""
+    assert isinstance(inputs, TableInputs)
+    check(selected.ndim == 1 and bool(np.isin(selected, inputs.columns).all()))
+    return selected
+
+
+class MixtureArm(SelectingArm):
+    """Draws of the mixture model, or its exact predictions.
+
+    target : the posterior, which has the training cases.
+    draws : as `Target.predict` takes them.
+    """
+
+    kind = "mixture"
+
+    def __init__(
+        self,
+        name: str,
+        selected: np.ndarray,
+        target: Target,
+        draws: tuple[np.ndarray, ...],
+        warning: str = "",
+    ):
+        super().__init__(name, warning)
+        self.selected, self.target, self.draws = selected, target, draws
+
+    def probability(self, bits: np.ndarray) -> np.ndarray:
+        """Return P(class 1), (T,), of the kept features (T, k)."""
+        return self.target.predict(self.draws, bits)
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what `restore` takes."""
+        target = self.target
+        arrays = dict(zip(DRAWS, self.draws, strict=False))
+        arrays |= {"selected": self.selected, "features": target.features,
+                   "response": target.response}  # fmt: skip
+        return {"settings": asdict(target.settings)}, arrays
+
+    @classmethod
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "MixtureArm":
+        """Return the arm that `stored` described."""
+        selected = _within(arrays["selected"].astype(np.intp), inputs)
+        settings = mixture.Settings(**about["settings"])
+        # what was left out has done its work on the draws
+        target = Target(arrays["features"], arrays["response"], settings)
+        labels = np.ascontiguousarray(arrays["labels"], dtype=np.uint8)
+        point = arrays["point"].astype(np.intp)
+        check(target.features.shape == (target.n, len(selected)) and bool(len(labels)))
+        check(target.response.shape == (target.n,) and int(target.response.max()) == 1)
+        check(labels.shape[1:] == (target.n,) and int(labels.max()) <= 1)
+        check(point.shape == (len(labels), 2))
+        check(bool(((point >= 0) & (point < settings.alpha_points)).all()))
+        draws: tuple[np.ndarray, ...] = (labels, point)
+        check(settings.samples_theta == ("theta" in arrays))
+        if "theta" in arrays:
+            theta = arrays["theta"].astype(float)
+            check(theta.shape == (len(labels), target.k + 1))
+            check(bool(((theta >= 0) & (theta <= 1)).all()))
+            draws = (*draws, theta)
+        return cls(about["name"], selected, target, draws, about["warning"])
+
+
+class EnumeratedArm(SelectingArm):
+    """The exact predictions of the mixture model with one feature.
+
+    predictive : (2,) P(class 1) where the feature is 0, and where it is 1.
+    """
+
+    kind = "enumeration"
+
+    def __init__(self, name: str, selected: np.ndarray, predictive: np.ndarray):
+        super().__init__(name)
+        self.selected, self.predictive = selected, predictive
+
+    def probability(self, bits: np.ndarray) -> np.ndarray:
+        """Return P(class 1), (T,), of the kept feature (T, 1)."""
+        return self.predictive[bits[:, 0]]
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what `restore` takes."""
+        return {}, {"selected": self.selected, "predictive": self.predictive}
+
+    @classmethod
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "EnumeratedArm":
+        """Return the arm that `stored` described."""
+        selected = _within(arrays["selected"].astype(np.intp), inputs)
+        predictive = arrays["predictive"].astype(float)
+        check(len(selected) == 1 and predictive.shape == (2,))
+        return cls(about["name"], selected, predictive)

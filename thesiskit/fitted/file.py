@@ -1,0 +1,95 @@
+"""Fitted models as files: arrays and a header, in an .npz file.  Nothing is pickled.
+
+| member | content |
+|---|---|
+| `header` | JSON, UTF-8 as bytes: what the file is, its format, and what is not an array |
+| `sha256` | of the header and of all other arrays, with their names, types and shapes |
+| others | arrays, as `FittedModel` names them |
+
+The format is a number that grows with every change that older versions could not read.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit import __version__
+from thesiskit.errors import DataError, cut, quoted
+from thesiskit.models.running import Arrays
+from thesiskit.safe_io import DAMAGES, read_npz
+from thesiskit.store.results import replacing
+
+WHAT = "thesiskit fitted model"
+FORMAT = 1
+EXPORT = "export it again with `thesiskit export CONFIG FILE`"
+
+
+def write_model(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model; an interrupted call leaves no file.
+
+    header : what JSON can hold.
+
+    Raises
+    ------
+    ResultsError: the file cannot be written.
+    """
+    about = {"what": WHAT, "format": FORMAT, "thesiskit": __version__} | header
+    text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
+    record: dict[str, Any] = {"header": text, "sha256": np.array(_digest(text, arrays)), **arrays}
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(file, **record)
+
+
+def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a file.
+
+    Raises
+    ------
+    DataError: it is no such file, was altered, or is of a later format.
+    """
+    try:
+        first, _ = read_npz(path, ("header", "sha256"))
+        header = _header(first["header"], path)
+        arrays, _ = read_npz(path)
+        digest = _digest(arrays.pop("header"), {k: v for k, v in arrays.items() if k != "sha256"})
+        if str(arrays.pop("sha256")) != digest:
+            raise DataError(f"{path}: it was altered or damaged after it was made; {EXPORT}")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (DataError, MemoryError):
+        raise
+    except (*DAMAGES, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{path}: damaged, or no model of thesiskit ({cut(error, 100)}); {EXPORT}"
+        ) from None
+    return header, arrays
+
+
+def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
+    """Return a header that this version can read."""
+    header = json.loads(text.astype(np.uint8).tobytes())
+    if not isinstance(header, dict) or header.get("what") != WHAT:
+        raise ValueError("its header is another")
+    found = header.get("format")
+    if not isinstance(found, int) or found < 1:
+        raise ValueError(f"its format is {quoted(found)}")
+    if found > FORMAT:
+        by = cut(header.get("thesiskit"), 20)
+        raise DataError(
+            f"{path}: made by a later version, thesiskit {by} (format {found}; this one, "
+            f"{__version__}, reads up to {FORMAT}); update thesiskit"
+        )
+    return header
+
+
+def _digest(text: np.ndarray, arrays: Arrays) -> str:
+    """Return the sha256 of all that a file holds."""
+    whole = hashlib.sha256(text.tobytes())
+    for name, values in sorted(arrays.items()):
+        values = np.ascontiguousarray(values)
+        whole.update(json.dumps([name, values.dtype.str, values.shape]).encode())
+        whole.update(values.tobytes())
+    return whole.hexdigest()
