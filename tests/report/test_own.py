@@ -309,13 +309,14 @@ def test_compare_with_itself_finds_no_difference(folder):
     assert settings.empty
 
 
-def test_compare_refuses_what_is_not_finished(folder, tmp_path):
+def test_compare_makes_what_is_missing_and_refuses_other_folders(folder, tmp_path):
     results = ("--results", folder / "r")
     must_fail(invoke("compare", tmp_path, folder / "r/loci", *results), "not the results folder")
     (tmp_path / "new.yaml").write_text(GENES.replace("experiment: mine", "experiment: new"))
     (tmp_path / "genes.csv").write_bytes((folder / "genes.csv").read_bytes())
-    must_fail(invoke("compare", tmp_path / "new.yaml", folder / "r/loci", *results),
-              "thesiskit run")  # fmt: skip
+    printed = run("compare", tmp_path / "new.yaml", folder / "r/mine", *results)
+    assert printed.startswith("simulate: ")
+    must_fail(invoke("compare", "no-such-name", folder / "r/mine", *results), "no-such-name")
     bad = GENES.replace("experiment: mine", "experiment: compare")
     (tmp_path / "bad.yaml").write_text(bad)
     must_fail(invoke("run", tmp_path / "bad.yaml", *results), "name of something else")

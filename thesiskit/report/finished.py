@@ -76,7 +76,7 @@ class Finished:
     @cached_property
     def data_notes(self) -> list[str]:
         """What there is to know about the data, as it was said when they were read."""
-        if not self.results.path("simulate", 0).is_file():
+        if self.config.get("drawn") or not self.results.path("simulate", 0).is_file():
             return []
         found = self.results.load("simulate", 0, ("notes",))
         return [str(note) for note in found.get("notes", ())]
