@@ -261,6 +261,57 @@ def test_one_test_case_gives_no_warning(folder, tmp_path, name):
     assert len(table(tmp_path, name, "predictions").id.unique()) == 1
 
 
+def test_real_responses_have_a_summary_too(tmp_path):
+    rng = np.random.default_rng(2)
+    g = rng.integers(0, 3, (40, 3))
+    frame = pd.DataFrame(g, columns=list("abc"))
+    frame["yield"] = g[:, 0] - g[:, 1] + rng.normal(size=40)
+    frame.to_csv(tmp_path / "loci.csv", index=False)
+    text = LOCI.replace("status", "yield").replace("orders:", "response: gaussian\n  orders:")
+    text = text.replace("logistic-regression", "ridge").replace("model-table", "response-table")
+    (tmp_path / "loci.yaml").write_text(text)
+    printed = run("run", tmp_path / "loci.yaml", "--results", tmp_path / "r")
+    assert "root mean squared error" in printed
+    found = table(tmp_path, "loci", "predictions")
+    own = found[found.model == "Gaussian, compressed"]
+    assert list(own.columns[-3:]) == ["median", "5 %", "95 %"]
+    assert list(own.response) == pytest.approx(list(frame["yield"]))
+    row = table(tmp_path, "loci", "summary").set_index("arm").loc["Gaussian, compressed, order 2"]
+    square = (own.response - own["median"]) ** 2
+    assert row["root mean squared error: mean"] == pytest.approx(np.sqrt(square.mean()))
+    outside = (own.response < own["5 %"]) | (own.response > own["95 %"])
+    assert row["outside 90 %: made"] == outside.sum()
+    assert row["outside 90 %: promised"] == 4
+    assert "promised to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+
+
+def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
+    """Logistic regression of a group takes the columns of the group, and no others."""
+    write(tmp_path)
+    text = GENES.replace("folds: 4", "folds: 4, groups: 3").replace("[3, 8, all]", "[3]")
+    (tmp_path / "mine.yaml").write_text(text)
+    run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    found = table(tmp_path, "mine", "predictions")
+    assert set(found.group) == {1, 2, 3}
+    cells = arrays(tmp_path / "r/mine/simulate/0000.npz")
+    genes = pd.read_csv(tmp_path / "genes.csv")
+    selected = table(tmp_path, "mine", "selected-features")
+    assert selected["kept in"].max() == 1
+    assert selected["kept in"].sum() == pytest.approx(9)  # three in each group
+    linear = found[found.method == "logistic regression, L2"]
+    from sklearn.metrics import roc_auc_score
+
+    y = genes.set_index("patient").status == "tumour"
+    for group in range(3):
+        signal = [j for j in np.flatnonzero(cells["group"][0] == group) if j < 5]
+        mine = linear[linear.group == group + 1].set_index("id")["probability: tumour"]
+        auc = roc_auc_score(y[mine.index], mine)
+        assert (auc > 0.7) == bool(signal)
+    summary = table(tmp_path, "mine", "summary").set_index("arm")
+    assert summary.loc["base rate", "errors: made"] == 3 * 16
+    assert "tested several times" in page(tmp_path, "mine")
+
+
 # ---- compare ----
 
 

@@ -159,8 +159,8 @@ def _of_real_responses(record: LogisticRecord) -> Table:
     """The summary where responses are real numbers."""
     y = record.tested.response
     rows, promises = [], {}
-    for keys, found in record.predicted_columns():
-        name = ", order ".join(value for value in keys.values() if value != "all")
+    for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True):
+        name = arm.name_in_full
         square = (y - found["median"]) ** 2
         half = 1.96 * metrics.standard_error(record.tested.by_case(square))
         row = {
