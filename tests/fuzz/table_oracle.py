@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import math
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from table_faults import Made
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+FILE_MISSING = {"", "NA", "nan", "NaN"}  # of what the faults write
 TABLE_MISSING = {"", "NA", "?", "nan", "NaN"}
 COUNTING = {"index", "level_0", "row.names", "rownames", "X", "...1"}
 
@@ -34,7 +36,7 @@ class Seen:
 
 def see(made: Made, content: bytes) -> Seen:
     """Return what a table says; Refused or Either where it says nothing certain."""
-    names, rows = rows_of(content, made.suffix)
+    names, rows = rows_of(content, made)
     response, ignore = made.config["response"], made.config.get("ignore", [])
     if response in ignore or len(set(ignore)) < len(ignore):
         raise Refused("ignore")
@@ -64,8 +66,25 @@ def see(made: Made, content: bytes) -> Seen:
     return seen
 
 
-def rows_of(content: bytes, suffix: str) -> tuple[list[str], list[list[str]]]:
+def rows_of(content: bytes, made: Made) -> tuple[list[str], list[list[str]]]:
     """Return names and cells, stripped; or refuse."""
+    usual, found = ("\t" if made.suffix.startswith(".t") else ","), made.delimiter
+    if found == usual:
+        return split(content, made.suffix, usual)
+    try:  # what the suffix says comes first, where every line has it equally often
+        width = len(split(content, made.suffix, usual)[0])
+    except Refused:
+        width = 1
+    if width > 1:
+        raise Either("delimiters")
+    try:
+        return split(content, made.suffix, found)
+    except Refused:
+        raise Either("delimiters") from None
+
+
+def split(content: bytes, suffix: str, delimiter: str) -> tuple[list[str], list[list[str]]]:
+    """Return names and cells between delimiters, stripped; or refuse."""
     if suffix.endswith(".gz"):
         try:
             if len(content) > 20_000:
@@ -75,11 +94,10 @@ def rows_of(content: bytes, suffix: str) -> tuple[list[str], list[list[str]]]:
             raise Refused("gzip") from error
     if b"\0" in content:
         raise Refused("NUL")
-    delimiter = "\t" if suffix.startswith(".t") else ","
     try:
         text = io.StringIO(content.decode("utf-8-sig"), newline="")
         rows = list(
-            csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter == ",", strict=True)
+            csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter in ", ", strict=True)
         )
     except (UnicodeDecodeError, csv.Error) as error:
         raise Refused("no CSV") from error
@@ -105,10 +123,11 @@ def number(cell: str) -> float | None:
 
 
 def reals(column: tuple[str, ...]) -> list[float]:
-    if all(cell.lower() in ("true", "false") for cell in column):
-        return [float(cell.lower() == "true") for cell in column]
-    found = [number(cell) for cell in column]
-    if None in found or not np.isfinite(np.array(found, dtype=float)).all():
+    held = [cell for cell in column if cell not in FILE_MISSING]
+    if all(cell.lower() in ("true", "false") for cell in held):
+        return [float(cell.lower() == "true") if cell in held else math.nan for cell in column]
+    found = [math.nan if cell in FILE_MISSING else number(cell) for cell in column]
+    if None in found or np.isinf(np.array(found, dtype=float)).any():
         raise Refused("cells that are no numbers")
     return found
 

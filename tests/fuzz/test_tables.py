@@ -132,7 +132,7 @@ def compared(made: Made, path: Path, seen: Seen) -> str:
         ("cells", columns, seen.columns),
         ("response", y, seen.response),
     ):
-        if found != right:
+        if repr(found) != repr(right):  # also of NaN
             return f"other {what} are read: {str(found)[:80]} for {str(right)[:80]}"
     return ""
 
@@ -207,7 +207,8 @@ def try_array(folder: Path, number: int, tally: Tally) -> None:
 
     def compare() -> str:
         read = read_table(folder / f"table.{kind}", {"npy": "y.npy", "parquet": "y"}.get(kind))
-        same = np.array_equal(read.features, X) and np.array_equal(read.response, y)
+        same = np.array_equal(read.features, X, equal_nan=True)
+        same &= np.array_equal(read.response, y)
         return "" if same else "other numbers are read"
 
     judge(folder, f"array {SEED}, {number} ({kind}; {name})", "file", expected, tally, compare)

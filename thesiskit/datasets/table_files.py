@@ -3,35 +3,33 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
-from thesiskit.datasets.reading import binary_files
+from thesiskit.datasets.reading import binary_files, remarks
 from thesiskit.datasets.reading.cells import read_cells
+from thesiskit.datasets.reading.classes import Positive, as_classes
 from thesiskit.datasets.reading.columns import (
     Wanted,
     check_counter,
     check_ids,
-    check_text,
     find_columns,
     need_response,
 )
 from thesiskit.datasets.reading.content import Content
 from thesiskit.datasets.reading.delimiters import text_suffix
-from thesiskit.datasets.reading.numbers import REAL, Numbers, typed
+from thesiskit.datasets.reading.matrices import look_up, read_matrix, transposed_hint
+from thesiskit.datasets.reading.numbers import Numbers, typed
 from thesiskit.datasets.reading.text_files import opened, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import sha256
 
 KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed")
-Positive = str | float | bool | None  # the response that is class 1
 
 
 class FileData(Source):
@@ -56,6 +54,13 @@ class FileData(Source):
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
+    orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
+    """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
+    value in each case. The first line names the cases. The response is the row that `data.response`
+    names, or a column of `data.labels`."""
+    labels: Text | None = None
+    """A text table with the responses, where the table itself has none: `data.response` is one of
+    its columns. Its cases are found by name, in the column that `data.id` names or in the first."""
     test_path: Text | None = None
     """A table of test cases with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
@@ -74,9 +79,16 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(self.response, tuple(self.ignore), self.id, header=self.header)
+        wanted = Wanted(
+            self.response,
+            tuple(self.ignore),
+            self.id,
+            None if self.labels is None else folder / self.labels,
+            self.orientation == "genes-in-rows",
+            header=self.header,
+        )
         found = [
-            _table(folder / name, wanted, self.positive)
+            _table(folder / name, wanted, self.positive, train=name == self.path)
             for name in (self.path, self.test_path)
             if name is not None
         ]
@@ -111,14 +123,14 @@ class FileData(Source):
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
-        return read_new_table(
-            path,
-            like,
-            response=self.response,
-            ignore=tuple(self.ignore),
-            id=self.id,
+        wanted = Wanted(
+            self.response,
+            tuple(self.ignore),
+            self.id,
+            genes_in_rows=self.orientation == "genes-in-rows",
             header=self.header,
         )
+        return read_new_table(path, like, wanted)
 
 
 def read_table(
@@ -149,15 +161,7 @@ def read_table(
     return _table(Path(path), Wanted(response, ignore, id), positive)
 
 
-def read_new_table(
-    path: Path,
-    like: Table,
-    *,
-    response: str | None = None,
-    ignore: tuple[str, ...] = (),
-    id: str | None = None,
-    header: bool = True,
-) -> Table:
+def read_new_table(path: Path, like: Table, wanted: Wanted) -> Table:
     """Read cases without a response; the features are those of the table `like`, by name.
 
     Columns that `like` has not are left out, and so is a response; the notes say so.  The response
@@ -168,22 +172,23 @@ def read_new_table(
     DataError: features that are not there; and as `read_table` does.
     """
     path = Path(path)
-    ignore = ignore if like.names else ()
-    found = _read(path, Wanted(response, ignore, id, True, list(like.names) or None, header))
-    features = found.features
-    _check_shape(features, shown(path))
-    if features.shape[1] != like.features.shape[1]:
+    ignore = wanted.ignore if like.names else ()
+    features = list(like.names) or None
+    found = _read(path, replace(wanted, ignore=ignore, labels=None, new=True, features=features))
+    values = found.features
+    _check_shape(values, shown(path))
+    if values.shape[1] != like.features.shape[1]:
         raise DataError(
-            f"{shown(path)}: it has {features.shape[1]:,} features, the training table "
+            f"{shown(path)}: it has {values.shape[1]:,} features, the training table "
             f"{like.features.shape[1]:,}; make them the same"
         )
-    missing, told = _look_at(features, like.names, path, new=True)
+    missing, told = _look_at(values, like.names, path, train=False)
     notes = [*found.notes, *told]
     if like.names and not found.names:
         notes.append(f"{shown(path)}: it names no features; taken in the training table's order")
     return Table(
-        features,
-        np.zeros(len(features), dtype=np.uint8),
+        values,
+        np.zeros(len(values), dtype=np.uint8),
         list(like.names),
         sha256(path),
         path.name,
@@ -204,6 +209,8 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".bed": binary_files.read_bed,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
+    if wanted.genes_in_rows:
+        reader = read_matrix
     if not wanted.header and reader is not _read_text:
         raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
     opened(path).close()
@@ -218,18 +225,18 @@ def _read(path: Path, wanted: Wanted) -> Content:
     return reader(path, wanted)
 
 
-def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
+def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True) -> Table:
     """Return a table with its response as classes."""
     where = shown(path)
     found = _read(path, wanted)
     features, names = found.features, found.names
     _check_shape(features, where)
-    y = np.asarray(found.response)
+    y = np.asarray(found.response if wanted.labels is None else look_up(found, wanted, where))
     if y.ndim != 1:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
-    missing, told = _look_at(features, names, path)
+    missing, told = _look_at(features, names, path, train=train)
     response, negative, classes = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
@@ -253,103 +260,48 @@ def _check_shape(features: np.ndarray, where: str) -> None:
 
 
 def _look_at(
-    features: np.ndarray, names: list[str], path: Path, *, new: bool = False
+    features: np.ndarray, names: list[str], path: Path, *, train: bool
 ) -> tuple[int, list[str]]:
     """Return how many values are missing, and what there is to say about the values.
 
     Raises DataError for an infinite value, and for a column that numbers the cases.  A
     memory-mapped table is looked at when it is used.
 
-    new : the features are those of a training table, which was looked at.
+    train : whether it is a training table; of others only what is missing is said.
     """
     where, name = shown(path), cut(path.name)  # notes are kept: they do not depend on folders
-    for j, column in enumerate(names if not new else ()):
+    for j, column in enumerate(names if train else ()):
         check_counter(column, features[:, j], where)
-    if isinstance(features, np.memmap) or features.dtype.kind != "f":
+    if isinstance(features, np.memmap):
         return 0, []
+    if features.dtype.kind != "f":
+        return 0, [f"{name}: {one}" for one in _remarks(features, names, train)]
     odd = np.argwhere(np.isinf(features))
     if len(odd):
         case, column = odd[0]
         feature = cut(names[column]) if names else f"number {column + 1}"
         more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, or "
-            "leave the case or the feature out"
+            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, "
+            "or leave the case or the feature out"
         )
     missing = np.isnan(features)
-    total = int(missing.sum())
-    return total, [missing_note(missing, name)] if total else []
+    notes = remarks.missing_values(missing)
+    return int(missing.sum()), [
+        f"{name}: {one}" for one in notes + _remarks(features, names, train)
+    ]
 
 
-def missing_note(missing: np.ndarray, name: str) -> str:
-    """Say how many values are missing of cases with features, (n, p)."""
-    (n, p), count = missing.shape, missing.sum()
-    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
-    return (
-        f"{name}: {count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}),"
-        f" in {features:,} of {p:,} features and {cases:,} of {n:,} cases"
-    )
-
-
-def as_classes(
-    y: np.ndarray, positive: Positive, where: str
-) -> tuple[np.ndarray, list[str], tuple[str, str]]:
-    """Return the response as 0 and 1, the values that are class 0, and the names of the classes."""
-    if y.dtype.kind == "S":
-        y = np.char.decode(y, "utf-8", "replace")
-    values = y.tolist()
-    missing = np.flatnonzero(pd.isna(y))
-    if len(missing):
-        raise DataError(
-            f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
-        )
-    held = {_told(value): value for value in values}
-    found = sorted(held)
-    if positive is not None:
-        if not any(_same(value, positive) for value in held.values()):
-            raise DataError(
-                f"{where}: no response is {quoted(positive)} (data.positive); found {few(found)}"
-            )
-        if len(held) > 2:
-            raise DataError(
-                f"{where}: the response has {len(held):,} values ({few(found)}); the model has "
-                "two classes, so leave other cases out"
-            )
-        for text in held:
-            check_text(text, f"{where}: a response", "write it in other words")
-        others = [text for text, value in held.items() if not _same(value, positive)]
-        own = next(_label(value) for value in held.values() if _same(value, positive))
-        other = _label(held[others[0]]) if others else f"not {own}"
-        ones = np.array([_same(value, positive) for value in values], dtype=np.uint8)
-        return ones, others, (other, own)
-    if not all(isinstance(value, Real) and value in (0, 1) for value in held.values()):
-        raise DataError(
-            f"{where}: the response must be 0 and 1, found {few(found)}; "
-            "say which value is class 1 with data.positive"
-        )
-    truth = all(isinstance(value, bool) for value in held.values())
-    classes = ("False", "True") if truth else ("0", "1")
-    return np.array(values, dtype=float).astype(np.uint8), ["0"], classes
-
-
-def _told(value: object) -> str:
-    """Return a response as messages tell it: a text that looks like a number as text."""
-    if isinstance(value, str):
-        return f"the text {value!r}" if REAL.fullmatch(value) else value
-    return str(value) if isinstance(value, Real) else f"{type(value).__name__} {value}"
-
-
-def _label(value: object) -> str:
-    """Return a response as the name of a class: 1.0 is 1."""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
-
-
-def _same(value: object, positive: object) -> bool:
-    """Whether a response is the one the config names: 1.0 is 1, and True is true."""
-    if isinstance(value, Real) and isinstance(positive, Real):
-        return value == positive
-    return str(value).lower() == str(positive).lower()
+def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
+    """Return what there is to say about the numbers of a training table."""
+    if not train:
+        return []
+    low, high = np.fmin.reduce(features, axis=0), np.fmax.reduce(features, axis=0)
+    return [
+        *remarks.constant_columns(np.flatnonzero(~(low < high)), names),
+        *remarks.equal_rows(features),
+        *remarks.naming_numbers(features, names),
+    ]
 
 
 def _read_text(path: Path, wanted: Wanted) -> Content:
@@ -357,7 +309,10 @@ def _read_text(path: Path, wanted: Wanted) -> Content:
     where = shown(path)
     names, rows = read_cells(path, header=wanted.header)
     need_response(wanted, where)
-    columns = find_columns(names, wanted, where)
+    try:
+        columns = find_columns(names, wanted, where)
+    except DataError as error:
+        raise DataError(f"{error}{transposed_hint(names, rows, wanted)}") from None
     numbers = Numbers([names[j] for j in columns.features])
     labels, ids = [], []
     left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
@@ -376,5 +331,5 @@ def _read_text(path: Path, wanted: Wanted) -> Content:
     features = numbers.table(where)
     if columns.id is not None:
         ids = check_ids(ids, wanted.id or "", where)
-    response = None if wanted.new else typed(labels)
+    response = None if columns.response is None else typed(labels)
     return Content(features, response, numbers.names, ids, notes=columns.notes)

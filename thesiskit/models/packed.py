@@ -171,17 +171,19 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     A column of two values is split between them (at 1/2 for 0 and 1).  If the median is the largest
     value, that value becomes 1, because no value is above it.  Missing values (NaN) do not count.
     """
-    missing = find_missing(block)
-    if missing is None:
+    found = find_missing(block)
+    missing: np.ndarray | bool = False
+    if found is None:
         low, high = block.min(axis=0), block.max(axis=0)
         median = np.median(block, axis=0)
-        missing = np.False_
     else:
+        missing = found
         low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
-        median = _median_of_present(block, missing)
+        median = _median_of_present(block, found)
     median = np.where(median >= high, np.nextafter(high.astype(float), -np.inf), median)
-    two = ((block == low) | (block == high) | missing).all(axis=0) & (low < high)
-    binary = ((block == 0) | (block == 1) | missing).all(axis=0)
+    absent = False if missing is None else missing
+    two = ((block == low) | (block == high) | absent).all(axis=0) & (low < high)
+    binary = ((block == 0) | (block == 1) | absent).all(axis=0)
     return np.where(binary, 0.5, np.where(two, low + (high.astype(float) - low) / 2, median))
 
 

@@ -11,14 +11,14 @@ from thesiskit.report.layout import Table
 
 def data_card(record: Finished) -> list[Table]:
     """What is known about the data, a line each, and the notes about them."""
-    rows = record.card() + [("note", note) for note in record.data_notes]
+    rows = record.card() + [("note", note) for note in record.notes]
     return [
         Table(
             "data-card",
             "The data",
             pd.DataFrame(rows, columns=["what", "here"]),
             "Counts are of all cases, training and test cases."
-            + (" A note says what is odd about the data." if record.data_notes else ""),
+            + (" A note says what is odd about the data." if record.notes else ""),
         )
     ]  # fmt: skip
 

@@ -64,6 +64,11 @@ class Finished:
         """What was asked of the data, in sentences."""
         return ""
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return []
+
     def headline(self) -> list[str]:
         """Return lines with the scores of the arms, the best ones where there are many."""
         return headline(self.scores())
@@ -72,14 +77,6 @@ class Finished:
     def warnings(self) -> list[str]:
         """Sentences about results that are not reliable, shown at the top of the page."""
         return []
-
-    @cached_property
-    def data_notes(self) -> list[str]:
-        """What there is to know about the data, as it was said when they were read."""
-        if self.config.get("drawn") or not self.results.path("simulate", 0).is_file():
-            return []
-        found = self.results.load("simulate", 0, ("notes",))
-        return [str(note) for note in found.get("notes", ())]
 
     def timings(self) -> list[dict[str, Any]] | None:
         """Rows of timings.csv, None where there is nothing to time."""

@@ -100,7 +100,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
         config=record.config,
         items=items,
         warnings=record.warnings,
-        data_notes=[] if "data-card" in made else record.data_notes,  # it tells them
+        notes=[] if "data-card" in made else record.notes,  # it tells them
         provenance=record.results.provenance(),
     )
 

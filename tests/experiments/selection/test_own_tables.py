@@ -13,7 +13,7 @@ data: { source: file, path: t.tsv, response: status, positive: sick, id: id }
 evaluation: { folds: 4 }
 selection: { features: [3, all] }
 model: { methods: [corrected, uncorrected, bernoulli-nb] }
-report: { parts: [score-table, correlation-scatter] }
+report: { parts: [score-table] }
 """
 
 

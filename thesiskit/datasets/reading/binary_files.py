@@ -107,6 +107,7 @@ def read_npz_table(path: Path, wanted: Wanted) -> Content:
     """Read an NPZ file: features in `X`, the response in another array (`y` unless named)."""
     key = wanted.response or "y"
     names = [name for name in ("X", key, wanted.id) if name is not None]
+    needed = [name for name in names if name != key or wanted.labels is None]
     try:
         loaded, held = read_npz(path, names)
     except OSError as error:
@@ -115,7 +116,7 @@ def read_npz_table(path: Path, wanted: Wanted) -> Content:
         raise DataError(f"{shown(path)}: damaged, or not an NPZ file: {cut(error, 160)}") from None
     if key == "X":
         raise DataError(f"{shown(path)}: data.response is 'X', which is the array of the features")
-    for name in ("X",) if wanted.new else names:
+    for name in ("X",) if wanted.new else needed:
         if name not in loaded:
             raise DataError(f"{shown(path)}: no array {quoted(name)}; it holds {few(held)}")
     notes = []
@@ -130,7 +131,7 @@ def read_npz_table(path: Path, wanted: Wanted) -> Content:
                 "have one name for each case"
             )
         ids = check_ids([_text(one) for one in column.tolist()], wanted.id or "", shown(path))
-    response = None if wanted.new else loaded[key]
+    response = None if wanted.new or wanted.labels else loaded[key]
     return Content(_columns(loaded["X"], wanted, path), response, ids=ids, notes=notes)
 
 
@@ -141,6 +142,8 @@ def read_npy_table(path: Path, wanted: Wanted) -> Content:
             f"{shown(path)}: an .npy file holds one array, and no names of cases; leave out "
             "data.id, or use .npz"
         )
+    if wanted.labels is not None:
+        raise DataError(f"{shown(path)}: an .npy file names no cases; leave out data.labels")
     if wanted.response is None and not wanted.new:
         raise DataError(f"{shown(path)}: name the .npy file of the responses with data.response")
     features = _columns(_load_npy(path), wanted, path)
@@ -179,8 +182,8 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
         from bed_reader import open_bed
     except ImportError:
         raise DataError(f"{where}: PLINK files need: pip install 'thesiskit[plink]'") from None
-    for key, value in (("response", wanted.response), ("id", wanted.id)):
-        if value is not None and not wanted.new:
+    for key, value in (("response", wanted.own_response), ("id", wanted.id)):
+        if value is not None and not wanted.new and not (key == "id" and wanted.labels):
             has = "response is the phenotype" if key == "response" else "cases are called as"
             raise DataError(f"{where}: the {has} in the .fam; drop data.{key}")
     for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
@@ -198,14 +201,14 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
         reason = [*str(error).splitlines(), type(error).__name__][0]
         raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
     names = name_columns(names, f"{where}: variants")
-    columns = find_columns(names, replace(wanted, response=None, id=None), where)
+    columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
     keep = columns.features
     genotypes = genotypes[:, keep]
     if (genotypes < 0).any():
         genotypes = np.where(genotypes < 0, np.float32(np.nan), genotypes)
     if len(set(ids)) < len(ids):  # families can use the same names
         ids = []
-    y, classes = (None, None) if wanted.new else _classes(phenotype, where)
+    y, classes = (None, None) if wanted.new or wanted.labels else _classes(phenotype, where)
     return Content(genotypes, y, [names[j] for j in keep], ids, classes, columns.notes)
 
 

@@ -14,13 +14,16 @@ from thesiskit.errors import DataError
 
 
 def read_cells(
-    path: Path, delimiter: str | None = None, *, header: bool = True
+    path: Path, delimiter: str | None = None, *, header: bool = True, corner: bool = False
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """Return the names of the columns, and an iterator over the cases: line, and cells.
 
     Every case has as many cells as there are names.  Blank lines are skipped.  Without a delimiter,
     the first lines tell it.  Without a header, the first line is a case, and the columns are called
     x1, x2, ...
+
+    corner : the first column has names, and its own can be left out, as R does.  Names of columns
+        are not checked.
 
     Raises
     ------
@@ -39,6 +42,11 @@ def read_cells(
     if first is None:
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
+    if corner:
+        second = next(rows, None)
+        names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
+        rows = itertools.chain(() if second is None else (second,), rows)
+        return names, _cases(rows, len(names), delimiter, where, True)
     if len(names) == 1:
         _check_delimiter(names[0], delimiter, f"{where}: line {line}")
     cases = _cases(rows, len(names), delimiter, where, header)

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class Wanted:
     response : the column of the response.
     ignore : columns to leave out.
     id : the column that names the cases.
+    labels : another table, which has the responses by the names of the cases.
+    genes_in_rows : the table is transposed: a feature in each row, a case in each column.
     new : whether the cases are new: they need no response.
     features : of new cases, the features of the training table; None: all other columns.
     header : whether the first line of a text table names the columns.
@@ -33,9 +36,16 @@ class Wanted:
     response: str | None
     ignore: tuple[str, ...] = ()
     id: str | None = None
+    labels: Path | None = None
+    genes_in_rows: bool = False
     new: bool = False
     features: list[str] | None = None
     header: bool = True
+
+    @property
+    def own_response(self) -> str | None:
+        """The column of the response in the table itself."""
+        return self.response if self.labels is None else None
 
 
 @dataclass(frozen=True)
@@ -61,16 +71,17 @@ def find_columns(
     """
     if wanted.new:
         return _match(names, wanted, where)
+    response = wanted.own_response
     if wanted.id is not None:
-        if wanted.id == wanted.response or wanted.id in wanted.ignore:
-            other = "data.response" if wanted.id == wanted.response else "data.ignore"
+        if wanted.id == response or wanted.id in wanted.ignore:
+            other = "data.response" if wanted.id == response else "data.ignore"
             raise DataError(
                 f"{where}: data.id and {other} are both {quoted(wanted.id)}; take it out of one"
             )
         check_column(wanted.id, names, where)
     left_out = wanted.ignore if wanted.id is None else (*wanted.ignore, wanted.id)
-    features = choose_features(names, wanted.response, left_out, where, index)
-    return Columns(features, _place(names, wanted.response), _place(names, wanted.id))
+    features = choose_features(names, response, left_out, where, index)
+    return Columns(features, _place(names, response), _place(names, wanted.id))
 
 
 def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
@@ -101,7 +112,7 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
 
 def need_response(wanted: Wanted, where: str) -> None:
     """Raise DataError where nothing says which column is the response."""
-    if wanted.response is None and not wanted.new:
+    if wanted.response is None and not wanted.new and wanted.labels is None:
         raise DataError(f"{where}: say which column is the response with data.response")
 
 
@@ -127,8 +138,10 @@ def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
     return list(ids)
 
 
-def name_columns(names: Sequence[str], where: str) -> list[str]:
+def name_columns(names: Sequence[str], where: str, what: str = "column") -> list[str]:
     """Return names of columns without spaces around them, "Unnamed: 0" where there is none.
+
+    what : what has the names.
 
     Raises
     ------
@@ -137,11 +150,11 @@ def name_columns(names: Sequence[str], where: str) -> list[str]:
     found = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(names)]
     places: dict[str, int] = {}
     for number, name in enumerate(found, start=1):
-        check_text(name, f"{where}: the name of column {number}", "rename it")
+        check_text(name, f"{where}: the name of {what} {number}", "rename it")
         looks = name if name.isascii() else _looks(name)
         if looks in places:
             raise DataError(
-                f"{where}: two columns are called {quoted(name)}; rename one of columns "
+                f"{where}: two {what}s are called {quoted(name)}; rename one of {what}s "
                 f"{places[looks]} and {number}"
             )
         places[looks] = number

@@ -86,6 +86,11 @@ class LogisticRecord(Finished):
         """What was asked of the data, in sentences."""
         return about.question(self)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return [str(one) for one in self.results.load("simulate", 0, ("notes",))["notes"]]
+
     @cached_property
     def tested(self) -> Tested:
         """The test cases."""

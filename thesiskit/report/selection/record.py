@@ -212,6 +212,11 @@ class Record(Finished):
         """What was asked of the data, in sentences."""
         return about.question(self)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the data."""
+        return [str(one) for one in self.simulated.get("notes", ())]
+
     def _base_rate(self) -> np.ndarray:
         """Frequencies of the classes among the training cases of each test case, (N, 2)."""
         found = self.predictions

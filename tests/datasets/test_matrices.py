@@ -1,0 +1,124 @@
+"""Tables with genes in rows, and responses in a table of their own."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from thesiskit.datasets import SOURCES
+from thesiskit.errors import DataError
+
+MATRIX = "gene,s1,s2,s3\nTP53,1.5,2.5,\nMYC,7,8,9\n"
+LABELS = "age,sample,status\n50,s3,sick\n60,s1,well\n70,s2,sick\n80,s9,well\n"
+KEYS = {"path": "m.csv", "orientation": "genes-in-rows", "response": "status", "positive": "sick"}
+WITH = KEYS | {"labels": "labels.csv", "id": "sample"}
+
+
+def source(**keys):
+    return SOURCES["file"].model_validate({"source": "file", **keys})
+
+
+def write(folder, content, name="m.csv"):
+    (folder / name).write_text(content)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path, MATRIX)
+    write(tmp_path, LABELS, "labels.csv")
+    return tmp_path
+
+
+def test_genes_in_rows_with_labels(folder):
+    (table,) = source(**WITH).read(folder)
+    np.testing.assert_array_equal(table.features, [[1.5, 7], [2.5, 8], [np.nan, 9]])
+    assert (table.names, table.ids) == (["TP53", "MYC"], ["s1", "s2", "s3"])
+    assert (table.response.tolist(), table.classes) == ([0, 1, 1], ("well", "sick"))
+    assert table.missing == 1
+    write(folder, LABELS.replace("age,sample", "sample,age").replace("50,s3", "s3,50")
+          .replace("60,s1", "s1,60").replace("70,s2", "s2,70").replace("80,s9", "s9,80"),
+          "labels.csv")  # fmt: skip
+    (first,) = source(**{k: v for k, v in WITH.items() if k != "id"}).read(folder)
+    assert first.response.tolist() == [0, 1, 1]
+
+
+def test_genes_in_rows_as_r_writes_them(folder):
+    text = MATRIX.removeprefix("gene,").replace(",", "\t")
+    (folder / "m.txt.gz").write_bytes(gzip.compress(text.encode()))
+    (plain,) = source(**WITH).read(folder)
+    (table,) = source(**WITH | {"path": "m.txt.gz"}).read(folder)
+    np.testing.assert_array_equal(table.features, plain.features)
+    assert (table.names, table.ids) == (plain.names, plain.ids)
+
+
+def test_the_response_is_a_row(folder):
+    write(folder, MATRIX + "status,well,sick,sick\nbatch,a,b,a\n")
+    (table,) = source(**KEYS, ignore=["batch"]).read(folder)
+    assert (table.response.tolist(), table.names) == ([0, 1, 1], ["TP53", "MYC"])
+    with pytest.raises(DataError, match=r"'status'; .*; a row is called so: data.orientation"):
+        source(path="m.csv", response="status", positive="sick").read(folder)
+    new = source(**KEYS, ignore=["batch"]).read_new(folder / "m.csv", table)
+    np.testing.assert_array_equal(new.features, table.features)
+    assert "'status' of new cases is not used" in new.notes[0]
+
+
+def test_new_cases_with_genes_in_rows(folder):
+    data = source(**WITH)
+    (table,) = data.read(folder)
+    write(folder, ";n1;n2\nMYC;1;2\nOTHER;x;y\nTP53;3;4\n", "new.csv")
+    new = data.read_new(folder / "new.csv", table)
+    assert new.features.tolist() == [[3, 1], [4, 2]]
+    assert (new.ids, new.classes) == (["n1", "n2"], ("well", "sick"))
+    assert "left out, which the training table has not: OTHER" in new.notes[0]
+
+
+def test_labels_of_cases_in_rows(folder):
+    write(folder, "sample,g1,g2\ns2,1,2\ns1,3,4\n")
+    keys = {name: value for name, value in WITH.items() if name != "orientation"}
+    (table,) = source(**keys).read(folder)
+    assert (table.response.tolist(), table.ids) == ([1, 0], ["s2", "s1"])
+    frame = pd.DataFrame({"sample": ["s2", "s1"], "g1": [1.0, 3.0]})
+    frame.to_parquet(folder / "m.parquet")
+    (table,) = source(**keys | {"path": "m.parquet"}).read(folder)
+    assert table.response.tolist() == [1, 0]
+    np.savez(folder / "m.npz", X=np.eye(2), sample=["s2", "s1"])
+    (table,) = source(**keys | {"path": "m.npz"}).read(folder)
+    assert table.response.tolist() == [1, 0]
+    with pytest.raises(DataError, match=r"say with data.id which column has them"):
+        source(**{k: v for k, v in keys.items() if k != "id"}, ignore=["sample"]).read(folder)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "labels", "keys", "words"),
+    [
+        (MATRIX, LABELS.replace("s1", "s7"), {}, "'sample' lacks 1 of the 3 cases of .*: s1; add"),
+        (MATRIX, LABELS.replace("s9", "s1"), {}, "cases 2 and 4 are both called 's1'"),
+        (MATRIX, LABELS, {"response": "state"}, "no column 'state'; did you mean 'status'"),
+        (MATRIX, LABELS, {"response": "sample"}, "names of the cases and the response"),
+        (MATRIX, LABELS, {"path": "labels.npy"}, "genes-in-rows is for text"),
+        (MATRIX.replace("MYC", "TP53"), LABELS, {}, "two rows are called 'TP53'; rename one"),
+        (MATRIX.replace("s3", "s1"), LABELS, {}, "cases 1 and 3 are both called 's1'"),
+        (MATRIX.replace("7", "high"), LABELS, {}, "line 3.*'high'|'high'.*line 3"),
+        (MATRIX.replace(",8,9", ",8"), LABELS, {}, "line 3 has 3 cells, the line of names 4"),
+    ],
+)
+def test_what_is_wrong_with_a_matrix_is_said(folder, matrix, labels, keys, words):
+    write(folder, matrix)
+    write(folder, labels, "labels.csv")
+    np.save(folder / "labels.npy", np.eye(3))
+    with pytest.raises(DataError, match=words) as caught:
+        source(**WITH | keys).read(folder)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_table_that_looks_transposed(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 9)).round(2), index=[f"gene{j}" for j in range(60)])
+    frame.to_csv(tmp_path / "m.csv", index_label="gene")
+    with pytest.raises(DataError, match=r"60 named rows and 10 columns: data.orientation: genes"):
+        source(path="m.csv", response="status").read(tmp_path)
+    frame.T.to_csv(tmp_path / "m.csv", index_label="gene")
+    with pytest.raises(DataError) as caught:
+        source(path="m.csv", response="status").read(tmp_path)
+    assert "orientation" not in str(caught.value)
