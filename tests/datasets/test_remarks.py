@@ -26,8 +26,11 @@ def frame(n=12):
     ("change", "expected"),
     [
         ({}, []),
-        ({"a": 7, "b": 0}, ["2 columns have the same value in all cases", ": a, b"]),
-        ({"a": np.nan, "b": [np.nan, *[1] * 11]}, ["13 values are missing", "2 columns have the"]),
+        ({"a": 7, "b": 0}, ["2 columns do not vary, and so can predict nothing: a, b"]),
+        (
+            {"a": np.nan, "b": [np.nan, *[1] * 11]},
+            ["13 values are missing", "2 columns do not vary"],
+        ),
         ({"a": np.arange(100, 112)}, ["column 'a' looks like numbers of the cases; data.ignore"]),
         ({"patient_id": np.arange(12)[::-1] * 7}, ["'patient_id' looks like numbers of the cases"]),
         ({"seen": 20240110 + np.arange(12)}, ["column 'seen' looks like dates (20240110)"]),
@@ -57,7 +60,7 @@ def test_odd_columns_of_texts(tmp_path):
     said = notes(tmp_path, "table", table.to_csv(index=False), response="y")
     assert len(said) == 4
     for words, note in zip(
-        ("4 values are missing", "1 column has the same value in all cases and so says nothing",
+        ("4 values are missing", "1 column does not vary, and so can predict nothing",
          "'code' differs in all cases, as names do", "'day' looks like dates (2024-03-01)"),
         said, strict=True,
     ):  # fmt: skip

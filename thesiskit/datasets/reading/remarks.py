@@ -31,13 +31,12 @@ def missing_values(missing: np.ndarray) -> list[str]:
 
 
 def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
-    """Say which columns have one value; they say nothing, and do no harm."""
+    """Say which columns have one value, or none; they say nothing, and do no harm."""
     found = [_name(j, names) for j in which]
     if not found:
         return []
-    columns = "1 column has" if len(found) == 1 else f"{len(found):,} columns have"
-    return [f"{columns} the same value in all cases and so say{'s' * (len(found) == 1)} nothing: "
-            f"{few(found)}"]  # fmt: skip
+    columns = "1 column does" if len(found) == 1 else f"{len(found):,} columns do"
+    return [f"{columns} not vary, and so can predict nothing: {few(found)}"]
 
 
 def equal_rows(table: np.ndarray) -> list[str]:
