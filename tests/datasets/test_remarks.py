@@ -81,6 +81,18 @@ def test_values_of_test_tables_that_no_training_case_has(tmp_path):
     assert test.notes == ["test.csv: values that no training case has, in 1 case: 'size' is huge"]
 
 
+@pytest.mark.parametrize("kind", ["file", "table"])
+def test_cases_that_are_in_both_tables(tmp_path, kind):
+    (tmp_path / "t.csv").write_text("id,a,y\np1,1,0\np2,2,1\np3,2,0\n")
+    (tmp_path / "test.csv").write_text("id,a,y\np2,2,1\np9,1,0\n")
+    source = SOURCES[kind].model_validate({
+        "source": kind, "path": "t.csv", "test_path": "test.csv", "response": "y", "id": "id"
+    })  # fmt: skip
+    _, test = source.read(tmp_path)
+    (note,) = test.notes
+    assert note.startswith("test.csv: 1 test case has the name of a training case: p2; if they")
+
+
 def test_characters_that_belong_to_no_state(tmp_path):
     keys = {"history": 2, "train": 3, "states": {"V": "aeiou", "C": "bcdlnst"}}
     (note,) = notes(tmp_path, "text", "no, it is!! indeed", **keys)

@@ -164,6 +164,7 @@ def read_features(
         told += remarks.naming_texts((name, cells.columns[name]) for name in features)
     else:
         told += _unseen(cells, X, like)
+        told += remarks.cases_of_both(like.ids, cells.ids)
     return FeatureTable(
         X,
         y,

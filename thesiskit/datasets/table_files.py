@@ -113,7 +113,8 @@ class FileData(Source):
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
-        test = replace(test, classes=table.classes)
+        told = [f"{cut(test.source)}: {one}" for one in remarks.cases_of_both(table.ids, test.ids)]
+        test = replace(test, classes=table.classes, notes=[*test.notes, *told])
         if table.names == test.names:
             return test
         place = {name: j for j, name in enumerate(test.names)}

@@ -60,7 +60,12 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
             f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
             "responses, name it with data.labels"
         )
-    columns = find_columns(names, replace(wanted, id=None), where)
+    try:
+        columns = find_columns(names, replace(wanted, id=None), where)
+    except DataError as error:
+        turned = wanted.new and set(wanted.features or ()) & set(ids)
+        hint = "; the training table has genes in rows, and this has cases: transpose it"
+        raise DataError(f"{error}{hint if turned else ''}") from None
     values, row = numbers.table(where), np.empty(len(names), dtype=np.intp)
     row[kept] = np.arange(len(kept))
     return Content(
@@ -123,6 +128,13 @@ def transposed_hint(names: list[str], rows: Iterator[tuple[int, list[str]]], wan
     except DataError as error:
         fault = str(error).partition(": ")[2]
         return f"; besides, {fault}" if "write.table" in fault else ""
+    if wanted.new:
+        turned = set(wanted.features or ()) & set(first)
+        return (
+            "; the training table has cases in rows, and this has not: transpose it"
+            if turned
+            else ""
+        )
     remedy = "data.orientation: genes-in-rows reads a table with a gene in each row"
     if wanted.response not in names and wanted.response in first:
         return f"; a row is called so: {remedy}"

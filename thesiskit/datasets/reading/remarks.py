@@ -58,6 +58,17 @@ def equal_rows(table: np.ndarray) -> list[str]:
     ]
 
 
+def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
+    """Say which test cases have the name of a training case."""
+    found = set(train) & set(test)
+    both = [one for one in test if one in found]
+    if not both:
+        return []
+    cases = "1 test case has" if len(both) == 1 else f"{len(both):,} test cases have"
+    return [f"{cases} the name of a training case: {few(both)}; if they are the same, predictions "
+            "of them say little"]  # fmt: skip
+
+
 def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:
     """Say which columns of numbers seem to name the cases, or to be dates."""
     if len(table) < LEAST or table.nbytes > LOOKED_AT:
