@@ -30,12 +30,12 @@ POSITIVE = (
     "1", "yes", "y", "true", "t", "case", "cases", "tumour", "tumor", "cancer", "carcinoma",
     "malignant", "positive", "pos", "+", "relapse", "recurrence", "dead", "died", "disease",
     "diseased", "sick", "ill", "affected", "abnormal", "event", "mutant", "mut", "responder",
-    "present", "treated", "m",
+    "present", "treated", "m", "ja", "oui",
 )  # fmt: skip
 NEGATIVE = (
     "0", "no", "n", "false", "f", "control", "controls", "ctrl", "normal", "healthy", "benign",
     "negative", "neg", "-", "none", "alive", "well", "unaffected", "wildtype", "wt",
-    "non-responder", "nonresponder", "absent", "untreated", "b",
+    "non-responder", "nonresponder", "absent", "untreated", "b", "nein", "non",
 )  # fmt: skip
 
 
@@ -93,7 +93,8 @@ class Column:
         """Whether it has few values, as a discrete feature has."""
         if self.kind in ("text", "truth"):
             return not self.wordy
-        return self.kind == "whole" and len(self.counts) <= FEW_VALUES and not self.broken
+        most = min(FEW_VALUES, max(2, self.held // 2))
+        return self.kind == "whole" and len(self.counts) <= most and not self.broken
 
     @property
     def wordy(self) -> bool:
@@ -180,7 +181,8 @@ def find_positive(response: Column) -> tuple[object, str]:
     if len(others) == 1:
         return next(one for one in values if one != others[0]), f"because {others[0]} is not"
     rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
-    return rarest, "the rarer class"
+    equal = len(set(response.counts.values())) == 1
+    return rarest, "the last by alphabet" if equal else "the rarer class"
 
 
 # ---- features ----
