@@ -166,11 +166,12 @@ def test_tables_that_say_something_else_are_not_believed(tmp_path, content, word
 
 
 def test_missing_values_are_counted(tmp_path):
-    read = read_table(csv(tmp_path, "a,b,y\n1,#N/A,0\n2, ,1\nnan,3,1\n"), "y")
-    np.testing.assert_array_equal(read.features, [[1, np.nan], [2, np.nan], [np.nan, 3]])
+    read = read_table(csv(tmp_path, "a,b,y\n1,#N/A,0\n2,4,1\nnan, ,1\n4,5,0\n"), "y")
+    gap = np.nan
+    np.testing.assert_array_equal(read.features, [[1, gap], [2, 4], [gap, gap], [4, 5]])
     assert read.missing == 3
     (note,) = read.notes
-    assert note.endswith("3 values are missing (50.0%), in 2 of 2 features and 3 of 3 cases")
+    assert note == "t.csv: 3 values are missing (37.5%), in 2 of 2 features and 2 of 4 cases"
     truth = read_table(csv(tmp_path, "a,y\nTrue,0\nNA,0\nFalse,1\n"), "y")
     np.testing.assert_array_equal(truth.features, [[1], [np.nan], [0]])
 

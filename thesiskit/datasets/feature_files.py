@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, StrictBool, field_validator
 
 from thesiskit.blocks import Text, distinct
+from thesiskit.datasets.reading import remarks
 from thesiskit.datasets.reading.binary_files import read_frame
 from thesiskit.datasets.reading.cells import read_cells
 from thesiskit.datasets.reading.columns import (
@@ -158,15 +159,25 @@ def read_features(
             )
     else:
         classes, y = _classes(labels, places, like.classes if like else None, where)
+    X = np.column_stack([codes for _, codes in coded])
+    told = remarks.missing_values(X == MISSING)
+    if like is None:
+        told += remarks.constant_columns(
+            [j for j, (values, _) in enumerate(coded) if len(values) < 2], features
+        )
+        told += remarks.equal_rows(X)
+        told += remarks.naming_texts((name, cells.columns[name]) for name in features)
+    else:
+        told += _unseen(cells, X, like)
     return FeatureTable(
-        np.column_stack([codes for _, codes in coded]),
+        X,
         y,
         list(features),
         [values for values, _ in coded],
         classes,
         path.name,
         cells.ids,
-        cells.notes,
+        [*cells.notes, *(f"{cut(path.name)}: {one}" for one in told)],
     )
 
 
@@ -203,11 +214,11 @@ def read_new_features(
         like.classes,
         path.name,
         cells.ids,
-        [*cells.notes, *_unseen(cells, X, like, where)],
+        [*cells.notes, *(f"{where}: {one}" for one in _unseen(cells, X, like))],
     )
 
 
-def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable, where: str) -> list[str]:
+def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
     """Say which values no training case has."""
     odd = np.flatnonzero((X == UNSEEN).any(axis=0))
     told = []
@@ -220,7 +231,7 @@ def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable, where: str) -> li
     more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
     cases = int((X == UNSEEN).any(axis=1).sum())
     return [
-        f"{where}: values that no training case has, in {cases:,} "
+        f"values that no training case has, in {cases:,} "
         f"case{'s' * (cases != 1)}: {'; '.join(told)}{more}"
     ]
 

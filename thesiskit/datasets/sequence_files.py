@@ -12,6 +12,7 @@ from thesiskit.datasets.reading.sequence_lines import Lines, split_lines
 from thesiskit.datasets.reading.text_files import shown, unreadable
 from thesiskit.datasets.source import Sequences, Source, at_least_one, digest_of
 from thesiskit.errors import DataError, brief, few, quoted
+from thesiskit.errors import cut as cut_text
 from thesiskit.safe_io import DAMAGES, read_npy
 
 
@@ -133,7 +134,8 @@ def read_sequences(
             "out, or train with some"
         )
     digest = digest_of(histories, response, states, classes)
-    return Sequences(histories, response, states, classes, digest, path.name, found.ids)
+    notes = [f"{cut_text(path.name)}: {one}" for one in _new_states(histories, states, like)]
+    return Sequences(histories, response, states, classes, digest, path.name, found.ids, notes)
 
 
 def read_new_histories(
@@ -162,16 +164,23 @@ def read_new_histories(
     cut = length is not None or pad is not None
     found = read(path, like.histories.shape[1], cut, pad, header, like, label=predict == "label")
     states, histories = _recode(found.codes[:, :-1], found.symbols, like.states)
-    new, notes = states[len(like.states) :], found.notes
-    if new:
-        cases = int((histories >= len(like.states)).any(axis=1).sum())
-        notes.append(
-            f"{shown(path)}: states that no training case has, in {cases:,} "
-            f"case{'s' * (cases != 1)}: {few(new)}"
-        )
+    new = _new_states(histories, states, like)
+    notes = [*found.notes, *(f"{shown(path)}: {one}" for one in new)]
     response = np.zeros(len(histories), dtype=np.int32)
     digest = digest_of(histories, states)
     return Sequences(histories, response, states, like.classes, digest, path.name, found.ids, notes)
+
+
+def _new_states(histories: np.ndarray, states: list[str], like: Sequences | None) -> list[str]:
+    """Say which states the training cases have not."""
+    known = len(states) if like is None else len(like.states)
+    if len(states) == known:
+        return []
+    cases = int((histories >= known).any(axis=1).sum())
+    return [
+        f"states that no training case has, in {cases:,} case{'s' * (cases != 1)}: "
+        f"{few(states[known:])}"
+    ]
 
 
 def _checked(length: int | None, pad: str | None) -> str | None:

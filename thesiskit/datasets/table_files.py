@@ -1,4 +1,4 @@
-"""The user's own table: text, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
+"""The user's own table: text, Parquet, NPZ, NPY (memory-mapped), PLINK .bed and AnnData."""
 
 import hashlib
 from collections.abc import Callable
@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
-from thesiskit.datasets.reading import binary_files
+from thesiskit.datasets.reading import binary_files, remarks
+from thesiskit.datasets.reading.anndata_files import read_h5ad
 from thesiskit.datasets.reading.cells import read_cells
 from thesiskit.datasets.reading.classes import Positive, as_classes
 from thesiskit.datasets.reading.columns import (
@@ -29,7 +30,7 @@ from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import sha256
 
-KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed")
+KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed", ".h5ad")
 
 
 class FileData(Source):
@@ -44,13 +45,13 @@ class FileData(Source):
     """Whether the first line of a text table names the columns. Without such a line they are called
     `x1`, `x2` and so on."""
     response: Text | None = None
-    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
-    """
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file;
+    a column of `obs` of an `.h5ad`."""
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
     """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
-    differ. PLINK files name the cases themselves."""
+    differ. PLINK and AnnData files name the cases themselves."""
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
@@ -79,16 +80,11 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(
-            self.response,
-            tuple(self.ignore),
-            self.id,
-            None if self.labels is None else folder / self.labels,
-            self.orientation == "genes-in-rows",
-            header=self.header,
-        )
+        wanted = self._wanted
+        if self.labels is not None:
+            wanted = replace(wanted, labels=folder / self.labels)
         found = [
-            _table(folder / name, wanted, self.positive)
+            _table(folder / name, wanted, self.positive, train=name == self.path)
             for name in (self.path, self.test_path)
             if name is not None
         ]
@@ -123,14 +119,18 @@ class FileData(Source):
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
-        wanted = Wanted(
+        return read_new_table(path, like, self._wanted)
+
+    @property
+    def _wanted(self) -> Wanted:
+        """What is to be read of a table, but for labels."""
+        return Wanted(
             self.response,
             tuple(self.ignore),
             self.id,
             genes_in_rows=self.orientation == "genes-in-rows",
             header=self.header,
         )
-        return read_new_table(path, like, wanted)
 
 
 def read_table(
@@ -148,7 +148,7 @@ def read_table(
     path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
         and `.parquet` hold the response in a column; `.npz` in an array (features in `X`); `.npy`
         features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
-        phenotype of its `.fam`.
+        phenotype of its `.fam`, `.h5ad` (AnnData) a column of `obs`.
     response : the column, NPZ key (default `y`) or NPY file.
     positive : the response that is class 1; without it the response must be 0 and 1.
     ignore : columns to leave out.
@@ -182,7 +182,7 @@ def read_new_table(path: Path, like: Table, wanted: Wanted) -> Table:
             f"{shown(path)}: it has {values.shape[1]:,} features, the training table "
             f"{like.features.shape[1]:,}; make them the same"
         )
-    missing, told = _look_at(values, like.names, path, new=True)
+    missing, told = _look_at(values, like.names, path, train=False)
     notes = [*found.notes, *told]
     if like.names and not found.names:
         notes.append(f"{shown(path)}: it names no features; taken in the training table's order")
@@ -207,6 +207,7 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".npz": binary_files.read_npz_table,
         ".npy": binary_files.read_npy_table,
         ".bed": binary_files.read_bed,
+        ".h5ad": read_h5ad,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
     if wanted.genes_in_rows:
@@ -226,7 +227,7 @@ def _read(path: Path, wanted: Wanted) -> Content:
     return reader(path, wanted)
 
 
-def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
+def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True) -> Table:
     """Return a table with its response as classes."""
     where = shown(path)
     found = _read(path, wanted)
@@ -237,7 +238,7 @@ def _table(path: Path, wanted: Wanted, positive: Positive) -> Table:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
-    missing, told = _look_at(features, names, path)
+    missing, told = _look_at(features, names, path, train=train)
     response, negative, classes = as_classes(y, positive, where)
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
@@ -261,42 +262,48 @@ def _check_shape(features: np.ndarray, where: str) -> None:
 
 
 def _look_at(
-    features: np.ndarray, names: list[str], path: Path, *, new: bool = False
+    features: np.ndarray, names: list[str], path: Path, *, train: bool
 ) -> tuple[int, list[str]]:
     """Return how many values are missing, and what there is to say about the values.
 
     Raises DataError for an infinite value, and for a column that numbers the cases.  A
     memory-mapped table is looked at when it is used.
 
-    new : the features are those of a training table, which was looked at.
+    train : whether it is a training table; of others only what is missing is said.
     """
     where, name = shown(path), cut(path.name)  # notes are kept: they do not depend on folders
-    for j, column in enumerate(names if not new else ()):
+    for j, column in enumerate(names if train else ()):
         check_counter(column, features[:, j], where)
-    if isinstance(features, np.memmap) or features.dtype.kind != "f":
+    if isinstance(features, np.memmap):
         return 0, []
+    if features.dtype.kind != "f":
+        return 0, [f"{name}: {one}" for one in _remarks(features, names, train)]
     odd = np.argwhere(np.isinf(features))
     if len(odd):
         case, column = odd[0]
         feature = cut(names[column]) if names else f"number {column + 1}"
         more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, "
-            "or leave the case or the feature out"
+            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
+            "mend it, or leave the case or the feature out"
         )
     missing = np.isnan(features)
-    total = int(missing.sum())
-    return total, [missing_note(missing, name)] if total else []
+    notes = remarks.missing_values(missing)
+    return int(missing.sum()), [
+        f"{name}: {one}" for one in notes + _remarks(features, names, train)
+    ]
 
 
-def missing_note(missing: np.ndarray, name: str) -> str:
-    """Say how many values are missing of cases with features, (n, p)."""
-    (n, p), count = missing.shape, missing.sum()
-    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
-    return (
-        f"{name}: {count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}),"
-        f" in {features:,} of {p:,} features and {cases:,} of {n:,} cases"
-    )
+def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
+    """Return what there is to say about the numbers of a training table."""
+    if not train:
+        return []
+    low, high = np.fmin.reduce(features, axis=0), np.fmax.reduce(features, axis=0)
+    return [
+        *remarks.constant_columns(np.flatnonzero(~(low < high)), names),
+        *remarks.equal_rows(features),
+        *remarks.naming_numbers(features, names),
+    ]
 
 
 def _read_text(path: Path, wanted: Wanted) -> Content:

@@ -1,7 +1,9 @@
 """Windows of a text, coded by kinds of characters (section sec-text-blsm)."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,7 +12,7 @@ import numpy as np
 from thesiskit.blocks import Positive, Text
 from thesiskit.datasets.reading.text_files import shown, utf8
 from thesiskit.datasets.source import Sequences, Source, WrongKeyError, at_least_one, digest_of
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, cut, few, quoted
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
@@ -57,13 +59,18 @@ class TextData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:  # noqa: ARG002
         """Return the windows."""
+        notes = []
         if self.path is not None:
-            codes, symbols, _ = read_text(folder / self.path, self.states or THESIS_STATES)
+            states = self.states or THESIS_STATES
+            codes, symbols, _ = read_text(folder / self.path, states)
+            notes = [f"{cut(Path(self.path).name)}: {one}"
+                     for one in left_out(utf8(folder / self.path), states)]  # fmt: skip
         elif self.states is not None:
             raise WrongKeyError("states", "the shipped text is coded; give data.path")
         else:
             codes, symbols, _ = shipped_text()
-        return [windows(codes, self.history, states=symbols, limit=self.limit)]
+        found = windows(codes, self.history, states=symbols, limit=self.limit)
+        return [replace(found, notes=notes)]
 
     def read_new(self, path: Path, like: Sequences) -> Sequences:
         """Return every history of a text, also the last one, which nothing follows yet."""
@@ -106,6 +113,23 @@ def encode_text(
         keep[1:] |= keep[:-1]
         keep[0] = True
     return codes[keep], list(states)
+
+
+def left_out(text: str, states: Mapping[str, str | None]) -> list[str]:
+    """Say which characters of a text belong to no state, so that they are dropped."""
+    table, other = _table(states)
+    if other >= 0:
+        return []
+    counts = Counter(
+        one for one in text if table[min(ord(one), len(table) - 1)] < 0 and not one.isspace()
+    )
+    if not counts:
+        return []
+    shown = few([quoted(one) for one, _ in counts.most_common(5)])
+    return [
+        f"{counts.total():,} characters belong to none of data.states and are dropped, "
+        f"most often {shown}"
+    ]
 
 
 def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:

@@ -113,6 +113,12 @@ class Design:
     def notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
         notes = [note for table in self.tables for note in table.notes]
+        wanted = self.config.evaluation.folds
+        if self.tables and self.config.scheme == "k-fold" and self.folds < wanted:
+            notes.append(
+                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
+                "class has more cases"
+            )
         methods = [one for one in selecting_model(self.config).methods if "bernoulli" in one]
         if methods and any(table.missing for table in self.tables):
             notes.append(
@@ -130,28 +136,24 @@ class Design:
     def folds(self) -> int:
         """How many parts of the cases are tested, one after the other.
 
+        They are at most as many as the larger class has cases, because each class is divided by
+        itself, and others would be empty.
+
         Raises
         ------
-        ConfigError: there are more folds than cases, or than any class has, by which each class is
-            divided: some would be empty.
+        ConfigError: there are not even two.
         """
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = np.concatenate([table.response for table in self.tables])
         if self.config.scheme == "leave-one-out":
             return len(response)
-        wanted, counts = self.config.evaluation.folds, np.bincount(response)
-        if wanted > len(response):
-            problem = f"cannot make {wanted:,} folds of {len(response):,} cases"
-        elif wanted > counts.max():
-            classes = " and ".join(f"{n:,}" for n in counts)
-            problem = f"cannot make {wanted:,} folds of classes of {classes} cases"
-        else:
-            return wanted
-        raise self.config.wrong(
-            "evaluation.folds",
-            f"{problem}; use at most {counts.max():,}, or evaluation.scheme: leave-one-out",
-        )
+        most = int(np.bincount(response).max())
+        if most < 2:
+            raise self.config.wrong(
+                "evaluation.folds", f"cannot divide {len(response)} cases; more are needed"
+            )
+        return min(self.config.evaluation.folds, most)
 
     def draw(self, replicates: range) -> dict[str, np.ndarray]:
         """Return the arrays of the simulate stage: data, and how cases and features are divided.
@@ -167,7 +169,7 @@ class Design:
         rows = []
         for replicate in replicates:
             rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
-            fold = _divide_cases(self.config, response, n_test, rng)
+            fold = _divide_cases(self.config, response, n_test, self.folds, rng)
             rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
         return self._told() | {
             "response": np.tile(response, (len(replicates), 1)),
@@ -283,7 +285,9 @@ def _folds(fold: np.ndarray) -> np.ndarray:
     return found if len(found) else np.array([NOBODY], dtype=fold.dtype)
 
 
-def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.ndarray:
+def _divide_cases(
+    config: Config, response: np.ndarray, n_test: int, folds: int, rng: np.random.Generator
+) -> np.ndarray:
     n = len(response)
     fold = np.full(n, -1, dtype=np.int32)
     if config.scheme == "test-set":
@@ -292,11 +296,10 @@ def _divide_cases(config: Config, response: np.ndarray, n_test: int, rng) -> np.
         fold[:] = np.arange(n)
     elif not config.all_train:
         # within each class, so that every training set has both
-        wanted = config.evaluation.folds
         for y in (0, 1):
             cases = rng.permutation(np.flatnonzero(response == y))
             if config.scheme == "k-fold":
-                fold[cases] = np.arange(len(cases)) % wanted
+                fold[cases] = np.arange(len(cases)) % folds
             else:
                 fold[cases[: max(1, round(config.evaluation.test_fraction * len(cases)))]] = 0
     for number in _folds(fold):
