@@ -201,6 +201,8 @@ TABLES = [
     text("row numbers without a name", "t.csv", real(**first("", str)), True, "names the cases"),
     text("a date", "t.csv", real(**first("seen", lambda i: f"2024-01-{1 + i % 9:02d}")), True,
          "left out: 'seen' (dates)"),
+    text("dates as numbers", "t.csv", real(**first("day", lambda i: f"202401{1 + i:02d}")), True,
+         "left out: 'day' (dates)"),
     text("a date and a time", "t.csv",
          real(**first("seen", lambda i: f"2024-01-02 10:{10 + i}")), True, "(dates)"),
     text("a constant column", "t.csv", real(column(2, lambda row, i: "7")), True,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from thesiskit.datasets.looking.arrays import look_at_bed, look_at_npy, look_at_npz
+from thesiskit.datasets.looking.arrays import look_at_bed, look_at_h5ad, look_at_npy, look_at_npz
 from thesiskit.datasets.looking.found import Found, Key
 from thesiskit.datasets.looking.sequences import is_prose, is_sequences, look_at_sequences
 from thesiskit.datasets.looking.tables import look_at_table
@@ -35,6 +35,8 @@ def look(path: Path, response: str | None = None) -> Found:
         return look_at_npy(path, response) or look_at_sequences(path, response)
     if suffix == ".bed":
         return look_at_bed(path, response)
+    if suffix == ".h5ad":
+        return look_at_h5ad(path, response)
     if suffix == ".parquet":
         return look_at_table(path, response)
     _check_text(path, start)

@@ -13,6 +13,7 @@ UNKNOWN = MISSING | {"?"}
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
+DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
 TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
@@ -69,6 +70,8 @@ class Column:
             return "date"
         if len(values) == 1:
             return "constant"
+        if len(values) > 2 and all(DAY.fullmatch(one) for one in values):
+            return "date"
         if all(one in TRUE or one in FALSE for one in values):
             return "truth"
         numbers = sum(n for one, n in self.counts.items() if _is_number(one))
