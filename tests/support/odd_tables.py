@@ -201,6 +201,8 @@ TABLES = [
     text("row numbers without a name", "t.csv", real(**first("", str)), True, "names the cases"),
     text("a date", "t.csv", real(**first("seen", lambda i: f"2024-01-{1 + i % 9:02d}")), True,
          "left out: 'seen' (dates)"),
+    text("dates as numbers", "t.csv", real(**first("day", lambda i: f"202401{1 + i:02d}")), True,
+         "left out: 'day' (dates)"),
     text("a date and a time", "t.csv",
          real(**first("seen", lambda i: f"2024-01-02 10:{10 + i}")), True, "(dates)"),
     text("a constant column", "t.csv", real(column(2, lambda row, i: "7")), True,
@@ -226,6 +228,8 @@ TABLES = [
     text("a question mark among numbers", "t.csv", real(cell(2, "?")), False, "'?'", "line 5"),
     text("the same case twice", "t.csv", real() + ",".join([*REAL[0], str(Y[0])]) + "\n", True),
     text("genes in rows", "t.csv", lines(None, TRANSPOSED), True, "features are in rows"),
+    text("genes in rows, and no classes", "t.csv", lines(None, TRANSPOSED[:1] + TRANSPOSED[2:]),
+         False, "data.orientation: genes-in-rows", "data.labels"),
     # ---- arrays and sequences ----
     Odd("an .npz without X", "t.npz", npz(A=X, y=Y), False, ("no array 'X'", "A")),
     Odd("an .npz without a response", "t.npz", npz(X=X), False, ("--response",)),
@@ -239,6 +243,9 @@ TABLES = [
          "\n".join(read[i % 3 :] for i, read in enumerate(READS)), True, "the last 6 states"),
     text("states between commas", "t.csv", "\n".join(",".join(read) for read in READS), True,
          "last state"),
+    text("prose", "t.txt", "It was the best of times, it was the worst of times, it was the age of "
+         "wisdom, it was the age of foolishness, it was the epoch of belief, it was an epoch.\n",
+         False, "prose", "show text"),
     text("FASTA", "t.fa", fasta(), True, "last letter"),
     text("FASTA with labels", "t.fasta", fasta(("exon", "intron")), True, "exon (24)"),
     text("FASTA of unequal length", "t.fa",
