@@ -110,7 +110,7 @@ BOTH = "[corrected, uncorrected]"
 # parts that can be made of this experiment, and for which selections and methods
 ALWAYS = {"selection-table", "calibration-table", "score-table", "quadrature-table", "timing-table",
           "group-scores", "reliability-table", "reliability-figure", "correlation-scatter",
-          "performance", "null-figure"}  # fmt: skip
+          "performance", "null-figure", "summary", "data-card", "predictions"}  # fmt: skip
 OF_ONE_SELECTION = {"colon-summary", "group-table", "division-table", "probability-scatter",
                     "error-scatter", "performance-scatter", "division-figure"}  # fmt: skip
 
@@ -118,7 +118,7 @@ OF_ONE_SELECTION = {"colon-summary", "group-table", "division-table", "probabili
 def can_be_made(part, selection, methods):
     if part == "error-rates":
         return methods == BOTH
-    if part == "log-alpha":
+    if part in ("log-alpha", "selected-features"):
         return selection != "features: [all]"
     if part in OF_ONE_SELECTION:
         return methods == BOTH and selection in ("features: [3]", "thresholds: [0.4]")

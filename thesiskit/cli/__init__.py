@@ -23,6 +23,7 @@ from thesiskit.cli.common import (
     unforeseen,
     write_report,
 )
+from thesiskit.cli.compare import compare
 from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
 from thesiskit.cli.init import init
@@ -53,7 +54,7 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
-for one in (list_configs, show, docs, init, predict, export):
+for one in (list_configs, show, docs, init, predict, export, compare):
     main.add_command(one)
 
 

@@ -178,12 +178,14 @@ def shared_options(
     force: bool = True,
     jobs: bool = True,
     yes: bool = True,
+    bare: bool = False,
 ):
     """Add the argument and options that say which experiment is meant, and how it is run.
 
     optional : the command may be called without a config.
+    bare : the command has arguments of its own in place of a config.
     """
-    options = [
+    argument = (
         click.argument(
             "configs",
             metavar="CONFIG...",
@@ -193,7 +195,10 @@ def shared_options(
             callback=_joined,
         )
         if many
-        else click.argument("config", type=ConfigType(), required=not optional),
+        else click.argument("config", type=ConfigType(), required=not optional)
+    )
+    options = [
+        *([] if bare else [argument]),
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
@@ -328,7 +333,7 @@ def opens_experiment(*, late: bool = False, **options: bool):
         @wraps(command)
         def opened(*, results, settings, seed, name, smoke, yes=None, jobs=0, **more):
             asked = Asked(results, settings, seed, name, smoke, yes, jobs)
-            if late or options.get("many"):
+            if late or options.get("many") or options.get("bare"):
                 return command(asked=asked, **more)
             return command(asked.open(more.pop("config")), **more)
 

@@ -102,7 +102,8 @@ class NaiveModel(ModelBlock):
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
     """`corrected` and `uncorrected` for the selection; also `bernoulli-nb` (scikit-learn's
-    SelectKBest and BernoulliNB) and `bernoulli-nb-calibrated` (the same in CalibratedClassifierCV).
+    SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in CalibratedClassifierCV),
+    and `l2-logistic` (logistic regression of all features as they are, tuned in each training set).
     """
     alpha_points: Points = NAIVE_ALPHA_POINTS
     """Number of points of the midpoint rule for alpha."""
@@ -176,7 +177,7 @@ class MixtureModel(ModelBlock):
     ] = ["corrected", "uncorrected"]
     """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
     `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
-    `bernoulli-nb-calibrated`."""
+    `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
     response_alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the prior of alpha_0, which belongs to the response."""
     samplers: Annotated[

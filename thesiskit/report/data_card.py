@@ -17,8 +17,8 @@ def data_card(record: Finished) -> list[Table]:
             "data-card",
             "The data",
             pd.DataFrame(rows, columns=["what", "here"]),
-            "A note says what is odd about the data; nothing was changed because of it unless it "
-            "says so." if record.notes else "Counts are of all cases, training and test cases.",
+            "Counts are of all cases, training and test cases."
+            + (" A note says what is odd about the data." if record.notes else ""),
         )
     ]  # fmt: skip
 
@@ -40,9 +40,9 @@ def source_words(config: dict[str, Any]) -> str:
     return data["path"] + (f", and {test} with the test cases" if test else "")
 
 
-def listed(words: list[str]) -> str:
+def listed(words: list[str], last: str = "and") -> str:
     """Return words as a sentence lists them."""
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def parts(counted: list[tuple[int, str]]) -> str:

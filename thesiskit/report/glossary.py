@@ -1,7 +1,7 @@
 """What the terms in the headers of tables mean, for readers who have not read the thesis."""
 
 TERMS = {
-    "arm": "one way to predict, such as from 10 features, with the correction",
+    "arm": "one way to predict: a model with its settings",
     "divisions": "in how many divisions of the cases the training cases have this pattern",
     "AMLP": "average minus log probability of the actual class; lower is better, and a prediction "
     "that was sure and wrong costs most",

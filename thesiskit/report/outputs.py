@@ -5,6 +5,7 @@ one.  The record is `report` in provenance.json.  It holds a key, the digest of 
 made from, and the sha256 of each file.  A file whose sha256 differs is written again.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -154,12 +155,15 @@ def _latex(text: str) -> str:
 
 
 def _write_figure(outputs: Outputs, figure: Figure) -> None:
-    figure.canvas.draw_without_rendering()
-    figure.canvas.set_layout_engine("none")  # it has its layout: once for all files
-    for name, kind in zip(files_of(figure), FIGURE_FILES, strict=True):
-        metadata = {"CreationDate": None} if kind == "pdf" else None
-        with outputs.writing(name) as temporary:
-            figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+    with warnings.catch_warnings():
+        # names of the user's can have letters that the font does not have; a box stands for them
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        figure.canvas.draw_without_rendering()
+        figure.canvas.set_layout_engine("none")  # it has its layout: once for all files
+        for name, kind in zip(files_of(figure), FIGURE_FILES, strict=True):
+            metadata = {"CreationDate": None} if kind == "pdf" else None
+            with outputs.writing(name) as temporary:
+                figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
 
 
 def display(frame: pd.DataFrame) -> list[list[str]]:

@@ -100,7 +100,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
         config=record.config,
         items=items,
         warnings=record.warnings,
-        notes=record.notes,
+        notes=[] if "data-card" in made else record.notes,  # it tells them
         provenance=record.results.provenance(),
     )
 
@@ -144,9 +144,10 @@ def explain_once(items: list[dict[str, Any]]) -> None:
         found = {}
         terms = [*zip(item.get("short", ()), item.get("meanings", ()), strict=True)]
         for name, meaning in terms + [(one, explain(one)) for one, _ in item.get("groups", ())]:
-            if meaning and meaning not in told and f"{name}, the " not in said:
-                found[name] = meaning
+            if meaning and meaning not in told:
                 told.add(meaning)
+                if not any(f"{name}{words} the " in said for words in (",", " is")):
+                    found[name] = meaning
         item["terms"] = list(found.items())
 
 

@@ -67,12 +67,13 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     """Say how good the best arm is, beside the base rate and logistic regression."""
     low, high = best.error_interval
     first, last = best.amlp_interval
+    range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
     wrong, of = int(best.wrong.sum()), len(best.wrong)
     lead = f"The best of {arms} arms is {best.name}. It" if arms > 1 else f"The arm {best.name}"
     told = (
-        f"{lead} is wrong in {wrong:,} of {of:,} test cases: an error rate of {best.error:.1%} "
-        f"(95 % interval {low:.1%} to {high:.1%}), with an AMLP of {best.amlp:.3f} "
-        f"({first:.3f} to {last:.3f}). Who knows only how frequent the classes are has an error "
+        f"{lead} is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
+        f"{best.error:.1%} (95 % interval {low:.1%} to {high:.1%}), with an AMLP of "
+        f"{best.amlp:.3f}{range_of_amlp}. To know only how frequent the classes are gives an error "
         f"rate of {base.error:.1%} and an AMLP of {base.amlp:.3f}."
     )
     if not _clearly_better(best, base):
@@ -158,8 +159,8 @@ def _of_real_responses(record: LogisticRecord) -> Table:
     """The summary where responses are real numbers."""
     y = record.tested.response
     rows, promises = [], {}
-    for keys, found in record.predicted_columns():
-        name = ", order ".join(value for value in keys.values() if value != "all")
+    for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True):
+        name = arm.name_in_full
         square = (y - found["median"]) ** 2
         half = 1.96 * metrics.standard_error(record.tested.by_case(square))
         row = {
@@ -187,8 +188,8 @@ def _of_real_responses(record: LogisticRecord) -> Table:
         f"The best arm is {best['arm']}: its root mean squared error is "
         f"{best['root mean squared error: mean']:.4g} "
         f"(95 % interval {best['root mean squared error: low']:.4g} to "
-        f"{best['root mean squared error: high']:.4g}). Who predicts the mean of the training "
-        f"cases has {spread:.4g}.",
+        f"{best['root mean squared error: high']:.4g}). To predict the mean of the training "
+        f"cases gives {spread:.4g}.",
         f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
         f"and missed {out:,}: {verdict} ({p_words(p)}).",
     )

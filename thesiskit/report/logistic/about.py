@@ -16,7 +16,7 @@ def question(record: LogisticRecord) -> str:
     """Say what is predicted from what, and by which arms."""
     config = record.config
     found = record.results.load("simulate", 0)
-    orders = listed([f"{order:,}" for order in record.orders])
+    orders = listed([f"{order:,}" for order in record.orders], "or")
     if "histories" in found:
         states = found["histories"].shape[1]
         text = f"Which of {_few(record.classes)} comes after {states} states?"
@@ -40,7 +40,7 @@ def question(record: LogisticRecord) -> str:
 
 def _few(names: list[str]) -> str:
     if len(names) <= 6:
-        return listed(names)
+        return listed(names, "or")
     return f"{len(names)} classes ({', '.join(names[:6])}, ...)"
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
-from thesiskit.report.logistic.record import Arm, LogisticRecord
+from thesiskit.report.logistic.arm import Arm
+from thesiskit.report.logistic.record import LogisticRecord
 
 LAGS = 50
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
-from thesiskit.report.logistic.record import Arm, LogisticRecord
+from thesiskit.report.logistic.arm import Arm
+from thesiskit.report.logistic.record import LogisticRecord
 
 SHOWN_GROUPS = 20  # on the page
 MOST_GROUPS = 2000  # in the file

@@ -1,7 +1,6 @@
 """A finished experiment with logistic models, read back for tables and figures."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,59 +8,12 @@ import numpy as np
 
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
-from thesiskit.report.forecasts import Forecast, Tested
+from thesiskit.report.forecasts import MOST_LINES, Forecast, Tested, aligned
 from thesiskit.report.logistic import about, stages
+from thesiskit.report.logistic.arm import Arm
 from thesiskit.store.draws import read_draws
 
-PEER_WORDS = {
-    "vlmc": "vlmc (variable-length Markov chain)",
-    "ppm": "arithmetic-compressor's PPM, rate tuned",
-    "context-tree": "BayesML's context tree",
-    "n-gram": "interpolated n-gram, order chosen",
-    "logistic-regression": "logistic regression, one-hot",
-    "pairwise-logistic-regression": "logistic regression, pairs",
-    "ridge": "ridge regression, one-hot",
-    "pairwise-ridge": "ridge regression, pairs",
-    "random-forest": "random forest",
-    "gradient-boosting": "gradient boosting",
-    "naive-bayes": "naive Bayes",
-}
-
-
 WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean"}
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One model; its row of the arrays."""
-
-    row: int
-    order: int
-    prior: str
-    compress: bool
-    engine: str
-    scale: str
-    name: str
-
-    @property
-    def peer(self) -> bool:
-        """Whether it is one of the other classifiers, to compare with."""
-        return self.prior == "none"
-
-    @property
-    def words(self) -> str:
-        """The model, as tables name it."""
-        if self.peer:
-            return PEER_WORDS[self.engine]
-        if self.engine == "gp":
-            return "Gaussian process"
-        text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
-        return text + (", sigma's own scale" if self.scale == "natural" else "")
-
-    @property
-    def title(self) -> str:
-        """The model, as tables of all models name it."""
-        return self.words if self.peer else f"{self.words}, order {self.order}"
 
 
 class LogisticRecord(Finished):
@@ -93,7 +45,7 @@ class LogisticRecord(Finished):
         if self.continuous:
             return []
         return [
-            Forecast(self.keys(arm), arm.title, self.probability(arm), not arm.peer,
+            Forecast(self.keys(arm), arm.name_in_full, self.probability(arm), not arm.peer,
                      arm.engine == "logistic-regression")
             for arm in self.arms
         ]  # fmt: skip
@@ -113,6 +65,17 @@ class LogisticRecord(Finished):
                 self.keys(arm),
                 {words: self.predictions[name][arm.row] for name, words in named.items()},
             )
+
+    def headline(self) -> list[str]:
+        """Return lines with the scores of the arms, the best ones where there are many."""
+        if not self.continuous:
+            return super().headline()
+        rows = [
+            (arm.name_in_full, f"{metrics.root_mean_square(found['median'], self.response):.4g}")
+            for arm, (_, found) in zip(self.arms, self.predicted_columns(), strict=True)
+        ]
+        best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
+        return aligned(["", "root mean squared error"], best)
 
     def card(self) -> list[tuple[str, str]]:
         """Return what there is to say about the data: what, and the words."""

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
+from thesiskit.report.logistic.arm import Arm
 from thesiskit.report.logistic.chains import LAGS, autocorrelation
-from thesiskit.report.logistic.record import Arm, LogisticRecord
+from thesiskit.report.logistic.record import LogisticRecord
 
 
 def statement_table(record: LogisticRecord) -> list[Table]:

@@ -91,6 +91,7 @@ def _divided(config: dict, fold: np.ndarray) -> str:
         "test-set": f"{len(fold) - tests:,} training cases, and {tests:,} test cases of their own",
         "holdout": f"{tests:,} of the cases, drawn at random in each class, are tested, and the "
         f"others train",
+        "none": "all cases train",
         "leave-one-out": "each case is predicted from all others",
         "k-fold": f"{len(np.unique(fold))} folds, drawn at random in each class; the cases of a "
         "fold are predicted from those of the others",

@@ -90,6 +90,7 @@ def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
     """Return the correlation of every kept feature with class 1, with its sign."""
     kept = np.diff(select["offset"])
     counts = np.repeat(select["class_counts"], kept, axis=0).astype(float)
+    counts = select.get("present", counts)  # where values are missing, they differ by feature
     ones = select["ones"]
     direction = ones[:, 1] * counts[:, 0] - ones[:, 0] * counts[:, 1]
     return np.sign(direction) * select["correlation"]

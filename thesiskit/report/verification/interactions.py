@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.logistic.record import Arm, LogisticRecord
+from thesiskit.report.logistic.arm import Arm
+from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.verification.rows import Row, aside, replicated, statement
 
