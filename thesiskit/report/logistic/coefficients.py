@@ -113,5 +113,5 @@ def _row(
     return row | {"median": median, "5 %": low, "95 %": high}
 
 
-def _mean(counts: list[int]) -> float | int:
-    return counts[0] if len(set(counts)) == 1 else round(float(np.mean(counts)), 1)
+def _mean(counts: list[int]) -> int:
+    return round(float(np.mean(counts)))
