@@ -126,7 +126,7 @@ def p_words(p: float) -> str:
 
 def p_number(p: float) -> str:
     """Return a p-value as a table has it."""
-    return "< 0.0001" if p < 1e-4 else f"{p:.2f}" if p >= 0.095 else f"{p:.2g}"
+    return "< 0.0001" if p < 1e-4 else f"{p:.{4 if p < 0.01 else 3 if p < 0.1 else 2}f}"
 
 
 def _explained(record: Finished) -> str:
