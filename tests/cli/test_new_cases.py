@@ -1,6 +1,7 @@
 """New cases on the command line: by config, and by a model in a file, for every kind of model."""
 
 import io
+import os
 import shutil
 
 import numpy as np
@@ -50,13 +51,13 @@ def test_a_model_in_a_file_predicts_as_its_config(kind, mine, tmp_path, monkeypa
     for arm, rows in frame.groupby("arm"):
         if model.continuous:
             found = model.predict_quantiles(NEW[kind], arm)
-            assert (found == rows[["low", "median", "high"]]).all(axis=None)
-            assert (rows.low < rows["median"]).all()
-            assert (rows["median"] < rows.high).all()
+            assert (found == rows[["5 %", "median", "95 %"]]).all(axis=None)
+            assert (rows["5 %"] < rows["median"]).all()
+            assert (rows["median"] < rows["95 %"]).all()
             continue
         found = model.predict_proba(NEW[kind], arm)
         np.testing.assert_allclose(found.sum(axis=1), 1)
-        assert (found == rows[[f"P({name})" for name in model.classes]].to_numpy()).all()
+        assert (found == rows[[f"probability: {name}" for name in model.classes]].to_numpy()).all()
         assert (model.predict(NEW[kind], arm) == rows.predicted.to_numpy()).all()
     # written again it is the same, to the last byte
     model.save("again.model")
@@ -108,7 +109,7 @@ def test_cases_have_their_names_and_unseen_values_are_said(mine):
     text, said = by_config("features")
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.id[:2]) == ["shape-0", "shape-1"]
-    assert list(frame.columns) == ["id", "arm", "predicted", "P(no)", "P(yes)"]
+    assert list(frame.columns) == ["id", "arm", "predicted", "probability: no", "probability: yes"]
     assert "flat" in said
     assert "R-hat" in said  # the chains are short
     assert "Note: " in said
@@ -141,6 +142,12 @@ def test_what_cannot_be(mine):
     must_fail(invoke("predict", "naive.yaml", "--model", "mine.model", *new), "leave out CONFIG")
     must_fail(invoke("predict", "--model", "mine.model", *new, "--smoke"), "leave out --smoke")
     must_fail(invoke("predict", "naive.yaml", *new, "--output", new[1]), "another name")
+    (mine / "link").symlink_to(mine / "elsewhere")
+    os.mkfifo(mine / "pipe")
+    for name in ("link", "pipe", mine):
+        must_fail(invoke("predict", "naive.yaml", *new, "--output", name), str(name))
+        must_fail(invoke("export", "naive.yaml", name), str(name))
+    assert (mine / "link").is_symlink()
     must_fail(invoke("predict", "null", *new), "draws its cases")
     must_fail(invoke("predict", "correlation-lattice", *new), "has no data")
     must_fail(invoke("predict", "breast-cancer", *new), "does not read new cases")
@@ -177,3 +184,41 @@ def test_a_model_of_another_kind_of_table(mine):
     must_fail(done, NEW["naive"], "form")
     done = invoke("predict", "--model", "mine.model", "--new", NEW["sequences"])
     must_fail(done, NEW["sequences"])
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_new_tables_of_every_format(model, mine):
+    """The same cases in other files have the same predictions."""
+    write_config(mine, "naive")
+    expected, _ = by_config("naive")
+    run("export", "naive.yaml", "mine.model")
+    how = ("--model", "mine.model") if model else ("naive.yaml",)
+    frame = pd.read_csv(mine / NEW["naive"]).drop(columns="batch")
+    frame.to_csv(mine / "new.tsv.gz", sep="\t", index=False)
+    frame.to_csv(mine / "new.txt", sep=";", index=False)
+    frame.to_parquet(mine / "new.parquet")
+    ordered = frame[[f"gene {j}" for j in range(12)]].to_numpy()
+    np.savez(mine / "new.npz", X=ordered)
+    np.save(mine / "new.npy", ordered)
+    for name in ("new.tsv.gz", "new.txt", "new.parquet", "new.npz", "new.npy"):
+        done = invoke("predict", *how, "--new", name)
+        assert done.exit_code == 0, done.output
+        assert done.stdout == expected, name
+        assert ("training table's order" in done.stderr) == (name[-3:] in ("npz", "npy"))
+
+
+def test_tables_with_genes_in_rows(mine):
+    write_config(mine, "naive")
+    expected, _ = by_config("naive")
+    for name in ("tissues.csv", "new-tissues.csv"):
+        pd.read_csv(mine / name).T.to_csv(mine / f"turned-{name}", header=[f"s{i}" for i in range(
+            len(pd.read_csv(mine / name)))], index_label="gene")  # fmt: skip
+    text = (mine / "naive.yaml").read_text()
+    turned = text.replace("path: tissues", "orientation: genes-in-rows, path: turned-tissues")
+    (mine / "turned.yaml").write_text(turned)
+    run("export", "turned.yaml", "turned.model")
+    found = invoke("predict", "--model", "turned.model", "--new", "turned-new-tissues.csv")
+    assert found.exit_code == 0, found.output
+    frame, whole = (pd.read_csv(io.StringIO(one)) for one in (found.stdout, expected))
+    assert list(frame.id[:2]) == ["s0", "s1"]
+    assert frame.drop(columns="id").equals(whole.drop(columns="id"))

@@ -25,6 +25,8 @@ CONFIGS = {
 selection: { features: [3, all] }
 model: { quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bernoulli-nb] }
 """,
+    "missing": SELECTING.replace("tissues", "gaps")
+    + "selection: { thresholds: [0.15] }\nmodel: { alpha_points: 12 }\n",
     "adaptive": SELECTING
     + "selection: { thresholds: [0.2] }\nmodel: { alpha_quadrature: adaptive }\n",
     "mixture": SELECTING
@@ -63,6 +65,12 @@ model: {{ {SHORT}, orders: [2], response: gaussian }}
 data: {{ source: sequences, path: reads.txt, train: 30 }}
 model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp] }}
 """,
+    "text": PATTERNS
+    + f"""
+data: {{ source: text, path: book.txt, history: 4, train: 30,
+        states: {{ w: bcdfg, v: aeiou, _: null }} }}
+model: {{ {SHORT}, orders: [2] }}
+""",
     "two-states": PATTERNS
     + f"""
 data: {{ source: sequences, path: bits.txt, train: 30 }}
@@ -70,10 +78,12 @@ model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, fal
 """,
 }
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
+    "missing": "new-gaps.csv",
     "features": "new-shapes.csv",
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
     "sequences": "new-reads.txt",
+    "text": "new-book.txt",
     "two-states": "new-bits.txt",
 }
 
@@ -90,6 +100,12 @@ def write_tables(folder: Path) -> None:
     # in another order, with a column that the training table has not
     new = pd.DataFrame(rng.normal(size=(9, 12)), columns=genes)[genes[::-1]]
     new.assign(batch=1).to_csv(folder / "new-tissues.csv", index=False)
+    for table, where in ((tissues.assign(status=tumour), "gaps"), (new, "new-gaps")):
+        known = rng.random((len(table), 12)) < 0.8
+        gaps = table[genes].where(known)
+        if "status" in table:
+            gaps["status"] = np.where(table.status, "tumour", "normal")
+        gaps.to_csv(folder / f"{where}.csv", index=False)
     shapes = _shapes(rng, 40, ["round", "square", "?"])
     shapes["status"] = np.where((shapes.form == "round") ^ (rng.random(40) < 0.2), "yes", "no")
     shapes["size"] = rng.integers(0, 30, 40) / 10 + 2 * (shapes.form == "round")
@@ -97,6 +113,8 @@ def write_tables(folder: Path) -> None:
     new = _shapes(rng, 7, ["round", "square", "?", "flat"])
     # each table of shapes has a response that is a feature of another
     new.assign(status="no", size=1.5).to_csv(folder / "new-shapes.csv", index=False)
+    (folder / "book.txt").write_text("A bad face, a good dog: big food. " * 3)
+    (folder / "new-book.txt").write_text("A dead cod.")
     for name, states in (("reads", "ACGT"), ("bits", "ab")):
         cases = rng.choice(list(states), (40, 6))
         (folder / f"{name}.txt").write_text("".join(" ".join(row) + "\n" for row in cases))

@@ -30,7 +30,7 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
     lines of states. Nothing is asked; what was guessed is said, and stands in the comments of the
     config. Paths in the config start in the folder of --output, or in the current folder.
 
-    Example:  thesiskit init table.csv > mine.yaml
+    Example:  thesiskit init expression.csv > mine.yaml
     """
     from thesiskit.config import load_config
     from thesiskit.config.starting import starting_config

@@ -1,8 +1,10 @@
 """Commands that predict: test cases, new cases of a table, and models as files."""
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +15,21 @@ from thesiskit.cli.common import (
     tell_notes,
     watch,
 )
+
+
+class Target(click.Path):
+    """A file to write, which replaces a file of that name, but never a link, pipe or device."""
+
+    def __init__(self):
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Return the path, or say what stands in its place."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            self.fail(f"{path} is a link, a pipe or a device; give the name of a file", param, ctx)
+        return path
+
 
 ARM = click.option(
     "--arm", "arms", multiple=True, metavar="NAME", help="Only this arm. May be repeated."
@@ -35,7 +52,7 @@ ARM = click.option(
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=Target(),
     metavar="FILE",
     help="With --new: write the predictions to this CSV file. Default: print them.",
 )
@@ -71,12 +88,13 @@ def predict(config, asked, force, new, model, output, arms) -> None:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)
-    text = frame.to_csv(index=False, lineterminator="\n")
+    from thesiskit.report.outputs import csv_text
+    from thesiskit.store.results import write_text
+
+    text = csv_text(frame)
     if output is None:
         click.echo(text, nl=False)
         return
-    from thesiskit.store.results import write_text
-
     write_text(output, text)
     cases = f"{len(frame) // len(fitted.arms):,} cases"
     click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")
@@ -138,7 +156,7 @@ def _warn(fitted) -> None:
 
 @click.command()
 @opens_experiment(late=True)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=Target())
 @ARM
 def export(config, asked, force, file, arms) -> None:
     """Write a fitted model to a file, which predicts new cases without config and results.

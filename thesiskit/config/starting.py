@@ -11,16 +11,17 @@ from thesiskit.errors import cut
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+SELECTED = "selected-features"
 MOST_FOLDS = 10
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
-PARTS = {
-    "table": ["score-table", "selection-table", "calibration-table", "reliability-figure"],
-    "classes": ["model-table", "coefficient-table", "parameter-table", "chain-table"],
-    "numbers": ["response-table", "coefficient-table", "parameter-table", "chain-table"],
-    "sequences": ["order-table", "order-figure", "parameter-table", "chain-table"],
+PARTS = {  # after the summary and the data card
+    "table": ["score-table", "reliability-figure", "selected-features", "predictions"],
+    "classes": ["model-table", "coefficient-table", "predictions", "chain-table"],
+    "numbers": ["response-table", "coefficient-table", "predictions", "chain-table"],
+    "sequences": ["order-table", "order-figure", "predictions", "chain-table"],
 }
 
 
@@ -57,8 +58,8 @@ def _title(path: Path, found: Found) -> str:
 
 
 def _about(found: Found) -> str:
-    width = f"{found.width:,} {'states before it' if found.family == 'sequences' else 'features'}"
-    return f"{found.cases:,} cases, {width}."
+    width = f"{found.width:,} {'states' if found.family == 'sequences' else 'features'}"
+    return f"{found.cases:,} cases with {width} each."
 
 
 # ---- blocks ----
@@ -103,8 +104,9 @@ def _selection(found: Found) -> list[str]:
         "selection:",
         f"  features: {_value(sizes)} # how many to keep, by correlation with the response",
         "model:",
-        "  methods: [corrected, uncorrected] # for the selection, and as if there had been none",
-        *_report(PARTS["table"]),
+        "  methods: # with the correction for the selection, without, and another model",
+        "    [corrected, uncorrected, l2-logistic]",
+        *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
     ]
 
 
@@ -117,8 +119,10 @@ def _patterns(found: Found) -> list[str]:
     return [
         *_folds(found),
         *_chains(orders, "patterns of so many features at most", response),
+        f"  peers: [{'ridge' if found.continuous else 'logistic-regression'}] # to compare with",
         *_report(PARTS["numbers" if found.continuous else "classes"]),
         *_smoke(),
+        "  evaluation.folds: 2",
     ]
 
 
@@ -126,6 +130,7 @@ def _sequences(found: Found) -> list[str]:
     orders = sorted({min(2, found.width), min(5, found.width)})
     return [
         *_chains(orders, "patterns of so many recent states at most", []),
+        "  peers: [logistic-regression] # to compare with",
         *_report(PARTS["sequences"]),
         *_smoke(),
     ]
@@ -149,7 +154,7 @@ def _chains(orders: list[int], said: str, response: list[str]) -> list[str]:
 
 
 def _report(parts: list[str]) -> list[str]:
-    return ["report:", f"  parts: {_value(parts)}"]
+    return ["report:", f"  parts: {_value(['summary', 'data-card', *parts])}"]
 
 
 def _smoke() -> list[str]:

@@ -202,9 +202,8 @@ def read_new_features(
     """
     path = Path(path)
     where = shown(path)
-    cells = _read_cells(
-        path, Wanted(response, ignore, id, new=True, features=like.features, header=header)
-    )
+    wanted = Wanted(response, ignore, id, new=True, features=like.features, header=header)
+    cells = _read_cells(path, wanted)
     coded = cells.code(like.features, (*missing, NULL), like, where)
     X = np.column_stack([codes for _, codes in coded])
     return FeatureTable(

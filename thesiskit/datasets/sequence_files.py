@@ -135,9 +135,7 @@ def read_sequences(
         )
     digest = digest_of(histories, response, states, classes)
     notes = [f"{cut_text(path.name)}: {one}" for one in _new_states(histories, states, like)]
-    return Sequences(
-        histories, response, states, classes, digest, path.name, found.ids, [*found.notes, *notes]
-    )
+    return Sequences(histories, response, states, classes, digest, path.name, found.ids, notes)
 
 
 def read_new_histories(
@@ -166,8 +164,8 @@ def read_new_histories(
     cut = length is not None or pad is not None
     found = read(path, like.histories.shape[1], cut, pad, header, like, label=predict == "label")
     states, histories = _recode(found.codes[:, :-1], found.symbols, like.states)
-    notes = [*found.notes]
-    notes += [f"{shown(path)}: {one}" for one in _new_states(histories, states, like)]
+    new = _new_states(histories, states, like)
+    notes = [*found.notes, *(f"{shown(path)}: {one}" for one in new)]
     response = np.zeros(len(histories), dtype=np.int32)
     digest = digest_of(histories, states)
     return Sequences(histories, response, states, like.classes, digest, path.name, found.ids, notes)

@@ -1,4 +1,4 @@
-"""The user's own table: text, Parquet, NPZ, NPY (memory-mapped) and PLINK .bed."""
+"""The user's own table: text, Parquet, NPZ, NPY (memory-mapped), PLINK .bed and AnnData."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
 from thesiskit.datasets.reading import binary_files, remarks
+from thesiskit.datasets.reading.anndata_files import read_h5ad
 from thesiskit.datasets.reading.cells import read_cells
 from thesiskit.datasets.reading.classes import Positive, as_classes
 from thesiskit.datasets.reading.columns import (
@@ -29,7 +30,7 @@ from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import sha256
 
-KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed")
+KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed", ".h5ad")
 
 
 class FileData(Source):
@@ -44,13 +45,13 @@ class FileData(Source):
     """Whether the first line of a text table names the columns. Without such a line they are called
     `x1`, `x2` and so on."""
     response: Text | None = None
-    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file.
-    """
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file;
+    a column of `obs` of an `.h5ad`."""
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
     """The value of the response that is class 1; not needed if the values are 0 and 1."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
-    differ. PLINK files name the cases themselves."""
+    differ. PLINK and AnnData files name the cases themselves."""
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
@@ -79,14 +80,9 @@ class FileData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
         """Return the table, or training cases and test cases."""
-        wanted = Wanted(
-            self.response,
-            tuple(self.ignore),
-            self.id,
-            None if self.labels is None else folder / self.labels,
-            self.orientation == "genes-in-rows",
-            header=self.header,
-        )
+        wanted = self._wanted
+        if self.labels is not None:
+            wanted = replace(wanted, labels=folder / self.labels)
         found = [
             _table(folder / name, wanted, self.positive, train=name == self.path)
             for name in (self.path, self.test_path)
@@ -123,14 +119,18 @@ class FileData(Source):
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
-        wanted = Wanted(
+        return read_new_table(path, like, self._wanted)
+
+    @property
+    def _wanted(self) -> Wanted:
+        """What is to be read of a table, but for labels."""
+        return Wanted(
             self.response,
             tuple(self.ignore),
             self.id,
             genes_in_rows=self.orientation == "genes-in-rows",
             header=self.header,
         )
-        return read_new_table(path, like, wanted)
 
 
 def read_table(
@@ -148,7 +148,7 @@ def read_table(
     path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
         and `.parquet` hold the response in a column; `.npz` in an array (features in `X`); `.npy`
         features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
-        phenotype of its `.fam`.
+        phenotype of its `.fam`, `.h5ad` (AnnData) a column of `obs`.
     response : the column, NPZ key (default `y`) or NPY file.
     positive : the response that is class 1; without it the response must be 0 and 1.
     ignore : columns to leave out.
@@ -207,12 +207,14 @@ def _read(path: Path, wanted: Wanted) -> Content:
         ".npz": binary_files.read_npz_table,
         ".npy": binary_files.read_npy_table,
         ".bed": binary_files.read_bed,
+        ".h5ad": read_h5ad,
     }
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
     if wanted.genes_in_rows:
         reader = read_matrix
     if not wanted.header and reader is not _read_text:
-        raise DataError(f"{shown(path)}: it is no text table; leave out data.header")
+        what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
+        raise DataError(f"{shown(path)}: data.header is not for {what}; leave it out")
     opened(path).close()
     if reader is None:
         hint = (
@@ -282,8 +284,8 @@ def _look_at(
         feature = cut(names[column]) if names else f"number {column + 1}"
         more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; mend it, "
-            "or leave the case or the feature out"
+            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
+            "mend it, or leave the case or the feature out"
         )
     missing = np.isnan(features)
     notes = remarks.missing_values(missing)

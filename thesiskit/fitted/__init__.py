@@ -137,11 +137,12 @@ class FittedModel:
     def _frame(self, arm: FittedArm, ids: list[str], found: Arrays) -> pd.DataFrame:
         columns: dict[str, Any] = {"id": ids, "arm": [arm.name] * len(ids)}
         if self.continuous:
-            return pd.DataFrame(columns | {n: found[n] for n in ("median", "low", "high")})
+            named = {"median": "median", "low": "5 %", "high": "95 %"}
+            return pd.DataFrame(columns | {words: found[name] for name, words in named.items()})
         probability = found["probability"]
         columns["predicted"] = [self.classes[k] for k in most_probable(probability)]
         for name, values in zip(self.classes, probability.T, strict=True):
-            columns[f"P({name})"] = values
+            columns[f"probability: {name}"] = values
         return pd.DataFrame(columns)
 
     # ---- files ----
@@ -224,7 +225,7 @@ def _within(arrays: Arrays, mark: str) -> Arrays:
 def _without_folders(source: Source) -> dict[str, Any]:
     """Return the block of a source without the folders of its paths: they are nobody's concern."""
     block = source.model_dump(mode="json")
-    for name in ("path", "test_path"):
+    for name in ("path", "test_path", "labels"):
         if block.get(name):
             block[name] = Path(block[name]).name
     return block

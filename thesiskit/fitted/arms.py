@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import mixture, naive_bayes
 from thesiskit.models.mixture import Target
@@ -58,14 +59,25 @@ class SelectingArm(FittedArm):
     """A model of selected features.
 
     selected : (k,) the features kept.
+    takes_missing : whether values may be missing in new cases.
     """
 
     selected: np.ndarray
+    takes_missing: ClassVar[bool] = False
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         """Return `probability` (T, 2) of cases (T, p)."""
         assert isinstance(inputs, TableInputs)
-        p = self.probability(inputs.bits(cases, self.selected))
+        bits = inputs.bits(cases, self.selected)
+        if bits.dtype.kind == "f" and not self.takes_missing:
+            case, place = np.argwhere(np.isnan(bits))[0]
+            feature = int(self.selected[place])
+            name = quoted(inputs.names[feature]) if inputs.names else f"number {feature + 1}"
+            raise DataError(
+                f"a value is missing in case {case + 1}, feature {name}, and the mixture model "
+                "takes none; fill it in, or leave the case out"
+            )
+        p = self.probability(bits)
         return {"probability": np.stack([1 - p, p], axis=1)}
 
     @abstractmethod
@@ -77,6 +89,7 @@ class NaiveArm(SelectingArm):
     """A posterior of the naive Bayes model."""
 
     kind = "naive-bayes"
+    takes_missing = True
 
     def __init__(self, name: str, selected: np.ndarray, posterior: naive_bayes.Posterior):
         super().__init__(name)
@@ -96,6 +109,10 @@ class NaiveArm(SelectingArm):
             "gamma_squared": str(kept.gamma_squared),
         }
         arrays = {name: getattr(self.posterior, name) for name in POSTERIOR}
+        if kept.present is not None:
+            arrays["present"] = kept.present[kept.group]
+            if kept.n_dropped and kept.dropped is not None:
+                arrays["dropped"] = kept.dropped.astype(np.int64)
         return about, arrays | {"selected": self.selected, "ones": kept.pairs[kept.group]}
 
     @classmethod
@@ -105,7 +122,10 @@ class NaiveArm(SelectingArm):
         n0, n1 = (int(count) for count in about["class_counts"])
         selected, ones = arrays["selected"].astype(np.intp), arrays["ones"].astype(np.intp)
         check(ones.shape == (len(selected), 2) and n0 > 0 and n1 > 0)
-        check(bool((ones >= 0).all() and (ones <= [n0, n1]).all()))
+        present, left_out = _present(arrays, (n0, n1), int(about["n_dropped"]))
+        most = np.array([n0, n1]) if present is None else present
+        check(bool((ones >= 0).all()) and np.broadcast_shapes(most.shape, ones.shape) == ones.shape)
+        check(bool((ones <= most).all()))
         posterior = {name: arrays[name].astype(float) for name in POSTERIOR}
         check({one.shape for one in posterior.values()} == {(len(posterior["alpha"]),)})
         check(bool((posterior["alpha"] > 0).all() and len(posterior["alpha"])))
@@ -113,7 +133,7 @@ class NaiveArm(SelectingArm):
         selection = Selection(
             selected=selected, gamma_squared=Fraction(about["gamma_squared"]), ones=ones,
             class_counts=(n0, n1), n_features=len(selected) + dropped, tied=0, tied_kept=0,
-            correlation=np.zeros(len(selected)),
+            correlation=np.zeros(len(selected)), present=present, dropped=left_out,
         )  # fmt: skip
         return cls(
             about["name"],
@@ -122,9 +142,27 @@ class NaiveArm(SelectingArm):
         )
 
 
+def _present(
+    arrays: Arrays, class_counts: tuple[int, int], n_dropped: int
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return in how many cases features are not missing: those kept, and those left out."""
+    if "present" not in arrays:
+        return None, None
+    present = arrays["present"].astype(np.intp)
+    check(bool(((present >= 0) & (present <= class_counts)).all()))
+    left_out = arrays.get("dropped")
+    check((left_out is not None) == (n_dropped > 0))
+    if left_out is not None:
+        left_out = left_out.astype(np.intp)
+        check(left_out.ndim == 2 and left_out.shape[1] == 3 and bool((left_out >= 0).all()))
+        check(bool((left_out[:, :2] <= class_counts).all()) and left_out[:, 2].sum() == n_dropped)
+    return present, left_out
+
+
 def _within(selected: np.ndarray, inputs: Inputs) -> np.ndarray:
     """Return the features of an arm, which must be among those that are read."""
-    assert isinstance(inputs, TableInputs)
+    if not isinstance(inputs, TableInputs):
+        raise ValueError("its cases have no features to select")
     check(selected.ndim == 1 and bool(np.isin(selected, inputs.columns).all()))
     return selected
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit import __version__
-from thesiskit.errors import DataError, cut, quoted
+from thesiskit.errors import DataError, UserError, cut, quoted
 from thesiskit.models.running import Arrays
 from thesiskit.safe_io import DAMAGES, read_npz
 from thesiskit.store.results import replacing
@@ -34,10 +34,13 @@ def write_model(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
 
     Raises
     ------
-    ResultsError: the file cannot be written.
+    UserError: a link is in its place.  ResultsError: the file cannot be written.
     """
+    if path.is_symlink():
+        raise UserError(f"{path}: is a link; give the name of a file")
     about = {"what": WHAT, "format": FORMAT, "thesiskit": __version__} | header
-    text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
+    # keys keep their order: that of the states of a text says what their codes are
+    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     record: dict[str, Any] = {"header": text, "sha256": np.array(_digest(text, arrays)), **arrays}
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, **record)

@@ -12,7 +12,8 @@ import pandas as pd
 
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, few, quoted
-from thesiskit.models.packed import above, read_columns
+from thesiskit.models.packed import above, find_missing, read_columns
+from thesiskit.models.patterns import Groups, compress_features, compress_sequences
 from thesiskit.models.running import Arrays
 
 
@@ -122,11 +123,12 @@ class TableInputs(Inputs):
         return X
 
     def bits(self, cases: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return some features of cases (T, p) as 0 and 1, (T, k)."""
+        """Return some features of cases (T, p) as 0 and 1, (T, k); NaN where one is missing."""
         block = read_columns(cases, selected)
-        return np.ascontiguousarray(
-            above(block, self.thresholds[np.searchsorted(self.columns, selected)])
-        )
+        missing = find_missing(block)
+        thresholds = self.thresholds[np.searchsorted(self.columns, selected)]
+        bits = np.ascontiguousarray(above(block, thresholds))
+        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
@@ -147,7 +149,29 @@ class TableInputs(Inputs):
         return cls([str(one) for one in about["classes"]], names, width, columns, thresholds)
 
 
-class FeatureInputs(Inputs):
+class PatternInputs(Inputs):
+    """Cases that are described by patterns of codes."""
+
+    def __init__(self, classes: list[str]):
+        super().__init__(classes)
+        self._groups: dict[tuple, Groups] = {}
+
+    def groups(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
+        """Return the groups of the training cases, codes (n, p); those of a model are found once.
+
+        compress, min_cases : as `compress_features` takes them.
+        """
+        key = (order, compress, min_cases)
+        if key not in self._groups:
+            self._groups[key] = self._find(codes, order, compress=compress, min_cases=min_cases)
+        return self._groups[key]
+
+    @abstractmethod
+    def _find(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
+        """Return the groups of the training cases."""
+
+
+class FeatureInputs(PatternInputs):
     """Discrete features.
 
     features, values : their names, and the symbol of each code of each.
@@ -170,6 +194,9 @@ class FeatureInputs(Inputs):
         response = np.empty(0, dtype=np.int32 if self.classes else np.float64)
         X = np.empty((0, len(self.features)), dtype=np.int16)
         return FeatureTable(X, response, self.features, self.values, self.classes)
+
+    def _find(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
+        return compress_features(codes, order, compress=compress, min_cases=min_cases)
 
     def of_array(self, X: np.ndarray) -> np.ndarray:
         """Return the codes of values (T, p) of any type."""
@@ -195,7 +222,7 @@ class FeatureInputs(Inputs):
         return cls([str(one) for one in about["classes"]], features, values)
 
 
-class SequenceInputs(Inputs):
+class SequenceInputs(PatternInputs):
     """Histories of states.
 
     states : the symbol of each code.
@@ -219,6 +246,11 @@ class SequenceInputs(Inputs):
         histories = np.empty((0, self.length), dtype=np.int32)
         none = np.empty(0, dtype=np.int32)
         return Sequences(histories, none, self.states, self.classes)
+
+    def _find(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
+        if min_cases > 1:
+            raise ValueError("sequences have all their patterns")
+        return compress_sequences(codes, order, compress=compress)
 
     def of_array(self, X: np.ndarray) -> np.ndarray:
         """Return the codes of states (T, length), in time order."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from thesiskit.fitted.arms import FittedArm, check
-from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs
+from thesiskit.fitted.inputs import FeatureInputs, Inputs, PatternInputs, SequenceInputs
 from thesiskit.models import logistic, process
-from thesiskit.models.patterns import Shared, compress_features, compress_sequences
+from thesiskit.models.patterns import Shared
 from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
@@ -36,13 +36,12 @@ class PatternArm(FittedArm):
         super().__init__(name, warning)
         self.codes, self.about, self.draws = codes, about, draws
         self.cauchy, self.n_classes = about["prior"] == "cauchy", len(inputs.classes)
-        sequences = inputs.family == "sequences"
-        if sequences:
-            self.groups: Any = compress_sequences(codes, about["order"], compress=about["compress"])
-        else:
-            self.groups = compress_features(
-                codes, about["order"], compress=about["compress"], min_cases=about["min_cases"]
-            )
+        sequences = isinstance(inputs, SequenceInputs)
+        if not isinstance(inputs, PatternInputs):
+            raise ValueError("its cases have no patterns")
+        self.groups = inputs.groups(
+            codes, about["order"], compress=about["compress"], min_cases=about["min_cases"]
+        )
         # a history shares at most one group in part
         self.exact = self.n_classes == 2 and (sequences or not self.cauchy)
         self.split_draws = SPLIT_DRAWS
@@ -182,7 +181,8 @@ def _codes(arrays: Arrays, inputs: Inputs) -> np.ndarray:
     if isinstance(inputs, SequenceInputs):
         check(codes.shape[1] == inputs.length and bool((codes < len(inputs.states)).all()))
         return codes.astype(np.int32)
-    assert isinstance(inputs, FeatureInputs)
+    if not isinstance(inputs, FeatureInputs):
+        raise ValueError("its cases have no patterns")
     check(codes.shape[1] == len(inputs.features))
     check(bool((codes < [len(values) for values in inputs.values]).all()))
     return codes.astype(np.int16)

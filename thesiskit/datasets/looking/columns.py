@@ -11,6 +11,7 @@ from thesiskit.errors import DataError, few, quoted
 
 UNKNOWN = MISSING | {"?"}
 FEW_VALUES = 10  # a whole number with more is a measurement
+LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
 TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
@@ -120,6 +121,8 @@ class Column:
     def names_cases(self) -> bool:
         """Whether it names the cases: texts that all differ, or numbers in a column called so."""
         if not self.unique or self.kind == "date":
+            return False
+        if any(len(one) > LONGEST_ID or not one.isprintable() for one in self.counts):
             return False
         nameless = bool(NAMELESS.fullmatch(self.name))
         return self.kind == "text" or nameless or (self.kind == "whole" and _is_id(self.name))

@@ -22,6 +22,7 @@ MOST_CELLS = 20_000_000  # that are looked at
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 STANDARD_MISSING = ["", "NA", "?", "nan", "NaN"]  # of `source: table`
 TOLD = 4  # columns that a note names
+TURNED = "each line a feature, each column a case"
 UNFIT = {  # why a column is left out, where the model takes discrete features, and where numbers
     True: "a real number: cut it into intervals to use it",
     False: "words: make it columns of 0 and 1 to use it",
@@ -33,11 +34,13 @@ class Columns:
     """The columns of a file.
 
     header : whether its first line names them.
+    turned : whether they stand in rows, below a line with the names of the cases.
     rows : how many cases were looked at.
     """
 
     found: list[Column]
     header: bool
+    turned: bool
     rows: int
     notes: list[str]
 
@@ -55,6 +58,12 @@ def look_at_table(path: Path, response: str | None) -> Found:
     ignored = [(one, reason) for one, reason in reasons if reason]
     features = [one for one, reason in reasons if not reason]
     real = _is_real(y)
+    if min(y.counts.values(), default=0) == 1 and len(y.counts) == 2:
+        rare = min(y.counts, key=y.counts.__getitem__)
+        raise DataError(
+            f"{where}: the response {quoted(y.name)} is {quoted(rare)} in one case only; give two "
+            "cases at least, one to learn from and one to predict, or name another --response"
+        )
     if len(y.counts) < 2:
         held = quoted(next(iter(y.counts))) if y.counts else "missing"
         raise DataError(
@@ -77,6 +86,7 @@ def look_at_table(path: Path, response: str | None) -> Found:
         Key("source", "table" if patterned else "file", _about_source(patterned)),
         Key("path", str(path)),
         *([] if columns.header else [Key("header", False, "the first line is a case")]),
+        *([Key("orientation", "genes-in-rows", TURNED)] if columns.turned else []),
         Key("response", y.name, f"{why}: {values_of(y)}"),
     ]
     if not real and not patterned:
@@ -193,7 +203,24 @@ def _text_columns(path: Path) -> Columns:
     if not header:
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
-    return Columns(columns, header, len(cases), notes)
+    if header and not more and _turned(columns, cases):
+        notes.append(f"features are in rows ({TURNED})")
+        turned = [Column(cells[0], cells[1:]) for cells in cases]
+        return Columns(turned, True, True, len(names) - 1, notes)
+    return Columns(columns, header, False, len(cases), notes)
+
+
+def _turned(columns: list[Column], cases: list[list[str]]) -> bool:
+    """Whether features are in rows: the first cell of each names it, and one row holds classes.
+
+    All other cells are numbers.
+    """
+    if len(columns) < 4 or len(cases) < 2 or not columns[0].names_cases:
+        return False
+    rows = [Column(cells[0], cells[1:]) for cells in cases]
+    classes = [one for one in rows if not one.numeric and one.class_like]
+    numbers = [one for one in rows if one.numeric]
+    return len(classes) == 1 and len(numbers) == len(rows) - 1
 
 
 def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
@@ -226,4 +253,4 @@ def _parquet_columns(path: Path) -> Columns:
     for name in frame.columns:
         values = frame[name].tolist()
         columns.append(Column(str(name), ["" if v is None or v != v else str(v) for v in values]))
-    return Columns(columns, True, len(frame), [])
+    return Columns(columns, True, False, len(frame), [])

@@ -79,6 +79,8 @@ def _rows(reader, where: str) -> Iterator[tuple[int, list[str]]]:
 
 def _check_delimiter(line: str, delimiter: str, where: str) -> None:
     """Say so where a line has no delimiter, but another."""
+    if line.startswith("#"):
+        raise DataError(f"{where} begins with '#' like a comment; take such lines out of the table")
     other = max(DELIMITERS, key=line.count)
     if not line.count(other):
         return

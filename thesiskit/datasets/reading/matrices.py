@@ -1,6 +1,7 @@
 """Tables with genes in rows, and responses that a table of their own has."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
             f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv; write "
             "this with cases in rows"
         )
+    if not wanted.header:
+        raise DataError(f"{where}: the first line must name the cases; leave out data.header")
     need_response(wanted, where)
     header, rows = read_cells(path, corner=True)
     ids = check_ids([name.strip() for name in header[1:]], "the first line", where)
@@ -51,7 +54,7 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
             labels = [cell.strip() for cell in cells[1:]]
         names.append(name)
     names = name_columns(names, where, "row")
-    columns = find_columns(names, _without_id(wanted), where)
+    columns = find_columns(names, replace(wanted, id=None), where)
     values, row = numbers.table(where), np.empty(len(names), dtype=np.intp)
     row[kept] = np.arange(len(kept))
     return Content(
@@ -60,13 +63,6 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
         [names[j] for j in columns.features],
         ids,
         notes=columns.notes,
-    )
-
-
-def _without_id(wanted: Wanted) -> Wanted:
-    """Return what is wanted of the rows: the first line names the cases."""
-    return Wanted(
-        wanted.response, wanted.ignore, None, wanted.labels, True, wanted.new, wanted.features
     )
 
 

@@ -71,7 +71,13 @@ class Divisions:
     @property
     def notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
-        return [note for one in self.stored for note in one.notes]
+        notes = [note for one in self.stored for note in one.notes]
+        if self.config.all_train and self.stored:
+            unseen = int((self.stored[-1].inputs == UNSEEN).sum())
+            if unseen:
+                notes.append(f"{unseen:,} values that only the test table has count as missing "
+                             "where all cases train")  # fmt: skip
+        return notes
 
     @property
     def digest(self) -> str:
@@ -169,16 +175,12 @@ class Divisions:
     def _whole(self) -> Cases:
         """Return all cases to train with, and none to test."""
         first, last = self.stored[0], self.stored[-1]
-        X, y, ids, notes = first.inputs, first.response, _ids(first), first.notes
+        X, y, ids = first.inputs, first.response, _ids(first)
         if last is not first:
-            unseen = last.inputs == UNSEEN
-            new = np.where(unseen, MISSING, last.inputs)
+            new = np.where(last.inputs == UNSEEN, MISSING, last.inputs)
             X, y = np.concatenate([X, new]), np.concatenate([y, last.response])
-            ids, notes = ids + _ids(last), notes + last.notes
-            if unseen.any():
-                notes = [*notes, f"{unseen.sum():,} values that only the test table has count as "
-                         "missing in the fit to all cases"]  # fmt: skip
-        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=notes)
+            ids = ids + _ids(last)
+        return Cases(X, y, X[:0], y[:0], first.classes, ids=ids, notes=self.notes)
 
     def _fold(self, replicate: int, fold: int) -> Cases:
         """Divide the cases of a replicate: those of a fold are tested."""

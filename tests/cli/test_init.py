@@ -1,0 +1,252 @@
+"""`thesiskit init` on the kinds of files that people have."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from commands import arrays, must_fail
+
+from thesiskit.cli import main
+from thesiskit.config import load_config
+
+CASES, GENES = 60, 3000
+
+
+def command(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def expression():
+    """Return measurements, and which tissues are tumours."""
+    rng = np.random.default_rng(7)
+    sick = rng.permutation(np.arange(CASES) < 25)
+    X = rng.normal(size=(CASES, GENES)) + 2 * sick[:, None] * (np.arange(GENES) < 10)
+    return X.round(3), np.where(sick, "tumour", "normal")
+
+
+def write_expression(kind: str) -> str:
+    """Write the same table in one of many forms, and return the name of the file."""
+    X, y = expression()
+    table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(GENES)])
+    table.insert(0, "tissue", [f"T{i}" for i in range(CASES)])
+    table.insert(1, "taken", [f"2024-03-{1 + i % 28:02d}" for i in range(CASES)])
+    table["status"] = y
+    name = f"genes.{kind}"
+    if kind in ("csv", "tsv", "csv.gz"):
+        table.to_csv(name, index=False, sep="\t" if kind == "tsv" else ",")
+    elif kind == "parquet":
+        table.to_parquet(name, index=False)
+    elif kind == "npz":
+        np.savez(name, X=X, y=y)
+    elif kind == "npy":
+        np.save(name, X)
+        np.save("labels.npy", y)
+    return name
+
+
+def predictions(name: str, *options) -> tuple[np.ndarray, str]:
+    """Look at a file, run what was written, and return the predictions and the config.
+
+    The last row of the predictions is the response.
+    """
+    looked = command("init", name, "--output", "mine.yaml")
+    assert looked.exit_code == 0, looked.output
+    assert looked.stdout == ""
+    assert "Note: " in looked.stderr
+    config = load_config(Path("mine.yaml"))
+    if config.selection:  # the other model takes most of the time
+        options = (*options, "--set", "model.methods=[corrected, uncorrected]")
+    done = command("run", "mine.yaml", "--jobs", "0", *options)
+    assert done.exit_code == 0, done.output
+    (found,) = Path("results").glob("*/predict/*.npz")
+    stored = arrays(found)
+    p = stored["probability"]
+    p = p[..., -1] if p.ndim == 3 else p
+    return np.vstack([p, stored["response"].reshape(-1)]), Path("mine.yaml").read_text()
+
+
+@pytest.fixture(scope="module")
+def from_csv(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("csv"))
+        return predictions(write_expression("csv"))
+
+
+def test_a_table_of_expression_is_answered(from_csv):
+    p, text = from_csv
+    assert p.shape == (5, CASES)  # two sizes, with and without the correction, and the response
+    assert p[-1].sum() == 25
+    assert ((p[0] > 0.5) == p[-1]).mean() > 0.8
+    for line in ("id: tissue", "response: status", "positive: tumour", "- taken # dates"):
+        assert line in text
+    assert "features: [10, 100]" in text
+    assert "folds: 10" in text
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "parquet", "npz", "npy"])
+def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeypatch):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    found, _ = predictions(write_expression(kind))
+    assert np.array_equal(found, from_csv[0])
+
+
+def test_plink_files_have_the_predictions_of_their_table(tmp_path, monkeypatch):
+    bed_reader = pytest.importorskip("bed_reader")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    sick = np.arange(CASES) % 2
+    X = rng.binomial(2, np.where(sick[:, None] * (np.arange(GENES) < 9), 0.7, 0.3))
+    (tmp_path / "one").mkdir()
+    names = [f"rs{j}" for j in range(GENES)]
+    bed_reader.to_bed(
+        tmp_path / "one" / "loci.bed", X, properties={"pheno": (sick + 1).astype(str), "sid": names}
+    )
+    (tmp_path / "two").mkdir()
+    pd.DataFrame(X, columns=names).assign(status=sick + 1).to_csv("two/loci.csv", index=False)
+    monkeypatch.chdir(tmp_path / "one")
+    plink, _ = predictions("loci.bed")
+    monkeypatch.chdir(tmp_path / "two")
+    table, text = predictions("loci.csv")
+    assert "source: file" in text  # pairs of 3,000 loci would be too many
+    assert np.array_equal(plink, table)
+
+
+def test_sequences_have_the_predictions_of_fasta(tmp_path, monkeypatch):
+    rng = np.random.default_rng(9)
+    reads = ["".join(rng.choice(list("ACGT"), 10)) for _ in range(90)]
+    found = []
+    for name, text in (
+        ("reads.txt", "\n".join(reads)),
+        ("reads.fasta", "".join(f">r{i}\n{one[:4]}\n{one[4:].lower()}\n"
+                                for i, one in enumerate(reads))),
+        ("reads.fa.gz", "".join(f">r{i} once\n{one}\n" for i, one in enumerate(reads))),
+    ):  # fmt: skip
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        content = text.encode()
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        p, config = predictions(name, "--smoke")
+        assert "train: 63" in config
+        found.append(p)
+    assert found[0].shape[1] == 27
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    with open("sites.fa", "w") as file:
+        for i in range(80):
+            kind = i % 2
+            letters = "".join(rng.choice(list("ACGT"), 9)) + "CG"[kind] + "AT"[rng.random() < 0.5]
+            file.write(f">site{i} chr1 class={('exon', 'intron')[kind]}\n{letters}\n")
+    p, text = predictions("sites.fa", "--smoke")
+    assert "predict: label # the last word of each header line: exon (40), intron (40)" in text
+    assert np.array_equal(p[-1], np.arange(80)[56:] % 2)
+    assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
+
+
+# ---- options and guesses ----
+
+
+def table(**columns) -> str:
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    return "t.csv"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    return {f"g{j}": rng.normal(size=20).round(3) for j in range(3)}
+
+
+def config_of(*arguments):
+    looked = command("init", *arguments)
+    assert looked.exit_code == 0, looked.output
+    Path("read.yaml").write_text(looked.stdout, encoding="utf-8")
+    return load_config(Path("read.yaml")), looked.stderr
+
+
+def test_the_response_can_be_named(here):
+    name = table(**here, kind=["a", "b"] * 10, status=["x"] * 7 + ["z"] * 13)
+    config, said = config_of(name)
+    assert (config.data.response, config.data.positive) == ("status", "x")
+    assert "'status', by its name: z (13), x (7)" in said
+    assert config.data.ignore == ["kind"]
+    config, said = config_of(name, "--response", "kind")
+    assert (config.data.response, config.data.ignore) == ("kind", ["status"])
+    must_fail(command("init", name, "--response", "kinds"), "did you mean 'kind'?")
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (["benign", "malignant"], "malignant"),
+        (["Control", "Mutated"], "Mutated"),
+        (["rare", "usual", "usual"], "rare"),
+        (["Yes", "No"], "Yes"),
+        ([1, 2], 2),
+        ([-1, 1], 1),
+        ([0, 1], None),
+        ([True, False], None),
+    ],
+)
+def test_the_class_of_interest_is_guessed(here, values, positive):
+    config, _ = config_of(table(**here, last=[values[i % len(values)] for i in range(20)]))
+    assert config.data.positive == positive
+
+
+def test_the_response_is_guessed(here):
+    words = ["left", "right"] * 10
+    for columns, response in (
+        ({"side": words, **here}, "side"),  # the last column is a measurement
+        ({**here, "side": words}, "side"),
+        ({"side": words, **here, "TumorStatus": [0, 1] * 10}, "TumorStatus"),
+        ({"side": words, **here, "Target": ["p", "q"] * 10}, "Target"),
+        ({"patient": range(20), **here, "side": words}, "side"),
+    ):
+        assert config_of(table(**columns))[0].data.response == response
+
+
+def test_paths_start_where_the_config_is(here):
+    name = table(**here, y=[0, 1] * 10)
+    Path("deep/er").mkdir(parents=True)
+    assert command("init", name, "--output", "deep/er/mine.yaml").exit_code == 0
+    assert load_config(Path("deep/er/mine.yaml")).data.path == "../../t.csv"
+    assert command("simulate", "deep/er/mine.yaml").exit_code == 0
+    must_fail(command("init", name, "--output", "deep/er/mine.yaml"), "it exists already")
+
+
+def test_names_of_files_become_names_of_experiments(here):
+    for name, experiment in (
+        ("Größe & #1.csv", "my-gr-e-1"),
+        ("con.csv", "my-con"),
+        ("遺伝子.csv", "my-table"),
+    ):
+        Path(table(**here, y=[0, 1] * 10)).rename(name)
+        config, _ = config_of(name)
+        assert (config.experiment, config.data.path) == (experiment, name)
+
+
+def test_many_columns_are_left_out_by_reason(here):
+    flat = {f"flat{j}": [j] * 20 for j in range(40)}
+    config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
+    assert config.data.ignore == list(flat)
+    assert "left out: 'flat0', 'flat1', 'flat2', 'flat3' and 36 more (all cases alike)" in said
+
+
+def test_what_no_model_takes_is_refused_with_a_way_out(here):
+    name = table(**here, y=np.random.default_rng(0).normal(size=20))
+    must_fail(command("init", name), "real number", "KBinsDiscretizer")
+    name = table(**here, y=[0, 1] + [0] * 18)
+    must_fail(command("init", name), "'1' in one case only")
+    must_fail(command("init", "none.csv"), "there is no such file")
+    must_fail(command("init", "."), "it is a folder")

@@ -1,0 +1,53 @@
+"""Odd tables go through `thesiskit init` and `thesiskit run`: an answer, or one refusal."""
+
+import pytest
+from click.testing import CliRunner
+from odd_tables import TABLES
+
+from thesiskit.cli import main
+
+PART = {"selection": "score-table", "logistic": "parameter-table"}  # quickly made
+LINES, CHARACTERS = 3, 400  # of a refusal
+
+
+def command(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def test_there_are_fifty_tables():
+    assert len(TABLES) >= 50
+    assert len({one.about for one in TABLES}) == len(TABLES)
+
+
+@pytest.mark.parametrize("odd", TABLES, ids=lambda one: one.about)
+def test_an_odd_table_is_answered_or_refused(odd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / odd.file).write_bytes(odd.content)
+    looked = command("init", odd.file)
+    assert "Traceback" not in looked.output
+    assert "(run with -v" not in looked.output
+    for words in odd.said:
+        assert words in looked.stderr, looked.output
+    if not odd.answered:
+        check_refusal(looked)
+        return
+    assert looked.exit_code == 0, looked.output
+    assert looked.stderr.startswith("Note: ")
+    (tmp_path / "mine.yaml").write_text(looked.stdout, encoding="utf-8")
+    kind = "selection" if "selection:" in looked.stdout else "logistic"
+    small = ["--set", f"report.parts=[{PART[kind]}]"]
+    small += ["--set", "evaluation.folds=2"] if "evaluation:" in looked.stdout else []
+    small += ["--smoke"] if kind == "logistic" else ["--set", "model.methods=[corrected]"]
+    done = command("run", "mine.yaml", "--jobs", "0", *small)
+    assert done.exit_code == 0, done.output
+    assert "report.html" in done.output
+
+
+def check_refusal(looked):
+    """One message, short, after which a person knows what to do."""
+    assert looked.exit_code == 2, looked.output
+    assert looked.stdout == ""
+    said = looked.stderr.strip().splitlines()
+    assert all(line.startswith("Error: ") for line in said)
+    assert 1 <= len(said) <= LINES
+    assert sum(len(line) for line in said) <= CHARACTERS

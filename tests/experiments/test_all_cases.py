@@ -1,0 +1,206 @@
+"""Fits to all cases, beside the same fits by other ways: a test table, and the estimators."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from new_cases import CONFIGS, NEW, PATTERNS, SELECTING, SHORT, write_tables
+
+from thesiskit.config import load_config
+from thesiskit.errors import DataError, UnreliableWarning
+from thesiskit.estimators import (
+    InteractionClassifier,
+    InteractionRegressor,
+    MedianBinarizer,
+    MixtureClassifier,
+    NaiveBayesClassifier,
+    SequenceClassifier,
+)
+from thesiskit.experiments.all_cases import AllCases
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.store.results import Results
+
+
+def watch(items, total, label):
+    return items
+
+
+def opened(folder, text, kind=AllCases, name="mine"):
+    path = folder / "mine.yaml"
+    path.write_text(text)
+    config = load_config(path)
+    return kind(config, Results(folder / f"results-{name}", "mine"), folder)
+
+
+def fitted(folder, text, name="mine"):
+    experiment = opened(folder, text, name=name)
+    experiment.fit(watch=watch)
+    return experiment.model()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_tables(tmp_path)
+    return tmp_path
+
+
+def with_test_table(folder, text):
+    """Return what an experiment predicts of its test table, (arms, T) or (arms, T, K), by arm."""
+    experiment = opened(folder, text, Experiment, "tested")
+    for stage in experiment.stages:
+        experiment.run(stage, watch=watch)
+    arms = list(experiment.graph.work.all_arms)
+    return dict(zip(arms, experiment.results.load("predict", 0)["probability"], strict=True))
+
+
+@pytest.mark.parametrize("kind", ["naive", "missing", "adaptive", "enumeration"])
+def test_a_test_table_is_predicted_as_new_cases_are(kind, folder):
+    """The experiment with a test table makes the same fit by another way."""
+    path = folder / NEW[kind]
+    new = pd.read_csv(path).drop(columns="batch", errors="ignore")
+    new.assign(status=["tumour", "normal", "tumour"] * 3).to_csv(folder / "test.csv", index=False)
+    other = CONFIGS[kind].replace(".csv,", ".csv, test_path: test.csv,")
+    expected = with_test_table(folder, other)
+    model = fitted(folder, CONFIGS[kind])
+    for arm in model.arms:
+        found = model.predict_proba(path, arm)
+        np.testing.assert_array_equal(found[:, 1], expected[arm])
+
+
+def test_test_sequences_are_predicted_as_new_ones_are(folder):
+    """Chains have the same seeds, and nothing of the predictions is random."""
+    cases = (folder / "bits.txt").read_text().splitlines(keepends=True)
+    (folder / "test.txt").write_text("".join(cases[30:]))
+    (folder / "bits.txt").write_text("".join(cases[:30]))
+    text = CONFIGS["two-states"].replace("priors", "split_draws: exact, priors")
+    text = text.replace("compress: [true, false]", "engine: [slice, gp]")
+    new = (line.rsplit(maxsplit=1)[0] for line in cases[30:])
+    (folder / "new.txt").write_text("\n".join(new))
+    source = "path: bits.txt, train: 30"
+    # what is fitted to all cases has no test cases: here these are the first 30
+    expected = with_test_table(folder, text.replace(source, "path: bits.txt, test_path: test.txt"))
+    model = fitted(folder, text.replace(source, "path: bits.txt, train: 29"))
+    assert model.cases == 30
+    for arm in model.arms:
+        found = model.predict_proba(folder / "new.txt", arm)
+        np.testing.assert_allclose(found, expected[arm], rtol=1e-12)
+
+
+def test_a_mixture_takes_no_missing_value(folder):
+    model = fitted(folder, CONFIGS["enumeration"])
+    kept = model.inputs.names[model.arms["1 corrected enumeration"].selected[0]]
+    new = pd.read_csv(folder / "new-tissues.csv")
+    new.loc[3, kept] = np.nan
+    with pytest.raises(DataError, match=f"missing in case 4, feature '{kept}'"):
+        model.predict_proba(new, "1 corrected enumeration")
+
+
+def test_cases_of_the_test_table_train_too(folder):
+    tissues = pd.read_csv(folder / "tissues.csv")
+    whole = fitted(folder, CONFIGS["naive"], "whole")
+    tissues[:25].to_csv(folder / "tissues.csv", index=False)
+    tissues[25:].to_csv(folder / "test.csv", index=False)
+    other = CONFIGS["naive"].replace("tissues.csv,", "tissues.csv, test_path: test.csv,")
+    parts = fitted(folder, other, "parts")
+    assert parts.cases == whole.cases == 40
+    for arm in whole.arms:
+        found = parts.predict_proba(folder / "new-tissues.csv", arm)
+        expected = whole.predict_proba(folder / "new-tissues.csv", arm)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_values_that_only_the_test_table_has(folder):
+    shapes = pd.read_csv(folder / "shapes.csv")
+    shapes[30:].replace({"colour": {"red": "pink"}}).to_csv(folder / "test.csv", index=False)
+    shapes[:30].to_csv(folder / "shapes.csv", index=False)
+    text = CONFIGS["features"].replace(
+        "path: shapes.csv,", "path: shapes.csv, test_path: test.csv,"
+    )
+    experiment = opened(folder, text.replace("[slice, gp]", "slice"))
+    experiment.fit(watch=watch)
+    model = experiment.model()
+    assert model.cases == 40
+    missing = int((shapes[30:].colour == "red").sum())
+    column = model.inputs.names.index("colour")
+    assert (model.codes[:, column] == -1).sum() == missing
+    notes = experiment.graph.load("simulate", 0, ["notes"])["notes"]
+    assert any(note.startswith(f"{missing} values that only the test table has") for note in notes)
+
+
+# ---- the estimators ----
+
+
+def test_naive_bayes_agrees_with_its_estimator(folder):
+    model = fitted(folder, SELECTING + "selection: { features: [2] }\n")
+    tissues, new = pd.read_csv(folder / "tissues.csv"), pd.read_csv(folder / "new-tissues.csv")
+    y = (tissues.pop("status") == "tumour").to_numpy()
+    median = MedianBinarizer().fit(tissues)
+    X, X_new = median.transform(tissues), median.transform(new[tissues.columns])
+    for method in ("corrected", "uncorrected"):
+        estimator = NaiveBayesClassifier(2, correct=method == "corrected").fit(X, y)
+        arm = f"2 {method} exact"
+        assert list(model.arms[arm].selected) == list(estimator.selected_)
+        found = model.predict_proba(new, arm)
+        np.testing.assert_allclose(found, estimator.predict_proba(X_new), rtol=0, atol=1e-12)
+
+
+def test_a_mixture_agrees_with_its_estimator(folder):
+    run = "collapsed: { chains: 4, iterations: 800, burn_in: 100, alpha_points: 20 }"
+    text = SELECTING + f"selection: {{ features: [2] }}\nmodel: {{ kind: mixture, {run} }}\n"
+    model = fitted(folder, text)
+    tissues, new = pd.read_csv(folder / "tissues.csv"), pd.read_csv(folder / "new-tissues.csv")
+    y = (tissues.pop("status") == "tumour").to_numpy()
+    median = MedianBinarizer().fit(tissues)
+    X, X_new = median.transform(tissues), median.transform(new[tissues.columns])
+    for method in ("corrected", "uncorrected"):
+        estimator = MixtureClassifier(
+            2, correct=method == "corrected", iterations=800, burn_in=100, alpha_points=20,
+            random_state=1,
+        )  # fmt: skip
+        expected = estimator.fit(X, y).predict_proba(X_new)
+        found = model.predict_proba(new, f"2 {method} collapsed")
+        np.testing.assert_allclose(found, expected, atol=0.015)
+    assert np.ptp(expected[:, 1]) > 0.1
+
+
+LONGER = SHORT.replace("iterations: 40, burn_in: 10", "iterations: 1500, burn_in: 300")
+RUN = {"chains": 2, "iterations": 1500, "burn_in": 300, "random_state": 1, "prior": "gaussian"}
+
+
+def test_logistic_models_agree_with_their_estimators(folder):
+    shapes, new = pd.read_csv(folder / "shapes.csv"), pd.read_csv(folder / "new-shapes.csv")
+    features = ["form", "colour", "level"]
+    X, X_new = (frame[features].replace("?", None) for frame in (shapes, new))
+    priors = "priors: [gaussian], orders: [1]"
+    source = "source: table, path: shapes.csv, ignore: [name, {}], response: {}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliableWarning)
+        text = PATTERNS + f"data: {{ {source.format('size', 'status')} }}\n"
+        model = fitted(folder, text + f"model: {{ {LONGER}, {priors} }}\n", "classes")
+        estimator = InteractionClassifier(1, **RUN).fit(X, shapes.status)
+        found = model.predict_proba(folder / "new-shapes.csv")
+        np.testing.assert_allclose(found, estimator.predict_proba(X_new), atol=0.05)
+        assert np.ptp(found[:, 1]) > 0.3
+
+        text = PATTERNS + f"data: {{ {source.format('status', 'size')} }}\n"
+        model = fitted(
+            folder, text + f"model: {{ {LONGER}, {priors}, response: gaussian }}\n", "real"
+        )
+        estimator = InteractionRegressor(1, **RUN).fit(X, shapes["size"])
+        found = model.predict_quantiles(folder / "new-shapes.csv")
+        expected = estimator.predict_quantiles(X_new, [0.05, 0.5, 0.95])
+        np.testing.assert_allclose(found, expected, atol=0.3)
+        assert np.ptp(found[:, 1]) > 0.8
+
+        text = (
+            CONFIGS["two-states"].replace(SHORT, LONGER).replace("[cauchy, gaussian]", "gaussian")
+        )
+        model = fitted(folder, text, "bits")
+        bits = np.array([line.split() for line in (folder / "bits.txt").read_text().splitlines()])
+        code = (bits == "b").astype(int)
+        estimator = SequenceClassifier(3, **RUN).fit(code[:, :-1], code[:, -1])
+        histories = code[:8, :-1]
+        for arm in model.arms:
+            found = model.predict_proba(bits[:8, :-1], arm)
+            np.testing.assert_allclose(found, estimator.predict_proba(histories), atol=0.05)

@@ -1,0 +1,253 @@
+"""Files of fitted models: what is altered, of a later version, or no model is refused."""
+
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+from commands import arrays, run
+from new_cases import write_config, write_tables
+
+from thesiskit.errors import DataError
+from thesiskit.fitted import load_model
+from thesiskit.fitted.file import FORMAT, read_model, write_model
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A model of each kind of arm, by name."""
+    folder = tmp_path_factory.mktemp("models")
+    write_tables(folder)
+    os.environ["THESISKIT_JOBS"] = "0"
+    found = {}
+    for kind in ("naive", "missing", "mixture", "features", "real", "sequences"):
+        path = folder / f"{kind}.model"
+        config = write_config(folder, kind)
+        run("export", config, path, "--results", folder / "results")
+        found[kind] = path
+    return found
+
+
+def refused(path, *words):
+    with pytest.raises(DataError) as caught:
+        load_model(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert len(message.splitlines()) == 1
+    for word in words:
+        assert word in message
+
+
+def test_it_says_what_it_is_and_holds_no_pickle(models):
+    for path in models.values():
+        found = arrays(path)  # np.load without pickles
+        header = json.loads(found["header"].tobytes())
+        assert header["what"] == "thesiskit fitted model"
+        assert header["format"] == FORMAT
+        assert all(values.dtype.kind in "iufbU" for values in found.values())
+        assert str(path.parent) not in found["header"].tobytes().decode()
+
+
+def test_files_that_are_no_models(tmp_path, models):
+    path = tmp_path / "x.model"
+    refused(path, "No such file")
+    path.write_text("gene 1,gene 2\n")
+    refused(path, "no model of thesiskit")
+    np.savez(path.with_suffix(".npz"), X=np.zeros(3))
+    refused(path.with_suffix(".npz"), "no model of thesiskit")
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", "pipe")
+    refused(tmp_path, "directory")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.npy", bytes(2**29))
+    refused(path, "times its size")
+    header = np.frombuffer(b"[]", dtype=np.uint8)
+    np.savez(path.with_suffix(".npz"), header=header, sha256=np.array("x"))
+    refused(path.with_suffix(".npz"), "no model of thesiskit")
+
+
+def test_what_is_altered_is_refused(tmp_path, models):
+    found = arrays(models["naive"])
+    path = tmp_path / "x.npz"
+    for name, values in found.items():
+        if not values.size or name == "sha256":
+            continue
+        other = values.copy()
+        if name == "header":
+            other = np.frombuffer(values.tobytes().replace(b"tumour", b"normal"), dtype=np.uint8)
+        else:
+            other.reshape(-1)[0] += 1
+        np.savez(path, **found | {name: other})
+        refused(path, "altered or damaged")
+    np.savez(path, **{name: values for name, values in found.items() if "alpha" not in name})
+    refused(path, "altered or damaged")
+    np.savez(path, **found, more=np.zeros(1))
+    refused(path, "altered or damaged")
+
+
+def test_every_cut_and_every_turned_byte_is_noticed(tmp_path, models, rng):
+    content = models["real"].read_bytes()
+    path = tmp_path / "x.model"
+    for end in (0, 10, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:end])
+        refused(path)
+    expected = load_model(models["real"])
+    for place in rng.integers(0, len(content), 60):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x55
+        path.write_bytes(damaged)
+        try:
+            found = load_model(path)
+        except DataError:
+            continue
+        # what zip does not look at, such as a date
+        found.save(path)
+        assert found.experiment == expected.experiment
+        assert path.read_bytes() == content
+
+
+def test_a_later_version_is_told_apart(tmp_path, models):
+    header, found = read_model(models["naive"])
+    path = tmp_path / "x.model"
+    write_model(path, header | {"format": FORMAT + 1, "thesiskit": "7.5", "new": 1}, found)
+    refused(path, "later version, thesiskit 7.5", f"format {FORMAT + 1}", "update thesiskit")
+    for wrong in (0, "1", None):
+        write_model(path, header | {"format": wrong}, found)
+        refused(path, "its format is")
+
+
+def crafted(path, models, kind, change, **others):
+    """Write a model that says of itself that it is whole, with other content."""
+    header, found = read_model(models[kind])
+    header = json.loads(json.dumps(header))
+    change(header)
+    write_model(path, header, found | others)
+    refused(path, "not that of a fitted model")
+
+
+def nothing(header):
+    """Leave a header as it is."""
+
+
+def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, models):
+    path = tmp_path / "x.model"
+    _, naive = read_model(models["naive"])
+    ones = naive["arm-0/ones"]
+    wrong = {
+        "arm-0/selected": [naive["arm-0/selected"] + 10_000, -naive["arm-0/selected"] - 1],
+        "arm-0/ones": [ones * 1000, -ones - 1, ones[1:]],
+        "arm-0/alpha": [-naive["arm-0/alpha"], naive["arm-0/alpha"][1:], np.zeros(0)],
+        "inputs/columns": [naive["inputs/columns"][::-1], naive["inputs/columns"] + 5],
+        "inputs/thresholds": [naive["inputs/thresholds"][1:]],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "naive", nothing, **{name: value})
+    _, gaps = read_model(models["missing"])
+    present, dropped = gaps["arm-0/present"], gaps["arm-0/dropped"]
+    wrong = {
+        "arm-0/present": [present * 0, -present, present + 100, present[1:]],
+        "arm-0/dropped": [dropped[1:], -dropped, dropped[:, 1:], dropped + 100],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "missing", nothing, **{name: value})
+    _, mixture = read_model(models["mixture"])
+    labels = mixture["arm-0/labels"]
+    wrong = {
+        "arm-0/labels": [labels[:, 1:], labels + 2, labels[:0]],
+        "arm-0/point": [mixture["arm-0/point"] + 100, mixture["arm-0/point"] - 100],
+        "arm-0/features": [mixture["arm-0/features"] + 1, mixture["arm-0/features"][1:]],
+        "arm-0/response": [mixture["arm-0/response"] * 0, mixture["arm-0/response"][1:]],
+        "arm-1/theta": [np.zeros((3, 3))],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "mixture", nothing, **{name: value})
+    arms = json.loads(json.dumps(read_model(models["naive"])[0]["arms"]))
+    mine = {name: values for name, values in naive.items() if name.startswith("arm-0/")}
+    crafted(path, models, "features", lambda header: header.update(arms=arms[:1]), **mine)
+    for kind in ("features", "sequences", "real"):
+        _, found = read_model(models[kind])
+        codes, coefficient = found["codes"], found["arm-0/coefficient"]
+        wrong = {
+            "codes": [codes[:, 1:], codes + 100, codes[:5], codes.astype(float)],
+            "arm-0/coefficient": [coefficient[:, :, 1:], coefficient[:0], coefficient[0]],
+            "arm-0/log_sigma": [found["arm-0/log_sigma"][:, 1:], found["arm-0/log_sigma"][1:]],
+        }
+        for name, values in wrong.items():
+            for value in values:
+                crafted(path, models, kind, nothing, **{name: value})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.pop("inputs"),
+        lambda header: header.update(arms=[]),
+        lambda header: header.update(arms=[1]),
+        lambda header: header.update(family="sequences"),
+        lambda header: header.update(family="nothing"),
+        lambda header: header.update(source={"source": "file"}),
+        lambda header: header.update(source=7),
+        lambda header: header["arms"][0].update(kind="nothing"),
+        lambda header: header["arms"][0].update(kind="mixture"),
+        lambda header: header["arms"][0].update(class_counts=[0, -5]),
+        lambda header: header["arms"][0].update(gamma_squared="1/0"),
+        lambda header: header["arms"][0]["settings"].update(alpha_points=-1),
+        lambda header: header["arms"][0]["settings"].update(other=1),
+        lambda header: header["inputs"].update(classes=["a", "b", "c"]),
+        lambda header: header["inputs"].update(names=["a"]),
+        lambda header: header["inputs"].update(width="many"),
+    ],
+)
+def test_headers_that_say_nothing_valid(change, tmp_path, models):
+    crafted(tmp_path / "x.model", models, "naive", change)
+
+
+def test_a_source_that_is_not_installed(tmp_path, models):
+    header, found = read_model(models["naive"])
+    header["source"] = {"source": "elsewhere"}
+    write_model(tmp_path / "x.model", header, found)
+    refused(tmp_path / "x.model", "data.source: elsewhere", "install")
+
+
+def test_python_takes_frames_arrays_and_paths(models):
+    import pandas as pd
+
+    folder = models["naive"].parent
+    model = load_model(models["naive"])
+    frame = pd.read_csv(folder / "new-tissues.csv")
+    arm = "3 corrected exact"
+    p = model.predict_proba(folder / "new-tissues.csv", arm)
+    np.testing.assert_array_equal(model.predict_proba(frame, arm), p)
+    np.testing.assert_array_equal(model.predict_proba(frame[model.inputs.names].values, arm), p)
+    for wrong, words in (
+        (frame.drop(columns="gene 3"), "no column 'gene 3'"),
+        (frame.values[:, :3], "12 columns"),
+        (frame.iloc[:0], "no cases"),
+    ):
+        with pytest.raises(DataError, match=words):
+            model.predict_proba(wrong, arm)
+    with pytest.raises(ValueError, match="several arms"):
+        model.predict_proba(frame)
+    with pytest.raises(ValueError, match="predict_proba"):
+        model.predict_quantiles(frame, arm)
+
+    model = load_model(models["features"])
+    frame = pd.read_csv(folder / "new-shapes.csv", keep_default_na=False)
+    frame = frame.replace({"form": {"?": None}})
+    arm = "2-gaussian-compressed"
+    found = model.predict_proba(frame, arm)
+    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-shapes.csv", arm))
+
+    model = load_model(models["sequences"])
+    rows = [line.split() for line in (folder / "new-reads.txt").read_text().splitlines()]
+    arm = "2-cauchy-compressed"
+    found = model.predict_proba(np.array(rows), arm)
+    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-reads.txt", arm))
+
+    model = load_model(models["real"])
+    with pytest.raises(ValueError, match="predict_quantiles"):
+        model.predict_proba(frame)

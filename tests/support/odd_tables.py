@@ -1,0 +1,247 @@
+"""Tables as people have them: what is odd about each, and what must come of it.
+
+Each has `CASES` cases unless its name says otherwise.  An "answer" is a config that runs; notes are
+words that `thesiskit init` says beside it.  A "refusal" is one message that names these words.
+"""
+
+import gzip
+import io
+import json
+import zipfile
+from typing import NamedTuple
+
+import numpy as np
+
+CASES = 24
+RNG = np.random.default_rng(20)
+Y = RNG.permutation(np.arange(CASES) % 2)
+REAL = [[f"{y * 2 + RNG.normal():.3f}", *(f"{v:.3f}" for v in RNG.normal(size=3))] for y in Y]
+LOCI = [[str(v) for v in RNG.integers(0, 3, 4)] for _ in Y]
+NAMES = ["g0", "g1", "g2", "g3", "y"]
+WORDS = ["tumour" if y else "normal" for y in Y]
+READS = ["".join(RNG.choice(list("ACGT"), 9)) for _ in range(2 * CASES)]
+
+
+class Odd(NamedTuple):
+    """A table: the name of its file, its bytes, whether it is answered, and words that are said."""
+
+    about: str
+    file: str
+    content: bytes
+    answered: bool
+    said: tuple[str, ...] = ()
+
+
+def lines(names, rows, delimiter=",", end="\n") -> str:
+    return "".join(delimiter.join(row) + end for row in ([names] if names else []) + rows)
+
+
+def real(change=None, *, names=None, response=None, **options) -> str:
+    """Return a table of real features; `change` of a row's cells and its number."""
+    values = [str(y) for y in Y] if response is None else response
+    rows = [[*row, value] for row, value in zip(REAL, values, strict=True)]
+    rows = rows if change is None else [change(list(row), i) for i, row in enumerate(rows)]
+    return lines(NAMES if names is None else names, rows, **options)
+
+
+def loci(response=None, *, change=None, names=None) -> str:
+    """Return a table of discrete features."""
+    values = [str(y) for y in Y] if response is None else response
+    rows = [[*row, value] for row, value in zip(LOCI, values, strict=True)]
+    rows = rows if change is None else [change(list(row), i) for i, row in enumerate(rows)]
+    return lines(NAMES if names is None else names, rows)
+
+
+def first(name, value):
+    """Return names and a change that put a column first."""
+    return {"names": [name, *NAMES], "change": lambda row, i: [value(i), *row]}
+
+
+def cell(column, value, case=3):
+    """Return a change of one cell."""
+    return lambda row, i: [*row[:column], value, *row[column + 1 :]] if i == case else row
+
+
+def column(place, value):
+    """Return a change of one column."""
+    return lambda row, i: [*row[:place], value(row, i), *row[place + 1 :]]
+
+
+def sheet() -> bytes:
+    """Return what begins like an Excel file."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return held.getvalue()
+
+
+def npz(**arrays) -> bytes:
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    return held.getvalue()
+
+
+def npy(array) -> bytes:
+    held = io.BytesIO()
+    np.save(held, array)
+    return held.getvalue()
+
+
+def fasta(labels=None, cut=lambda read, i: read) -> str:
+    return "".join(
+        f">read{i}{' ' + labels[i % 2] if labels else ''}\n{cut(read, i)}\n"
+        for i, read in enumerate(READS)
+    )
+
+
+def text(about, file, content, answered, *said) -> Odd:
+    return Odd(about, file, content.encode(), answered, said)
+
+
+X = np.array(REAL, dtype=float)
+THREE = ["abc"[i % 3] for i in range(CASES)]
+MEASURED = [f"{v:.2f}" for v in RNG.normal(size=CASES)]
+TRANSPOSED = [["", *(f"s{i}" for i in range(CASES))], ["status", *WORDS]] + [
+    [f"g{j}", *(row[j] for row in REAL)] for j in range(4)
+]
+
+TABLES = [
+    # ---- names of columns, and lines ----
+    text("no line of names", "t.csv", real(names=[]), True, "first line is a case"),
+    text("no line of names, classes in words", "t.csv", real(names=[], response=WORDS), True,
+         "first line is a case", "'tumour': by its name"),
+    text("names that are numbers", "t.csv", real(names=["400", "410", "420", "430", "y"]), True),
+    text("a line with a cell more", "t.csv", real(lambda row, i: row + ["1"] * (i == 3)), False,
+         "line 5 has 6 cells", "5"),
+    text("a line with a cell less", "t.csv", real(lambda row, i: row[: 5 - (i == 3)]), False,
+         "line 5 has 4 cells"),
+    Odd("a byte order mark", "t.csv", b"\xef\xbb\xbf" + real().encode(), True),
+    text("line ends of Windows", "t.csv", real(end="\r\n"), True),
+    text("line ends of old Macs", "t.csv", real(end="\r"), True),
+    text("blank lines", "t.csv", real(end="\n\n"), True),
+    text("a comment above", "t.csv", "# made by a machine\n" + real(), False, "line 1", "#"),
+    text("a title above", "t.csv", "My table of genes\n" + real(), False, "line 1"),
+    text("commas at the ends of cases", "t.csv", real(lambda row, i: [*row, ""]), False,
+         "take the comma at its end out"),
+    text("commas at all ends", "t.csv",
+         real(lambda row, i: [*row, ""], names=[*NAMES, ""]), True, "no value at all"),
+    text("spaces around all cells", "t.csv", real(delimiter=" , "), True),
+    text("two columns of one name", "t.csv", real(names=["g0", "g0", "g2", "g3", "y"]), False,
+         "two columns are called 'g0'", "rename"),
+    text("names of many alphabets", "t.csv", real(names=["α", "ген", "遺伝子", "ö 1", "y"]), True),
+    text("names with signs of YAML", "t.csv",
+         real(names=["a: b", "#c", "- d", "{e}", '"status: ""x"" #1"'], response=WORDS), True),
+    text("long names", "t.csv", real(names=["g" * 500, "h" * 900, "g2", "g3", "y"]), True),
+    text("a name of 5,000 characters", "t.csv", real(names=["g" * 5000, *NAMES[1:]]), False,
+         "5,000 characters", "rename"),
+    text("a line end in a name", "t.csv", real(names=['"g\n0"', *NAMES[1:]]), False,
+         "control character", "rename"),
+    text("a line end in a cell of notes", "t.csv",
+         real(**first("notes", lambda i: f'"seen {i}\nagain {i % 7}"')), True),
+    text("a quote that does not end", "t.csv", real(cell(0, '"1.5')), False, "does not end"),
+    # ---- delimiters and files ----
+    text("semicolons", "t.csv", real(delimiter=";"), True),
+    text("semicolons and decimal commas", "t.csv", real(delimiter=";").replace(".", ","), False,
+         "decimal point"),
+    text("decimal commas in quotes", "t.csv",
+         real(column(0, lambda row, i: '"' + row[0].replace(".", ",") + '"')), False,
+         "decimal point"),
+    text("thousands with commas", "t.csv",
+         real(column(0, lambda row, i: f'"{i + 1},{100 + i}.5"')), False, "decimal point"),
+    text("bars", "t.csv", real(delimiter="|"), True),
+    text("tabs", "t.tsv", real(delimiter="\t"), True),
+    text("spaces", "t.txt", real(delimiter="  "), True),
+    Odd("packed", "t.csv.gz", gzip.compress(real().encode()), True),
+    text("called .gz and not packed", "t.csv.gz", real(), False, "not a gzip file"),
+    Odd("packed and cut off", "t.csv.gz", gzip.compress(real().encode())[:-20], False,
+        ("damaged",)),
+    Odd("UTF-16", "t.csv", real().encode("utf-16"), False, ("UTF-16", "iconv")),
+    Odd("Latin-1", "t.csv", real(names=["gén", *NAMES[1:]]).encode("latin-1"), False,
+        ("not UTF-8", "iconv")),
+    Odd("an Excel file", "t.xlsx", sheet(), False, ("spreadsheet", ".csv")),
+    Odd("an Excel file called .csv", "t.csv", sheet(), False, ("spreadsheet", ".csv")),
+    text("a web page called .csv", "t.csv", "<!DOCTYPE html><html>login</html>", False, "web page"),
+    text("JSON", "t.json", json.dumps([{"g": 1, "y": 0}]), False, "JSON", "pandas"),
+    text("JSON called .csv", "t.csv", json.dumps([{"g": 1, "y": 0}] * 9), False, "JSON"),
+    text("another suffix", "t.dat", real(), False, "cannot read .dat", ".csv"),
+    Odd("nothing in it", "t.csv", b"", False, ("empty",)),
+    text("names and no cases", "t.csv", ",".join(NAMES) + "\n", False, "no cases"),
+    # ---- responses ----
+    text("one class", "t.csv", real(response=["1"] * CASES), False, "'1' in all cases",
+         "--response"),
+    text("three classes, real features", "t.csv", real(response=THREE), False, "3 classes",
+         "KBinsDiscretizer"),
+    text("three classes, discrete features", "t.csv", loci(THREE), True, "a (8)"),
+    text("a real response, real features", "t.csv", real(response=MEASURED), False,
+         "real number", "discrete"),
+    text("a real response, discrete features", "t.csv", loci(MEASURED), True),
+    text("0 and 1 as text", "t.csv", real(response=[f'"{y}"' for y in Y]), True, "1 is class 1"),
+    text("0.0 and 1.0", "t.csv", real(response=[f"{y}.0" for y in Y]), True, "1 is class 1"),
+    text("1 and 2", "t.csv", real(response=[str(y + 1) for y in Y]), True, "class 1 is 2"),
+    text("true and false", "t.csv", real(response=[str(bool(y)) for y in Y]), True, "true"),
+    text("classes with spaces", "t.csv", real(response=[["wild type", "gene lost"][y] for y in Y]),
+         True, "class 1 is"),
+    text("classes with signs", "t.csv", real(response=[["😀 : no", "# yes"][y] for y in Y]), True),
+    text("a response that is missing once", "t.csv", real(cell(4, "NA"), response=WORDS), False,
+         "missing", "leave such cases out"),
+    text("a class of one case", "t.csv", real(response=["1"] + ["0"] * (CASES - 1)), False,
+         "one case"),
+    text("the response first", "t.csv",
+         lines(["diagnosis", *NAMES[:4]],
+               [[w, *row] for w, row in zip(WORDS, REAL, strict=True)]), True, "'diagnosis', by"),
+    # ---- features ----
+    text("one feature", "t.csv", lines(["g", "y"], [[r[0], str(y)] for r, y in zip(REAL, Y,
+         strict=True)]), True),
+    text("only a response", "t.csv", lines(["y"], [[str(y)] for y in Y]), False, "no features"),
+    text("one case", "t.csv", lines(NAMES, [[*REAL[0], "1"]]), False, "in all cases"),
+    text("two cases", "t.csv", lines(NAMES, [[*REAL[0], "1"], [*REAL[1], "0"]]), False,
+         "one case"),
+    text("names of cases", "t.csv", real(**first("sample", lambda i: f"s{i}")), True,
+         "'sample' names the cases"),
+    text("row numbers without a name", "t.csv", real(**first("", str)), True, "names the cases"),
+    text("a date", "t.csv", real(**first("seen", lambda i: f"2024-01-{1 + i % 9:02d}")), True,
+         "left out: 'seen' (dates)"),
+    text("a date and a time", "t.csv",
+         real(**first("seen", lambda i: f"2024-01-02 10:{10 + i}")), True, "(dates)"),
+    text("a constant column", "t.csv", real(column(2, lambda row, i: "7")), True,
+         "left out: 'g2'"),
+    text("a column without values", "t.csv", real(column(2, lambda row, i: "")), True,
+         "left out: 'g2' (no value at all)"),
+    text("an infinite value", "t.csv", real(cell(1, "inf")), False, "infinite", "g1"),
+    text("a word among numbers", "t.csv", real(cell(1, "n/d")), False, "'n/d'", "g1", "line 5"),
+    text("hexadecimal numbers", "t.csv", real(cell(1, "0x1F")), False, "'0x1F'"),
+    text("numbers like 1e-3", "t.csv", real(column(1, lambda row, i: f"{float(row[1]):.2e}")),
+         True),
+    text("words beside numbers", "t.csv",
+         real(**first("sex", lambda i: "mf"[i % 2])), True, "left out: 'sex'"),
+    text("numbers beside words", "t.csv",
+         lines(["age", *NAMES], [[str(30 + i / 7), *("abc"[int(v)] for v in row), w]
+         for i, (row, w) in enumerate(zip(LOCI, WORDS, strict=True))]), True, "left out: 'age'"),
+    text("all words", "t.csv", loci(WORDS, change=lambda row, i: ["abc"[int(v)] for v in row[:4]]
+         + row[4:]), True, "by its name"),
+    text("missing values of discrete features", "t.csv",
+         loci(change=lambda row, i: [["NA", "?", "", "N/A"][i], *row[1:]] if i < 4 else row), True),
+    text("missing values of numbers", "t.csv",
+         real(lambda row, i: [["NA", "", "NaN", "N/A"][i], *row[1:]] if i < 4 else row), True),
+    text("a question mark among numbers", "t.csv", real(cell(2, "?")), False, "'?'", "line 5"),
+    text("the same case twice", "t.csv", real() + ",".join([*REAL[0], str(Y[0])]) + "\n", True),
+    text("genes in rows", "t.csv", lines(None, TRANSPOSED), True, "features are in rows"),
+    # ---- arrays and sequences ----
+    Odd("an .npz without X", "t.npz", npz(A=X, y=Y), False, ("no array 'X'", "A")),
+    Odd("an .npz without a response", "t.npz", npz(X=X), False, ("--response",)),
+    Odd("an .npz of words", "t.npz", npz(X=X, label=np.array(WORDS)), True, ("'label'",)),
+    Odd("an .npy without a response", "t.npy", npy(X), False, ("--response FILE",)),
+    Odd("an .npy of states", "t.npy", npy(RNG.integers(0, 3, (40, 6))), True, ("last state",)),
+    Odd("an .npz cut off", "t.npz", npz(X=X, y=Y)[:-40], False, ("damaged",)),
+    Odd("a .parquet that is text", "t.parquet", real().encode(), False, ("not Parquet",)),
+    text("lines of states", "t.txt", "\n".join(READS), True, "last state"),
+    text("lines of states of unequal length", "t.txt",
+         "\n".join(read[i % 3 :] for i, read in enumerate(READS)), True, "the last 6 states"),
+    text("states between commas", "t.csv", "\n".join(",".join(read) for read in READS), True,
+         "last state"),
+    text("FASTA", "t.fa", fasta(), True, "last letter"),
+    text("FASTA with labels", "t.fasta", fasta(("exon", "intron")), True, "exon (24)"),
+    text("FASTA of unequal length", "t.fa",
+         fasta(("exon", "intron"), lambda read, i: read[i % 4 :]), True, "the last 6 states"),
+    text("FASTA without a header line", "t.fa", "ACGT\nACGA\n", False, "begins with a line of >"),
+]  # fmt: skip
