@@ -74,7 +74,7 @@ def coefficient_divisions(record: LogisticRecord) -> int:
     """Return of how many divisions patterns can be compared: those of the same cases."""
     if not record.config["drawn"]:
         return record.n_blocks if record.folded else 1
-    return record.config["evaluation"]["folds"] if record.folded else 1
+    return record.folds
 
 
 def coefficients(
