@@ -357,7 +357,10 @@ def test_compare_pairs_the_same_cases(folder):
     assert row["difference of AMLP: standard error"] == pytest.approx(error)
     assert 0 < row["errors: McNemar's p"] <= 1
     assert np.isnan(scores.loc["8 features, corrected", "error: other"])
-    assert (folder / "r/compare/mine-other/compare.html").is_file()
+    compared = folder / "r/compare/mine-other"
+    links = re.findall(r'href="([^#"]+)"', (compared / "compare.html").read_text())
+    assert len(links) == 4  # two reports and two tables
+    assert all((compared / link).is_file() for link in links)
 
 
 def test_compare_takes_folders_and_other_cases(folder):
