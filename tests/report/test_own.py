@@ -321,11 +321,13 @@ def test_any_names_of_classes_are_shown(tmp_path):
     frame.to_csv(tmp_path / "genes.csv", index=False)
     text = GENES.replace("positive: tumour", f"positive: '{names['tumour']}'")
     text = text.replace("score-table", "score-table, calibration-table, null-figure")
+    text = text.replace(", l2-logistic", "")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     text = page(tmp_path, "mine")
     assert "&lt;b&gt;" in text
     assert "<b>" not in text
+    assert "add l2-logistic to model.methods" in text
     csv = (tmp_path / "r/mine/tables/predictions.csv").read_text()
     assert "'=1+1 <b>" in csv  # no formula
 
