@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
-from thesiskit.errors import DataError, UserError, cut, few, quoted
+from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
@@ -24,7 +24,7 @@ from thesiskit.safe_io import DAMAGES
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
-FAULTS = (*DAMAGES, TypeError, AttributeError, IndexError, ArithmeticError)
+FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
 ARMS: dict[str, type[FittedArm]] = {
     one.kind: one for one in (NaiveArm, MixtureArm, EnumeratedArm, PatternArm, ProcessArm)
 }
@@ -90,8 +90,8 @@ class FittedModel:
     def predict_proba(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the probabilities of the classes, (m, K), in the order of `classes`.
 
-        X : a DataFrame, matched by the names of its columns; an array with the columns in order;
-            or the path of a table.  Values are as in the table that the model was fitted to.
+        X : a DataFrame or AnnData, matched by the names of its columns; an array with the columns
+            in order; or the path of a table.  Values are as in the table of the fit.
         arm : its name; not needed where the model has one.
         """
         if self.continuous:
