@@ -226,8 +226,6 @@ TABLES = [
     text("missing values of numbers", "t.csv",
          real(lambda row, i: [["NA", "", "NaN", "N/A"][i], *row[1:]] if i < 4 else row), True),
     text("a question mark among numbers", "t.csv", real(cell(2, "?")), True),
-    text("a word among numbers", "t.csv", real(cell(2, "n/d")), False, "'n/d'", "line 5",
-         "data.missing"),
     text("the same case twice", "t.csv", real() + ",".join([*REAL[0], str(Y[0])]) + "\n", True),
     text("genes in rows", "t.csv", lines(None, TRANSPOSED), True, "features are in rows"),
     text("genes in rows, and no classes", "t.csv", lines(None, TRANSPOSED[:1] + TRANSPOSED[2:]),
