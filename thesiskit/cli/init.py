@@ -47,9 +47,9 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
         draft.write_text(text, encoding="utf-8")
         config = load_config(draft)
     assert config.data is not None
-    # what the reader of the table refuses is said now, not when the config is run
-    config.data.read(folder, continuous=found.continuous)
-    for note in found.notes:
+    # what the reader of the table refuses or remarks is said now, not when the config is run
+    cases = config.data.read(folder, continuous=found.continuous)
+    for note in [*found.notes, *(note for one in cases for note in one.notes)]:
         click.echo(f"Note: {note}", err=True)
     if output is None:
         click.echo(text, nl=False)
