@@ -61,7 +61,11 @@ def test_files_that_are_no_models(tmp_path, models):
     refused(tmp_path, "directory")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.npy", bytes(2**29))
-    refused(path, "times its size")
+    refused(path, "unpacks to")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in "abc":
+            archive.writestr(f"{name}.npy", bytes(10**8))
+    refused(path, "unpacks to 300,000,000 bytes")
     header = np.frombuffer(b"[]", dtype=np.uint8)
     np.savez(path.with_suffix(".npz"), header=header, sha256=np.array("x"))
     refused(path.with_suffix(".npz"), "no model of thesiskit")

@@ -31,7 +31,7 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
     comments of the config. Paths in the config start in the folder of --output, or in the current
     folder.
 
-    Example:  thesiskit init expression.csv > mine.yaml
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
     from thesiskit.config import load_config
     from thesiskit.config.starting import starting_config

@@ -90,8 +90,8 @@ class FittedModel:
     def predict_proba(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the probabilities of the classes, (m, K), in the order of `classes`.
 
-        X : a DataFrame, matched by the names of its columns; an array with the columns in order;
-            or the path of a table.  Values are as in the table that the model was fitted to.
+        X : a DataFrame or AnnData, matched by the names of its columns; an array with the columns
+            in order; or the path of a table.  Values are as in the table of the fit.
         arm : its name; not needed where the model has one.
         """
         if self.continuous:

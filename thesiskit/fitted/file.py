@@ -11,6 +11,8 @@ The format is a number that grows with every change that older versions could no
 
 import hashlib
 import json
+import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 from thesiskit import __version__
 from thesiskit.errors import DataError, UserError, cut, quoted
 from thesiskit.models.running import Arrays
-from thesiskit.safe_io import DAMAGES, read_npz
+from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npz
 from thesiskit.store.results import replacing
 
 WHAT = "thesiskit fitted model"
@@ -54,6 +56,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
     DataError: it is no such file, was altered, or is of a later format.
     """
     try:
+        _check_size(path)
         first, _ = read_npz(path, ("header", "sha256"))
         header = _header(first["header"], path)
         arrays, _ = read_npz(path)
@@ -69,6 +72,14 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
             f"{path}: damaged, or no model of thesiskit ({cut(error, 100)}); {EXPORT}"
         ) from None
     return header, arrays
+
+
+def _check_size(path: Path) -> None:
+    """Raise ValueError for a small file that would fill the memory."""
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        unpacked = sum(info.file_size for info in archive.infolist())
+        if unpacked > max(BOMB_BYTES, BOMB_TIMES * os.fstat(file.fileno()).st_size):
+            raise ValueError(f"it unpacks to {unpacked:,} bytes")
 
 
 def _header(text: np.ndarray, path: Path) -> dict[str, Any]:

@@ -57,7 +57,9 @@ class Inputs(ABC):
         return table.inputs
 
     def of_data(self, X: Any) -> np.ndarray:
-        """Return cases from a DataFrame, matched by the names of columns, or from an array."""
+        """Return cases from a DataFrame or AnnData, matched by name, or from an array."""
+        if hasattr(X, "to_df"):
+            X = X.to_df()
         if isinstance(X, pd.DataFrame) and self.names:
             columns = [str(name) for name in X.columns]
             lacking = [name for name in self.names if name not in columns]

@@ -17,7 +17,7 @@ from thesiskit.models.patterns import Shared
 from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
-SPLIT_DRAWS = 10  # at least, where no expectation is known
+SPLIT_DRAWS = 10  # of classes at least, where no expectation is known
 TOGETHER = 256  # cases whose linear functions are held at once
 
 
@@ -44,9 +44,11 @@ class PatternArm(FittedArm):
         )
         # a history shares at most one group in part
         self.exact = self.n_classes == 2 and (sequences or not self.cauchy)
-        self.split_draws = SPLIT_DRAWS
+        # of real responses each draw is a distribution already
+        least = SPLIT_DRAWS if self.n_classes else 1
+        self.split_draws = least
         if about["split_draws"] != "exact":
-            self.split_draws = max(SPLIT_DRAWS, about["split_draws"])
+            self.split_draws = max(least, about["split_draws"])
         self.coefficient = np.ascontiguousarray(draws["coefficient"], dtype=float)
         self.log_sigma = draws["log_sigma"]
 

@@ -81,6 +81,8 @@ def _given_draws(
     for latent, log_sigma in zip(*draws.flat, strict=True):
         if last is None or (log_sigma != last).any():
             last, factor = log_sigma, process.factor(log_sigma)
+            if factor is None:  # of no chain: chains stay where there are digits
+                raise UserError("the draws of sigma leave too few digits to predict with")
             cross, variance = rest(log_sigma)
             weights = linalg.solve_triangular(factor, cross.T, lower=True)
             sd = np.sqrt(np.maximum(variance - (weights**2).sum(axis=0), 0))
