@@ -211,6 +211,8 @@ def test_the_response_can_be_named(here):
         (["Control", "Mutated"], "Mutated"),
         (["rare", "usual", "usual"], "rare"),
         (["Yes", "No"], "Yes"),
+        (["B", "M"], "M"),
+        (["a", "b", "a"], "b"),
         ([1, 2], 2),
         ([-1, 1], 1),
         ([0, 1], None),
@@ -259,6 +261,17 @@ def test_many_columns_are_left_out_by_reason(here):
     config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
     assert config.data.ignore == list(flat)
     assert "left out: 'flat0', 'flat1', 'flat2', 'flat3' and 36 more (all cases alike)" in said
+
+
+def test_all_cases_of_a_large_table_are_seen_where_it_matters(here, monkeypatch):
+    monkeypatch.setattr("thesiskit.datasets.looking.tables.MOST_CELLS", 30)
+    monkeypatch.setattr("thesiskit.datasets.looking.tables.LEAST_CASES", 6)
+    columns = {"id": [f"t{i}" for i in range(20)], **here, "status": ["a"] * 12 + ["b"] * 8}
+    config, said = config_of(table(**columns))
+    assert (config.data.id, config.data.response, config.data.positive) == ("id", "status", "b")
+    assert "status', by its name: a (12), b (8)" in said
+    assert "only the first 6 cases were looked at" in said
+    assert (config.about, config.evaluation.folds) == ("20 cases with 3 features each.", 8)
 
 
 def test_what_no_model_takes_is_refused_with_a_way_out(here):

@@ -1,6 +1,8 @@
 """What a table of columns seems to hold: text between delimiters, and Parquet."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from thesiskit.datasets.looking.columns import (
@@ -18,7 +20,9 @@ from thesiskit.datasets.reading.columns import Wanted, name_columns
 from thesiskit.datasets.reading.text_files import shown
 from thesiskit.errors import DataError, few, quoted
 
-MOST_CELLS = 20_000_000  # that are looked at
+MOST_CELLS = 4_000_000  # that are looked at; of larger tables, all cases in some columns
+LEAST_CASES = 200
+FOLLOWED = 50  # such columns, from either end
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 STANDARD_MISSING = ["", "NA", "?", "nan", "NaN"]  # of `source: table`
 TOLD = 4  # columns that a note names
@@ -228,14 +232,8 @@ def _text_columns(path: Path) -> Columns:
     """Return the columns of a text table."""
     _, rows = read_cells(path, header=False)
     _, first = next(rows)
-    most = max(200, MOST_CELLS // len(first))
-    cases: list[list[str]] = []
-    more = False
-    for _, cells in rows:
-        if len(cases) == most:
-            more = True
-            break
-        cases.append([cell.strip() for cell in cells])
+    most = max(LEAST_CASES, MOST_CELLS // len(first))
+    cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
     first = [cell.strip() for cell in first]
     header = _names_columns(first, cases)
     if header:
@@ -244,15 +242,41 @@ def _text_columns(path: Path) -> Columns:
         names, cases = [f"x{j + 1}" for j in range(len(first))], [first, *cases]
     if not cases:
         raise DataError(f"{shown(path)}: a line of names but no cases")
-    notes = [f"only the first {most:,} cases were looked at"] if more else []
+    notes = []
     if not header:
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
-    if header and not more and _turned(columns, cases):
+    looked_at = len(cases)
+    if looked_at >= most:
+        columns, number = _follow(columns, cases, rows)
+        if number > looked_at:
+            notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
+        return Columns(columns, header, False, number, notes)
+    if header and _turned(columns, cases):
         notes.append(f"features are in rows ({TURNED})")
         turned = [Column(cells[0], cells[1:]) for cells in cases]
         return Columns(turned, True, True, len(names) - 1, notes)
     return Columns(columns, header, False, len(cases), notes)
+
+
+def _follow(
+    columns: list[Column], cases: list[list[str]], rows: Iterable[tuple[int, list[str]]]
+) -> tuple[list[Column], int]:
+    """Look at the other cases of a large table, in columns that could be responses or names.
+
+    Returns all columns, and the number of cases.
+    """
+    places = [j for j, one in enumerate(columns) if one.kind != "real"]
+    places = sorted({*places[:FOLLOWED], *places[-FOLLOWED:]})
+    cells = {j: [row[j] for row in cases] for j in places}
+    number = len(cases)
+    for _, row in rows:
+        number += 1
+        for j in places:
+            cells[j].append(row[j].strip())
+    return [
+        Column(one.name, cells[j]) if j in cells else one for j, one in enumerate(columns)
+    ], number
 
 
 def _turned(columns: list[Column], cases: list[list[str]]) -> bool:
