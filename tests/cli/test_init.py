@@ -263,6 +263,21 @@ def test_many_columns_are_left_out_by_reason(here):
     assert "left out: 'flat0', 'flat1', 'flat2', 'flat3' and 36 more (all cases alike)" in said
 
 
+def test_a_config_does_not_name_hundreds_of_columns_that_do_no_harm(here):
+    flat = {f"flat{j}": [1.5] * 20 for j in range(600)}
+    config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
+    assert config.data.ignore == []
+    assert "600 columns do not vary" in said
+
+
+def test_a_link_is_not_written_through(here):
+    name = table(**here, y=[0, 1] * 10)
+    Path("mine.yaml").symlink_to("elsewhere.yaml")
+    must_fail(command("init", name, "--output", "mine.yaml"), "it exists already")
+    assert not Path("elsewhere.yaml").exists()
+    must_fail(command("init", name, "--output", "no/mine.yaml"), "there is no folder no")
+
+
 def test_all_cases_of_a_large_table_are_seen_where_it_matters(here, monkeypatch):
     monkeypatch.setattr("thesiskit.datasets.looking.tables.MOST_CELLS", 30)
     monkeypatch.setattr("thesiskit.datasets.looking.tables.LEAST_CASES", 6)

@@ -89,9 +89,14 @@ class Column:
         return self.kind in ("truth", "whole", "real")
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether all values are numbers, whatever its kind."""
+        return all(map(_is_number, self.counts))
+
+    @property
     def broken(self) -> bool:
         """Whether there are words among its numbers."""
-        return self.numeric and self.kind != "truth" and not all(map(_is_number, self.counts))
+        return self.numeric and self.kind != "truth" and not self.of_numbers
 
     @property
     def coarse(self) -> bool:

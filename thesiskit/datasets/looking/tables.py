@@ -22,6 +22,7 @@ from thesiskit.errors import DataError, few, quoted
 
 MOST_CELLS = 4_000_000  # that are looked at; of larger tables, all cases in some columns
 LEAST_CASES = 200
+MOST_FLAT = 500  # columns of one number that a config names, to leave them out
 FOLLOWED = 50  # such columns, from either end
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 STANDARD_MISSING = ["", "NA", "?", "nan", "NaN"]  # of `source: table`
@@ -106,6 +107,9 @@ def _assign(columns: Columns, response: str | None, where: str) -> Roles:
     others = [one for one in columns.found if one is not y]
     ids = None if columns.turned else find_ids(others)  # the first line names turned cases
     reasons = [(one, left_out(one)) for one in others if one is not ids]
+    flat = [one for one, _ in reasons if one.kind == "constant" and one.of_numbers]
+    if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
+        reasons = [(one, "" if one in flat else reason) for one, reason in reasons]
     return Roles(
         y,
         why,
