@@ -171,6 +171,25 @@ def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
 
 
+@pytest.mark.parametrize("kind", ["three classes", "a number", "one feature"])
+def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 3, (40, 4)), columns=list("abcd"))
+    y = np.array(["low", "mid", "high"])[frame["a"]]
+    if kind == "a number":
+        y = frame["a"] + rng.normal(size=40).round(3)
+    elif kind == "one feature":
+        frame, y = pd.DataFrame({"a": rng.normal(size=40)}), np.arange(40) % 2
+    frame.assign(y=y).to_csv("t.csv", index=False)
+    looked = command("init", "t.csv", "--output", "mine.yaml")
+    assert looked.exit_code == 0, looked.output
+    done = command("run", "mine.yaml", "--jobs", "0", "--smoke")
+    assert done.exit_code == 0, done.output
+    page = next(Path("results").glob("*/report.html")).read_text()
+    assert "Summary" in page
+
+
 # ---- options and guesses ----
 
 
