@@ -95,6 +95,24 @@ def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeyp
     assert np.array_equal(found, from_csv[0])
 
 
+def test_anndata_has_the_predictions_of_its_table(from_csv, tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    X, y = expression()
+    with h5py.File("cells.h5ad", "w") as file:
+        file["X"] = X
+        frames = {"obs": {"status": y, "batch": ["a"] * CASES}, "var": {}}
+        for name, columns in frames.items():
+            frame = file.create_group(name)
+            frame.attrs.update({"_index": "_index", "column-order": list(columns)})
+            frame["_index"] = [f"{name}{i}" for i in range(len(X) if name == "obs" else GENES)]
+            for key, values in columns.items():
+                frame[key] = [str(one) for one in values]
+    found, text = predictions("cells.h5ad")
+    assert "response: status # a column of obs, by its name" in text
+    assert np.array_equal(found, from_csv[0])
+
+
 def test_plink_files_have_the_predictions_of_their_table(tmp_path, monkeypatch):
     bed_reader = pytest.importorskip("bed_reader")
     monkeypatch.chdir(tmp_path)

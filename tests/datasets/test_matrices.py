@@ -73,6 +73,19 @@ def test_new_cases_with_genes_in_rows(folder):
     assert "left out, which the training table has not: OTHER" in new.notes[0]
 
 
+def test_new_cases_the_other_way_round(folder):
+    data = source(**WITH)
+    (table,) = data.read(folder)
+    write(folder, "id,TP53,MYC\nn1,1,2\n", "new.csv")
+    with pytest.raises(DataError, match=r"lacks 2 of the 2 features .*has genes in rows, and this"):
+        data.read_new(folder / "new.csv", table)
+    write(folder, "sample,TP53,MYC,status\ns2,1,2,sick\ns1,3,4,well\n", "rows.csv")
+    keys = {"path": "rows.csv", "response": "status", "positive": "sick", "id": "sample"}
+    data = source(**keys)
+    with pytest.raises(DataError, match="has cases in rows, and this has not: transpose it"):
+        data.read_new(folder / "m.csv", data.read(folder)[0])
+
+
 def test_labels_of_cases_in_rows(folder):
     write(folder, "sample,g1,g2\ns2,1,2\ns1,3,4\n")
     keys = {name: value for name, value in WITH.items() if name != "orientation"}

@@ -266,8 +266,17 @@ def test_a_category_among_numbers_is_named_with_its_place(tmp_path):
     message = str(caught.value)
     assert "line 7: 'n/d' in column 'b' is no number (1 more such cell there)" in message
     assert "data.ignore the column" in message
+    keys = {"path": "t.csv", "response": "y", "missing": ["n/d", "7"]}
+    (table,) = source("file", **keys).read(tmp_path)
+    assert np.argwhere(np.isnan(table.features)).tolist() == [[5, 0], [5, 1], [6, 1]]
     frame = pd.DataFrame({"b": ["1.5", "2", "n/d", "4", "5"], "y": [0, 1, 0, 1, 0]})
-    frame.to_parquet(tmp_path / "t.parquet")
+    frame.assign(c=7, d=range(5)).to_parquet(tmp_path / "t.parquet")
+    (table,) = source("file", **keys | {"path": "t.parquet"}).read(tmp_path)
+    assert table.features[:, 0].tolist()[:2] == [1.5, 2]
+    assert np.isnan(table.features).sum(axis=0).tolist() == [1, 5, 0]
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=[0, 1, 0])
+    with pytest.raises(DataError, match=r"data.missing is for text and Parquet"):
+        source("file", **keys | {"path": "t.npz"}).read(tmp_path)
     with pytest.raises(DataError, match="row 3: 'n/d' in column 'b' is no number"):
         source("file", path="t.parquet", response="y").read(tmp_path)
     write(tmp_path, "a,b,y\n1,2024-03-01,0\n2,2024-05-02,1\n3,2024-05-03,1\n")

@@ -26,8 +26,11 @@ def frame(n=12):
     ("change", "expected"),
     [
         ({}, []),
-        ({"a": 7, "b": 0}, ["2 columns have the same value in all cases", ": a, b"]),
-        ({"a": np.nan, "b": [np.nan, *[1] * 11]}, ["13 values are missing", "2 columns have the"]),
+        ({"a": 7, "b": 0}, ["2 columns do not vary, and so can predict nothing: a, b"]),
+        (
+            {"a": np.nan, "b": [np.nan, *[1] * 11]},
+            ["13 values are missing", "2 columns do not vary"],
+        ),
         ({"a": np.arange(100, 112)}, ["column 'a' looks like numbers of the cases; data.ignore"]),
         ({"patient_id": np.arange(12)[::-1] * 7}, ["'patient_id' looks like numbers of the cases"]),
         ({"seen": 20240110 + np.arange(12)}, ["column 'seen' looks like dates (20240110)"]),
@@ -57,7 +60,7 @@ def test_odd_columns_of_texts(tmp_path):
     said = notes(tmp_path, "table", table.to_csv(index=False), response="y")
     assert len(said) == 4
     for words, note in zip(
-        ("4 values are missing", "1 column has the same value in all cases and so says nothing",
+        ("4 values are missing", "1 column does not vary, and so can predict nothing",
          "'code' differs in all cases, as names do", "'day' looks like dates (2024-03-01)"),
         said, strict=True,
     ):  # fmt: skip
@@ -76,6 +79,18 @@ def test_values_of_test_tables_that_no_training_case_has(tmp_path):
     train, test = source.read(tmp_path)
     assert train.notes == []
     assert test.notes == ["test.csv: values that no training case has, in 1 case: 'size' is huge"]
+
+
+@pytest.mark.parametrize("kind", ["file", "table"])
+def test_cases_that_are_in_both_tables(tmp_path, kind):
+    (tmp_path / "t.csv").write_text("id,a,y\np1,1,0\np2,2,1\np3,2,0\n")
+    (tmp_path / "test.csv").write_text("id,a,y\np2,2,1\np9,1,0\n")
+    source = SOURCES[kind].model_validate({
+        "source": kind, "path": "t.csv", "test_path": "test.csv", "response": "y", "id": "id"
+    })  # fmt: skip
+    _, test = source.read(tmp_path)
+    (note,) = test.notes
+    assert note.startswith("test.csv: 1 test case has the name of a training case: p2; if they")
 
 
 def test_characters_that_belong_to_no_state(tmp_path):

@@ -156,6 +156,15 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
         (f"a,y\n{10**400},0\n2,1\n", "a value is infinite in case 1, feature a"),
         ("a,b,y\n1,inf,0\n2,-Inf,1\n", r"is infinite in case 1, feature b \(and 1 more\)"),
         ("a,y\n1,0\n2,1e400\n", "must be 0 and 1, found 0, inf"),
+        ("a,y\n12%,0\n14%,1\n", "categorical: a .*'12%' in line 2.; write the numbers alone"),
+        ("a,y\n<5,0\n7,1\n9,1\n", "line 2: '<5' in column 'a' is no number; mend it, name it"),
+        ("p,a,y\nx,1,0\nz,2,1\nw,1,1\n", "categorical: p .*names do: write data.id: p, or"),
+        ("My table,,\na,b,y\n1,2,0\n", "no column 'y'; .*; line 2 has it: take the lines before"),
+        ("a,b,Y\n1,2,0\n", "no column 'y'; did you mean 'Y'"),
+        ("a,b\nr1,1,2\nr2,3,4\n", "no column 'y'; .*; besides, line 2 has 3 cells.*write.table"),
+        ("<html><body>404</body></html>\n", "a web page, not a table; download the table itself"),
+        ('{"a": [1, 2]}\n', "it is JSON, not a table; save it as CSV"),
+        (b"PK\x03\x04" + bytes(30), "a zip archive or an Excel file; save the sheet as CSV"),
     ],
 )
 def test_tables_that_say_something_else_are_not_believed(tmp_path, content, words):

@@ -388,7 +388,7 @@ PARQUET = {
     "no name": ("refused", {"names": ["", "g1", "g2", "g3", "y"]}),
     "an index": ("refused", {"names": ["__index_level_0__", "g1", "g2", "g3", "y"]}),
     "control": ("refused", {"names": ["g\n0", "g1", "g2", "g3", "y"]}),
-    "words": ("refused", {"change": lambda values: [str(v) for v in values]}),
+    "words": ("accepted", {"change": lambda values: [str(v) for v in values]}),
     "null": ("either", {"change": lambda values: [None, *values[1:]]}),
     "lists": ("refused", {"change": lambda values: [[v] for v in values]}),
     "text response": ("refused", {"response": lambda y: [str(v) for v in y]}),

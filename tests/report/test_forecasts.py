@@ -119,6 +119,20 @@ def test_one_case_has_scores_and_no_interval_of_amlp():
     assert metrics.paired_t(np.array([1.0]), np.array([2.0])) != 0
 
 
+def test_of_many_arms_the_best_are_printed():
+    response = cases([0, 1, 1, 0])
+    arms = [
+        forecasts.Forecast({}, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)
+    ]  # fmt: skip
+    scores = [(arm, score(response, arm.name, arm.probability)) for arm in arms]
+    lines = forecasts.headline(scores)
+    assert len(lines) == 14
+    assert lines[1].startswith("arm 0 ")
+    assert "arm 11" in lines[12]  # those closest to one half are best
+    assert lines[-1] == "(the best 12 of 15 by AMLP)"
+    assert forecasts.headline([]) == []
+
+
 def test_columns_are_aligned():
     assert aligned(["", "AMLP"], [("a", "0.1"), ("long", "10.25")]) == [
         "       AMLP", "a       0.1", "long  10.25"

@@ -312,6 +312,26 @@ def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
     assert "tested several times" in page(tmp_path, "mine")
 
 
+@pytest.mark.filterwarnings("error:.*Glyph")
+def test_any_names_of_classes_are_shown(tmp_path):
+    write(tmp_path)
+    frame = pd.read_csv(tmp_path / "genes.csv")
+    names = {"tumour": "肿瘤 $x_", "normal": "=1+1 <b> \\frac | & " + "long " * 30}
+    frame["status"] = frame.status.map(names)
+    frame.to_csv(tmp_path / "genes.csv", index=False)
+    text = GENES.replace("positive: tumour", f"positive: '{names['tumour']}'")
+    text = text.replace("score-table", "score-table, calibration-table, null-figure")
+    text = text.replace(", l2-logistic", "")
+    (tmp_path / "mine.yaml").write_text(text)
+    run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    text = page(tmp_path, "mine")
+    assert "&lt;b&gt;" in text
+    assert "<b>" not in text
+    assert "add l2-logistic to model.methods" in text
+    csv = (tmp_path / "r/mine/tables/predictions.csv").read_text()
+    assert "'=1+1 <b>" in csv  # no formula
+
+
 # ---- compare ----
 
 
@@ -339,7 +359,10 @@ def test_compare_pairs_the_same_cases(folder):
     assert row["difference of AMLP: standard error"] == pytest.approx(error)
     assert 0 < row["errors: McNemar's p"] <= 1
     assert np.isnan(scores.loc["8 features, corrected", "error: other"])
-    assert (folder / "r/compare/mine-other/compare.html").is_file()
+    compared = folder / "r/compare/mine-other"
+    links = re.findall(r'href="([^#"]+)"', (compared / "compare.html").read_text())
+    assert len(links) == 4  # two reports and two tables
+    assert all((compared / link).is_file() for link in links)
 
 
 def test_compare_takes_folders_and_other_cases(folder):

@@ -26,11 +26,12 @@ from thesiskit.errors import UserError
 def init(table: Path, response: str | None, output: Path | None) -> None:
     """Look at a table and print a config for it, which runs as it stands.
 
-    TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, FASTA, or
-    lines of states. Nothing is asked; what was guessed is said, and stands in the comments of the
-    config. Paths in the config start in the folder of --output, or in the current folder.
+    TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, AnnData
+    .h5ad, FASTA, or lines of states. Nothing is asked; what was guessed is said, and stands in the
+    comments of the config. Paths in the config start in the folder of --output, or in the current
+    folder.
 
-    Example:  thesiskit init expression.csv > mine.yaml
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
     from thesiskit.config import load_config
     from thesiskit.config.starting import starting_config

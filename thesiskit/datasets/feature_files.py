@@ -1,6 +1,5 @@
 """The user's own tables of discrete features."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -18,20 +17,16 @@ from thesiskit.datasets.reading.columns import (
     check_column,
     check_counter,
     check_ids,
-    check_text,
     find_columns,
     need_response,
 )
 from thesiskit.datasets.reading.delimiters import USUAL, text_suffix
-from thesiskit.datasets.reading.numbers import REAL, WHOLE
+from thesiskit.datasets.reading.symbols import as_classes, as_numbers, encode
 from thesiskit.datasets.reading.text_files import shown
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Source
-from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, cut, few, quoted
 
 MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
-LARGEST = 1e20  # of real responses
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 NULL = "\0"  # of Parquet; no text has it
 
 
@@ -152,13 +147,13 @@ def read_features(
             raise DataError(f"{where} is missing in {place}{said}; leave such cases out")
     if continuous:
         classes: list[str] = []
-        y = _numbers(labels, places, where)
+        y = as_numbers(labels, places, where)
         if like is None and y.min() == y.max():
             raise DataError(
                 f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
             )
     else:
-        classes, y = _classes(labels, places, like.classes if like else None, where)
+        classes, y = as_classes(labels, places, like.classes if like else None, where)
     X = np.column_stack([codes for _, codes in coded])
     told = remarks.missing_values(X == MISSING)
     if like is None:
@@ -169,6 +164,7 @@ def read_features(
         told += remarks.naming_texts((name, cells.columns[name]) for name in features)
     else:
         told += _unseen(cells, X, like)
+        told += remarks.cases_of_both(like.ids, cells.ids)
     return FeatureTable(
         X,
         y,
@@ -261,7 +257,7 @@ class Cells:
                 check_counter(name, self.columns[name], where)
             values = like.values[j] if like else None
             what = f"{where}: column {quoted(name)}"
-            coded.append(_encode(self.columns[name], missing, values, what))
+            coded.append(encode(self.columns[name], missing, values, what))
         return coded
 
 
@@ -302,77 +298,3 @@ def _cell(value: object) -> str:
     if value is None or value != value:
         return NULL
     return str(value).strip()
-
-
-def _classes(
-    labels: tuple[str, ...], places: list[str], known: list[str] | None, where: str
-) -> tuple[list[str], np.ndarray]:
-    """Return the symbols of the classes, the known ones if given, and the class of each case."""
-    hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
-    classes, y = _encode(labels, (), known, where, hint)
-    for code, label, place in zip(y, labels, places, strict=True):
-        if code == UNSEEN:
-            raise DataError(
-                f"{where} is {quoted(label)} in {place}, which no training case has "
-                f"({few(classes)}); leave such cases out, or train with some"
-            )
-    if len(classes) < 2:
-        raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
-    return classes, y.astype(np.int32)
-
-
-def _numbers(labels: tuple[str, ...], places: list[str], where: str) -> np.ndarray:
-    """Return real responses."""
-    for label, place in zip(labels, places, strict=True):
-        if not (REAL.fullmatch(label) and abs(float(label)) <= LARGEST):
-            raise DataError(
-                f"{where} is {quoted(label)} in {place}, which is no number within "
-                f"{LARGEST:g}; mend it, or leave such cases out"
-            )
-    return np.array(labels, dtype=float)
-
-
-def _encode(
-    labels: tuple[str, ...],
-    missing: tuple[str, ...],
-    known: list[str] | None,
-    where: str,
-    hint: str = "",
-) -> tuple[list[str], np.ndarray]:
-    """Return the symbols of a column, the known ones if given, and its int16 codes."""
-    found = set(labels) - set(missing)
-    whole = all(WHOLE.fullmatch(label) for label in (found if known is None else known))
-    symbol = {
-        label: str(int(match[1])) if whole and (match := WHOLE.fullmatch(label)) else label
-        for label in found
-    }
-    if known is None:
-        if not whole and all(REAL.fullmatch(label) for label in found):
-            example = next(
-                label for label in labels if label in found and not WHOLE.fullmatch(label)
-            )
-            if example.lstrip("+-").isdigit():
-                raise DataError(
-                    f"{where} has a whole number of {len(example)} digits ({cut(example)}), more "
-                    "than 18; if it names something, put a letter before it"
-                )
-            raise DataError(
-                f"{where} has real values ({cut(example)}); cut it into intervals, for example "
-                f"with scikit-learn's KBinsDiscretizer{hint}"
-            )
-        if found and all(DECIMAL_COMMA.fullmatch(label) for label in found):
-            raise DataError(
-                f"{where} has numbers with a decimal comma ({cut(min(found))}); write them with a "
-                f"decimal point{hint}"
-            )
-        for label in found:
-            check_text(label, f"{where}: a value", "write it in other words")
-        known = sorted(set(symbol.values()), key=int if whole else str)
-        if len(known) > MOST_VALUES:
-            raise DataError(
-                f"{where} has {len(known)} values, at most {MOST_VALUES} are possible; join some, "
-                f"or leave it out{hint}"
-            )
-    number = {value: code for code, value in enumerate(known)}
-    code = {label: number.get(symbol[label], UNSEEN) for label in found}
-    return list(known), np.array([code.get(label, MISSING) for label in labels], dtype=np.int16)

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
 from thesiskit.datasets.reading import binary_files, remarks
@@ -55,6 +55,9 @@ class FileData(Source):
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
+    missing: list[Annotated[str, Field(strict=True)]] = []
+    """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
+    `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`
@@ -110,7 +113,8 @@ class FileData(Source):
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
-        test = replace(test, classes=table.classes)
+        told = [f"{cut(test.source)}: {one}" for one in remarks.cases_of_both(table.ids, test.ids)]
+        test = replace(test, classes=table.classes, notes=[*test.notes, *told])
         if table.names == test.names:
             return test
         place = {name: j for j, name in enumerate(test.names)}
@@ -130,6 +134,7 @@ class FileData(Source):
             self.id,
             genes_in_rows=self.orientation == "genes-in-rows",
             header=self.header,
+            missing=tuple(self.missing),
         )
 
 
@@ -212,6 +217,8 @@ def _read(path: Path, wanted: Wanted) -> Content:
     reader = _read_text if text_suffix(path) else readers.get(path.suffix.lower())
     if wanted.genes_in_rows:
         reader = read_matrix
+    if wanted.missing and reader not in (_read_text, read_matrix, binary_files.read_parquet):
+        raise DataError(f"{shown(path)}: data.missing is for text and Parquet; leave it out")
     if not wanted.header and reader is not _read_text:
         what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
         raise DataError(f"{shown(path)}: data.header is not for {what}; leave it out")
@@ -315,7 +322,7 @@ def _read_text(path: Path, wanted: Wanted) -> Content:
         columns = find_columns(names, wanted, where)
     except DataError as error:
         raise DataError(f"{error}{transposed_hint(names, rows, wanted)}") from None
-    numbers = Numbers([names[j] for j in columns.features])
+    numbers = Numbers([names[j] for j in columns.features], wanted.missing)
     labels, ids = [], []
     left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
     few_out = len(left_out) < 9 and columns.features == sorted(columns.features)

@@ -6,6 +6,7 @@ not, the standard errors of both sides are added.
 """
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -197,12 +198,20 @@ def compare(a: Finished, b: Finished, root: Path) -> tuple[Path, list[str]]:
     for table in tables:
         write_part(outputs, table)
     text = template("compare.html.j2").render(
-        names=pair.names, links=[one.results.folder for one in (a, b)],
-        configs=[one.config for one in (a, b)], items=[table_item(one) for one in tables],
-    )  # fmt: skip
+        names=pair.names,
+        configs=[one.config for one in (a, b)],
+        links=[_link(one, results) for one in (a, b)],
+        items=[table_item(one) for one in tables],
+    )
     outputs.write("compare.html", text)
     outputs.finish("compare")
     return results.folder / "compare.html", _lines(pair)
+
+
+def _link(record: Finished, results: Results) -> str:
+    """Return the link from the page to the report of an experiment, "" if it has none."""
+    page = record.results.folder / "report.html"
+    return os.path.relpath(page, results.folder) if page.is_file() else ""
 
 
 def _score_table(pair: Pair) -> Table:

@@ -22,6 +22,8 @@ TERMS = {
     "Actual": "fraction of these cases that are in the class predicted",
     "band low": "lower end of the exact band, in which a calibrated model is found",
     "band high": "upper end of the exact band, in which a calibrated model is found",
+    "method": "corrected and uncorrected are with and without the correction for the selection of "
+    "features; others are models to compare with",
     "corrected": "with the correction for the selection of features",
     "uncorrected": "without the correction for the selection of features",
     "order": "how many features, or recent states, a pattern may fix together",

@@ -1,5 +1,7 @@
 """The first part of a report: what was asked, how good the answers are, and what they are worth."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -26,6 +28,8 @@ def summary(record: Finished) -> list[Table]:
         (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
     )
     lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
+    if linear is None and record.config["own"]:
+        lead.append(_hint(record.config))
     return [
         Table(
             "summary",
@@ -86,6 +90,13 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     return told
 
 
+def _hint(config: dict[str, Any]) -> str:
+    """Say how to compare with a regularised logistic regression."""
+    logistic = config["model"]["kind"] == "logistic"
+    key, name = ("peers", "logistic-regression") if logistic else ("methods", "l2-logistic")
+    return f"To compare with a regularised logistic regression, add {name} to model.{key}."
+
+
 def _clearly_better(one: Score, other: Score) -> bool:
     """Whether an arm has a lower AMLP, or fewer errors, than chance explains."""
     difference, error = one.less(other)
@@ -126,7 +137,7 @@ def p_words(p: float) -> str:
 
 def p_number(p: float) -> str:
     """Return a p-value as a table has it."""
-    return "< 0.0001" if p < 1e-4 else f"{p:.2f}" if p >= 0.095 else f"{p:.2g}"
+    return "< 0.0001" if p < 1e-4 else f"{p:.{4 if p < 0.01 else 3 if p < 0.1 else 2}f}"
 
 
 def _explained(record: Finished) -> str:

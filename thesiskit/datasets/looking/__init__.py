@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from thesiskit.datasets.looking.arrays import look_at_bed, look_at_npy, look_at_npz
+from thesiskit.datasets.looking.arrays import look_at_bed, look_at_h5ad, look_at_npy, look_at_npz
 from thesiskit.datasets.looking.found import Found, Key
-from thesiskit.datasets.looking.sequences import is_sequences, look_at_sequences
+from thesiskit.datasets.looking.sequences import is_prose, is_sequences, look_at_sequences
 from thesiskit.datasets.looking.tables import look_at_table
 from thesiskit.datasets.reading.delimiters import text_suffix
 from thesiskit.datasets.reading.sequence_lines import FASTA, is_fasta
@@ -26,7 +26,7 @@ def look(path: Path, response: str | None = None) -> Found:
     ------
     DataError: what is wrong, where, and what to do; also where no model takes what the file holds.
     """
-    suffix = path.suffix.lower()
+    suffix, where = path.suffix.lower(), shown(path)
     with opened(path) as file:
         start = file.read(512).lstrip()
     if suffix == ".npz":
@@ -35,9 +35,16 @@ def look(path: Path, response: str | None = None) -> Found:
         return look_at_npy(path, response) or look_at_sequences(path, response)
     if suffix == ".bed":
         return look_at_bed(path, response)
+    if suffix == ".h5ad":
+        return look_at_h5ad(path, response)
     if suffix == ".parquet":
         return look_at_table(path, response)
     _check_text(path, start)
+    if suffix == ".txt" and is_prose(start):
+        raise DataError(
+            f"{where}: it reads like prose, not like a table; to predict its characters, begin "
+            "with `thesiskit show text`, and put the name of this file at data.path"
+        )
     if response is None and is_sequences(path):
         return look_at_sequences(path, response)
     return look_at_table(path, response)

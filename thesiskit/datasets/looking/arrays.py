@@ -1,4 +1,4 @@
-"""What files of arrays seem to hold: NPZ, NPY with another NPY beside it, and PLINK .bed."""
+"""What files of arrays seem to hold: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +10,12 @@ from thesiskit.datasets.looking.columns import (
     RESPONSES,
     Column,
     find_positive,
+    find_response,
     values_of,
 )
 from thesiskit.datasets.looking.found import Found, Key
 from thesiskit.datasets.reading import binary_files
+from thesiskit.datasets.reading.anndata_files import read_h5ad, read_obs
 from thesiskit.datasets.reading.columns import Wanted
 from thesiskit.datasets.reading.content import Content
 from thesiskit.datasets.reading.text_files import shown, unreadable
@@ -78,6 +80,19 @@ def look_at_bed(path: Path, response: str | None) -> Found:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
     content = binary_files.read_bed(path, Wanted(None))
     return _found(path, content, [], "phenotype", ["the response is the phenotype in the .fam"])
+
+
+def look_at_h5ad(path: Path, response: str | None) -> Found:
+    """Return what an AnnData file holds; the response is a column of obs."""
+    columns = [_column(name, values) for name, values in read_obs(path).items()]
+    if not columns:
+        raise DataError(f"{shown(path)}: obs has no columns; the response must be one of them")
+    y, why = find_response(columns, response, f"{shown(path)}: obs")
+    content = read_h5ad(path, Wanted(y.name))
+    notes = [f"the response is the column {quoted(y.name)} of obs, {why}"]
+    return _found(
+        path, content, [Key("response", y.name, f"a column of obs, {why}")], y.name, notes
+    )
 
 
 def _choose(names: Sequence[str], asked: str | None, problem: str) -> tuple[str, str]:

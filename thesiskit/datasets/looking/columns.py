@@ -9,10 +9,11 @@ from thesiskit.datasets.reading.columns import COUNTERS, NAMELESS, check_column
 from thesiskit.datasets.reading.numbers import DATE, FALSE, GROUPED, INFINITE, MISSING, REAL, TRUE
 from thesiskit.errors import DataError, few, quoted
 
-UNKNOWN = MISSING | {"?"}
+UNKNOWN = MISSING
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
+DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
 TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
@@ -30,12 +31,12 @@ POSITIVE = (
     "1", "yes", "y", "true", "t", "case", "cases", "tumour", "tumor", "cancer", "carcinoma",
     "malignant", "positive", "pos", "+", "relapse", "recurrence", "dead", "died", "disease",
     "diseased", "sick", "ill", "affected", "abnormal", "event", "mutant", "mut", "responder",
-    "present", "treated", "m",
+    "present", "treated", "m", "ja", "oui",
 )  # fmt: skip
 NEGATIVE = (
     "0", "no", "n", "false", "f", "control", "controls", "ctrl", "normal", "healthy", "benign",
     "negative", "neg", "-", "none", "alive", "well", "unaffected", "wildtype", "wt",
-    "non-responder", "nonresponder", "absent", "untreated", "b",
+    "non-responder", "nonresponder", "absent", "untreated", "b", "nein", "non",
 )  # fmt: skip
 
 
@@ -69,6 +70,8 @@ class Column:
             return "date"
         if len(values) == 1:
             return "constant"
+        if len(values) > 2 and all(DAY.fullmatch(one) for one in values):
+            return "date"
         if all(one in TRUE or one in FALSE for one in values):
             return "truth"
         numbers = sum(n for one, n in self.counts.items() if _is_number(one))
@@ -93,7 +96,8 @@ class Column:
         """Whether it has few values, as a discrete feature has."""
         if self.kind in ("text", "truth"):
             return not self.wordy
-        return self.kind == "whole" and len(self.counts) <= FEW_VALUES and not self.broken
+        most = min(FEW_VALUES, max(2, self.held // 2))
+        return self.kind == "whole" and len(self.counts) <= most and not self.broken
 
     @property
     def wordy(self) -> bool:
@@ -180,7 +184,8 @@ def find_positive(response: Column) -> tuple[object, str]:
     if len(others) == 1:
         return next(one for one in values if one != others[0]), f"because {others[0]} is not"
     rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
-    return rarest, "the rarer class"
+    equal = len(set(response.counts.values())) == 1
+    return rarest, "the last by alphabet" if equal else "the rarer class"
 
 
 # ---- features ----

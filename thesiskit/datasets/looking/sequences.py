@@ -53,6 +53,15 @@ def is_sequences(path: Path) -> bool:
     return few_states and len({len(one) for one in cases}) == 1 and not (numbers and table)
 
 
+def is_prose(start: bytes) -> bool:
+    """Whether the beginning of a file is sentences: words of letters, of many lengths."""
+    words = start.decode("utf-8", "ignore").split()
+    plain = [word for word in words if word.strip(".,;:!?'\"()-").isalpha()]
+    ends = sum(word.endswith((".", ",", ";")) for word in words)
+    lengths = len({len(word) for word in plain})
+    return len(words) > 30 and len(plain) > 0.9 * len(words) and lengths > 5 and ends > 2
+
+
 def look_at_sequences(path: Path, response: str | None) -> Found:
     """Return what a file of sequences holds."""
     where = shown(path)

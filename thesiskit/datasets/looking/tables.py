@@ -50,6 +50,8 @@ def look_at_table(path: Path, response: str | None) -> Found:
     where = shown(path)
     read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
     columns = read(path)
+    if response is None:
+        _check_classes(columns.found, where)
     y, why = find_response(columns.found, response, where)
     notes = [*columns.notes, f"the response is {quoted(y.name)}, {why}: {values_of(y)}"]
     ids = find_ids([one for one in columns.found if one is not y])
@@ -58,6 +60,12 @@ def look_at_table(path: Path, response: str | None) -> Found:
     ignored = [(one, reason) for one, reason in reasons if reason]
     features = [one for one, reason in reasons if not reason]
     real = _is_real(y)
+    if y.wordy or y.kind == "date":
+        held = "dates" if y.kind == "date" else "other words in most cases"
+        raise DataError(
+            f"{where}: the response {quoted(y.name)} holds {held}; name a column of classes or "
+            "numbers with --response COLUMN"
+        )
     if min(y.counts.values(), default=0) == 1 and len(y.counts) == 2:
         rare = min(y.counts, key=y.counts.__getitem__)
         raise DataError(
@@ -113,6 +121,18 @@ def look_at_table(path: Path, response: str | None) -> Found:
         continuous=real,
         notes=notes,
     )
+
+
+def _check_classes(columns: list[Column], where: str) -> None:
+    """Say so where a table of measurements has no classes, as one with genes in rows often has."""
+    first, *others = columns
+    measured = all(one.kind == "real" or (one.numeric and not one.coarse) for one in others)
+    if first.names_cases and len(others) > 2 and measured:
+        raise DataError(
+            f"{where}: names and numbers, and no classes. If each line is a gene, write a config "
+            "with data.orientation: genes-in-rows and the classes in data.labels (thesiskit docs "
+            "data); else add a column of classes, or name it with --response"
+        )
 
 
 # ---- which model ----

@@ -4,6 +4,8 @@ Only what lies in the file itself is read: links to other files are refused.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,14 +37,29 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     The response is a column of `obs`, unless a table of labels has it; the names of the cases are
     the index of `obs`, or another of its columns.
     """
+    where = shown(path)
+    need_response(wanted, where)
+    with _held(path) as (held, most):
+        return _content(held, wanted, where, most)
+
+
+def read_obs(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of `obs` that could hold responses, None where a value is missing."""
+    where = shown(path)
+    with _held(path) as (held, _):
+        obs = _child(held, "obs", where)
+        return {name: _response(obs, name, where) for name in _columns(obs)}
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[tuple[Any, float]]:
+    """Open a file, and say so where it is damaged; also how many bytes a part of it may have."""
     import h5py
 
     where = shown(path)
-    need_response(wanted, where)
     try:
         with opened(path) as file, h5py.File(file, "r") as held:
-            most = max(BOMB_BYTES, BOMB_TIMES * os.fstat(file.fileno()).st_size)
-            return _content(held, wanted, where, most)
+            yield held, max(BOMB_BYTES, BOMB_TIMES * os.fstat(file.fileno()).st_size)
     except DataError:
         raise
     except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:

@@ -16,7 +16,7 @@ from thesiskit.datasets.reading.columns import (
     need_response,
 )
 from thesiskit.datasets.reading.content import Content
-from thesiskit.datasets.reading.numbers import REAL, Words, check_words, typed
+from thesiskit.datasets.reading.numbers import REAL, Numbers, typed
 from thesiskit.datasets.reading.text_files import opened, shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
@@ -66,12 +66,8 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
     where = shown(path)
     frame, columns = read_frame(path, wanted)
     features = frame.iloc[:, columns.features]
-    words = {
-        name: _words(features[name]) for name in features.columns if not _numeric(features[name])
-    }
-    check_words(words, len(frame), where)
     return Content(
-        features.to_numpy(dtype=float, na_value=np.nan),
+        _as_numbers(features, wanted.missing, where),
         None if columns.response is None else frame.iloc[:, columns.response].to_numpy(object),
         list(features.columns),
         ids_of(frame, columns, wanted, where),
@@ -91,13 +87,26 @@ def _numeric(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
 
 
-def _words(column: pd.Series) -> Words:
-    """Return the values that are no numbers; numbers written as text, where all are."""
-    held = [(row, one) for row, one in enumerate(column.tolist(), start=1) if one is not None]
-    odd = [(row, one) for row, one in held if not REAL.fullmatch(str(one).strip())] or held
-    if not odd:
-        return Words("no value at all", "", len(column))
-    return Words(str(odd[0][1]), f"row {odd[0][0]:,}", len(odd))
+def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
+    """Return a table as numbers; columns of text are read as those of a text table."""
+    texts = [name for name in frame.columns if not _numeric(frame[name])]
+    codes = [float(one) for one in missing if REAL.fullmatch(one)]
+    if not texts and not codes:
+        return frame.to_numpy(dtype=float, na_value=np.nan)
+    result, held = np.empty(frame.shape), {}
+    if texts:
+        numbers = Numbers(texts, missing, "row")
+        columns = [frame[name].tolist() for name in texts]
+        for row, cells in enumerate(zip(*columns, strict=True), start=1):
+            numbers.add(["" if one is None or one != one else str(one) for one in cells], row)
+        held = dict(zip(texts, numbers.table(where).T, strict=True))
+    for j, name in enumerate(frame.columns):
+        column = held.get(name)
+        if column is None:
+            column = frame[name].to_numpy(dtype=float, na_value=np.nan)
+            column = np.where(np.isin(column, codes), np.nan, column)
+        result[:, j] = column
+    return result
 
 
 # ---- arrays ----

@@ -42,6 +42,7 @@ def read_cells(
     if first is None:
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
+    _check_kind(names[0].strip(), where)
     if corner:
         second = next(rows, None)
         names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
@@ -53,6 +54,14 @@ def read_cells(
     if not header:
         return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
     return name_columns(names, where), cases
+
+
+def _check_kind(first: str, where: str) -> None:
+    """Raise DataError for text that is no table, as its first cell shows."""
+    if first[:9].lower() in ("<!doctype", "<html>") or first.lower().startswith(("<html", "<?xml")):
+        raise DataError(f"{where}: it is a web page, not a table; download the table itself")
+    if first.startswith(("{", "[{")):
+        raise DataError(f"{where}: it is JSON, not a table; save it as CSV")
 
 
 def _rows(reader, where: str) -> Iterator[tuple[int, list[str]]]:

@@ -31,6 +31,7 @@ class Wanted:
     new : whether the cases are new: they need no response.
     features : of new cases, the features of the training table; None: all other columns.
     header : whether the first line of a text table names the columns.
+    missing : texts that stand for a missing value, besides the usual ones.
     """
 
     response: str | None
@@ -41,6 +42,7 @@ class Wanted:
     new: bool = False
     features: list[str] | None = None
     header: bool = True
+    missing: tuple[str, ...] = ()
 
     @property
     def own_response(self) -> str | None:
@@ -224,7 +226,8 @@ def choose_features(
 def check_column(name: str, columns: list[str], where: str) -> None:
     """Say that there is no such column, and which was perhaps meant."""
     if name not in columns:
-        near = difflib.get_close_matches(cut(name, LONGEST), columns[:LOOKED_AT], 1)
+        near = [one for one in columns if one.lower() == name.lower()][:1]
+        near = near or difflib.get_close_matches(cut(name, LONGEST), columns[:LOOKED_AT], 1)
         hint = f"did you mean {quoted(near[0])}?" if near else f"columns: {few(columns)}"
         raise DataError(f"{where}: there is no column {quoted(name)}; {hint}")
 

@@ -21,6 +21,7 @@ from thesiskit.datasets.reading.numbers import Numbers, typed
 from thesiskit.datasets.reading.text_files import shown
 from thesiskit.errors import DataError, cut, few, quoted
 
+TITLES = 5  # lines that may come before the names
 TALL = 3  # times as many rows as columns, and a table is perhaps transposed
 
 
@@ -42,7 +43,7 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
     ids = check_ids([name.strip() for name in header[1:]], "the first line", where)
     others = {wanted.own_response, *wanted.ignore}
     features = None if wanted.features is None else set(wanted.features)
-    numbers, labels = Numbers(ids), None
+    numbers, labels = Numbers(ids, wanted.missing), None
     names: list[str] = []
     kept: list[int] = []  # places of the rows that are numbers
     for line, cells in rows:
@@ -54,7 +55,17 @@ def read_matrix(path: Path, wanted: Wanted) -> Content:
             labels = [cell.strip() for cell in cells[1:]]
         names.append(name)
     names = name_columns(names, where, "row")
-    columns = find_columns(names, replace(wanted, id=None), where)
+    if not wanted.new and wanted.own_response is not None and labels is None:
+        raise DataError(
+            f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
+            "responses, name it with data.labels"
+        )
+    try:
+        columns = find_columns(names, replace(wanted, id=None), where)
+    except DataError as error:
+        turned = wanted.new and set(wanted.features or ()) & set(ids)
+        hint = "; the training table has genes in rows, and this has cases: transpose it"
+        raise DataError(f"{error}{hint if turned else ''}") from None
     values, row = numbers.table(where), np.empty(len(names), dtype=np.intp)
     row[kept] = np.arange(len(kept))
     return Content(
@@ -104,11 +115,26 @@ def look_up(content: Content, wanted: Wanted, where: str) -> np.ndarray:
 
 
 def transposed_hint(names: list[str], rows: Iterator[tuple[int, list[str]]], wanted: Wanted) -> str:
-    """Say so where a table without the columns that are wanted seems to have genes in rows."""
+    """Say so where a table without the columns that are wanted seems to have genes in rows.
+
+    Or where the line of names seems to come later.
+    """
+    first: list[str] = []
     try:
-        first = [cells[0].strip() for _, cells in rows]
-    except DataError:
-        return ""
+        for line, cells in rows:
+            if len(first) < TITLES and wanted.response in [cell.strip() for cell in cells[1:]]:
+                return f"; line {line} has it: take the lines before it out, if it has the names"
+            first.append(cells[0].strip())
+    except DataError as error:
+        fault = str(error).partition(": ")[2]
+        return f"; besides, {fault}" if "write.table" in fault else ""
+    if wanted.new:
+        turned = set(wanted.features or ()) & set(first)
+        return (
+            "; the training table has cases in rows, and this has not: transpose it"
+            if turned
+            else ""
+        )
     remedy = "data.orientation: genes-in-rows reads a table with a gene in each row"
     if wanted.response not in names and wanted.response in first:
         return f"; a row is called so: {remedy}"

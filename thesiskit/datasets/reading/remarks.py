@@ -31,13 +31,12 @@ def missing_values(missing: np.ndarray) -> list[str]:
 
 
 def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
-    """Say which columns have one value; they say nothing, and do no harm."""
+    """Say which columns have one value, or none; they say nothing, and do no harm."""
     found = [_name(j, names) for j in which]
     if not found:
         return []
-    columns = "1 column has" if len(found) == 1 else f"{len(found):,} columns have"
-    return [f"{columns} the same value in all cases and so say{'s' * (len(found) == 1)} nothing: "
-            f"{few(found)}"]  # fmt: skip
+    columns = "1 column does" if len(found) == 1 else f"{len(found):,} columns do"
+    return [f"{columns} not vary, and so can predict nothing: {few(found)}"]
 
 
 def equal_rows(table: np.ndarray) -> list[str]:
@@ -57,6 +56,17 @@ def equal_rows(table: np.ndarray) -> list[str]:
         f"{cases} the features of another case, such as cases {again[0][0]:,} and "
         f"{again[0][1]:,}; if they are copies, predictions of one know the other"
     ]
+
+
+def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
+    """Say which test cases have the name of a training case."""
+    found = set(train) & set(test)
+    both = [one for one in test if one in found]
+    if not both:
+        return []
+    cases = "1 test case has" if len(both) == 1 else f"{len(both):,} test cases have"
+    return [f"{cases} the name of a training case: {few(both)}; if they are the same, predictions "
+            "of them say little"]  # fmt: skip
 
 
 def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:

@@ -60,6 +60,10 @@ def _content(file: IO[bytes] | gzip.GzipFile, where: str, most: int | None) -> b
                 f"{where}: UTF-16 text; save it as UTF-8, for example with: "
                 "iconv -f utf-16 -t utf-8"
             )
+        if not content and chunk.startswith(b"PK\x03\x04"):
+            raise DataError(
+                f"{where}: it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
+            )
         content += chunk
         if b"\0" in chunk:
             line = content.count(b"\n", 0, content.index(b"\0")) + 1

@@ -171,7 +171,8 @@ class Design:
             rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
             fold = _divide_cases(self.config, response, n_test, self.folds, rng)
             rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
-        return self._told() | {
+        told = self._told() if 0 in replicates else {}  # once for all blocks
+        return told | {
             "response": np.tile(response, (len(replicates), 1)),
             "fold": np.array([fold for fold, _ in rows]),
             "group": np.array([group for _, group in rows]),

@@ -80,7 +80,7 @@ def _divided(record: LogisticRecord, train: int, tests: int) -> str:
     config = record.config
     if record.folded:
         text = (
-            f"{config['evaluation']['folds']} folds, with each class spread evenly and equal rows "
+            f"{record.folds} folds, with each class spread evenly and equal rows "
             "in one fold; the cases of a fold are predicted from those of the others"
         )
         if config["replicates"] > 1:

@@ -74,7 +74,7 @@ def coefficient_divisions(record: LogisticRecord) -> int:
     """Return of how many divisions patterns can be compared: those of the same cases."""
     if not record.config["drawn"]:
         return record.n_blocks if record.folded else 1
-    return record.config["evaluation"]["folds"] if record.folded else 1
+    return record.folds
 
 
 def coefficients(
@@ -113,5 +113,5 @@ def _row(
     return row | {"median": median, "5 %": low, "95 %": high}
 
 
-def _mean(counts: list[int]) -> float | int:
-    return counts[0] if len(set(counts)) == 1 else round(float(np.mean(counts)), 1)
+def _mean(counts: list[int]) -> int:
+    return round(float(np.mean(counts)))

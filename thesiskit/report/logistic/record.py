@@ -98,7 +98,7 @@ class LogisticRecord(Finished):
         blocks = [self.results.load("predict", number) for number in range(self.n_blocks)]
         cases = [len(one["response"]) for one in blocks]
         number = np.repeat(np.arange(self.n_blocks), cases)
-        folds = config["evaluation"]["folds"] if self.folded else 1
+        folds = self.folds
         ids = np.concatenate([self._ids(number, n) for number, n in enumerate(cases)])
         label = "data set" if config["drawn"] else "replicate"
         division = {
@@ -229,12 +229,17 @@ class LogisticRecord(Finished):
         return self.config["scheme"] == "k-fold"
 
     @property
+    def folds(self) -> int:
+        """The number of folds, 1 where cases are not divided into folds."""
+        return self.n_blocks // self.config["replicates"] if self.folded else 1
+
+    @property
     def divided(self) -> str:
         """The phrase of captions that says how cases were divided and what the seconds are."""
         if not self.folded:
             return ", seconds to fit and to predict"
         return (
-            f"; {self.config['evaluation']['folds']}-fold cross-validation, equal rows in one "
+            f"; {self.folds}-fold cross-validation, equal rows in one "
             "fold; seconds to fit and to predict in a fold"
         )
 

@@ -42,7 +42,7 @@ def method_words(method: str) -> str:
     return {
         WHOLE: "logistic regression, L2",
         "bernoulli-nb": "SelectKBest + BernoulliNB",
-        "bernoulli-nb-calibrated": "the same in CalibratedClassifierCV",
+        "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
         "naive-corrected": "naive Bayes, corrected",
         "naive-uncorrected": "naive Bayes, uncorrected",
     }.get(method, method)
@@ -173,7 +173,7 @@ class Record(Finished):
             name = f"{size if kept else arm.label}, {arm.words}"
             if several:
                 keys[self.variant_name] = arm.variant
-                name += f", {arm.variant}" if arm.variant != "none" else ""
+                name += "" if arm.variant in ("none", self.variants[0]) else f", {arm.variant}"
             p = self.probability(arm)
             result.append(Forecast(
                 keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE

@@ -1,0 +1,139 @@
+"""What a new user does with an installed thesiskit, in an empty folder without a network.
+
+    python tests/support/newcomer.py PYTHON
+
+PYTHON is that of an environment with thesiskit[parquet,plink].  `make check-sdist` runs this with
+one that was installed from the built sdist.
+"""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+TABLES = """
+import gzip
+import numpy as np
+import pandas as pd
+from bed_reader import to_bed
+
+rng = np.random.default_rng(7)
+response = np.arange(60) % 2
+values = rng.normal(size=(60, 3000)).round(3)
+values[:, :5] += 1.5 * response[:, None]
+status = np.where(response == 1, "tumour", "normal")
+genes = pd.DataFrame(values, columns=[f"gene-{j}" for j in range(3000)])
+genes.insert(0, "status", status)
+genes.insert(0, "tissue", [f"t{i:02d}" for i in range(60)])
+genes[:50].to_csv("genes.csv", index=False)
+genes[50:].drop(columns="status").to_csv("new.csv", index=False)
+genes.to_csv("genes.tsv", sep="\\t", index=False)
+genes.to_csv("genes.csv.gz", index=False)
+genes.to_parquet("genes.parquet")
+np.savez("genes.npz", X=values, y=response)
+np.save("genes.npy", values)
+np.save("y.npy", response)
+snps = rng.binomial(2, 0.3, (60, 3000)).astype("int8")
+cases = {"iid": genes["tissue"].to_numpy(), "pheno": (response + 1).astype(str)}
+to_bed("snps.bed", snps, properties=cases)
+reads = rng.choice(list("ACGT"), (60, 30))
+for i in range(60):
+    reads[i, 10:16] = list("TATAAT" if response[i] else "GGCGCC")
+fasta = (f">s{i} {['other', 'promoter'][response[i]]}\\n{''.join(reads[i])}\\n" for i in range(60))
+open("reads.fasta", "w").writelines(fasta)
+"""
+KINDS = ("genes.csv", "genes.tsv", "genes.csv.gz", "genes.parquet", "genes.npz", "genes.npy",
+         "snps.bed", "reads.fasta")  # fmt: skip
+PYTHON_PREDICTIONS = """
+import json, sys
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import make_pipeline
+import thesiskit
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+
+old, new = pd.read_csv("genes.csv", index_col="tissue"), pd.read_csv("new.csv", index_col="tissue")
+model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
+p = model.fit(old.drop(columns="status"), old["status"]).predict_proba(new)[:, 1]
+loaded = thesiskit.load_model("genes.model").predict_proba(new, arm=sys.argv[1])
+print(json.dumps([p.tolist(), loaded[:, 1].tolist()]))
+"""
+
+
+def without_network() -> list[str]:
+    """Return what to put before a command so that it has no network, where this system can."""
+    command = ["unshare", "--map-root-user", "--net"]
+    if shutil.which("unshare") and subprocess.run([*command, "true"]).returncode == 0:
+        return command
+    return ["env", "http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9"]
+
+
+def caller(python: str, folder: Path) -> Callable[..., str]:
+    """Return a function that runs Python in a folder, without a network, and returns its output."""
+    before = without_network()
+
+    def call(*arguments: str) -> str:
+        started = time.perf_counter()
+        done = subprocess.run(
+            [*before, python, *arguments], cwd=folder, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+        if arguments[:2] == ("-m", "thesiskit"):
+            seconds = time.perf_counter() - started
+            print(f"{seconds:6.1f} s  thesiskit {' '.join(arguments[2:])}", flush=True)
+        return done.stdout
+
+    return call
+
+
+def rows(text: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV table."""
+    yield from csv.DictReader(text.splitlines())
+
+
+def main(python: str) -> None:
+    """Do what a new user does, and compare what comes out."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        call = caller(python, folder)
+
+        def thesiskit(*arguments: str) -> str:
+            return call("-m", "thesiskit", *arguments)
+
+        assert "naive-simulation" in thesiskit("list")
+        assert "experiment: colon" in thesiskit("show", "colon")
+        thesiskit("run", "colon", "--set", "replicates=5")
+        thesiskit("run", "null", "text", "splice", "votes", "--smoke")
+        for report in ("colon", "null-smoke", "text-smoke", "splice-smoke", "votes-smoke"):
+            assert (folder / "results" / report / "report.html").exists()
+
+        call("-c", TABLES)
+        for table in KINDS:
+            config = f"{table.replace('.', '-')}.yaml"
+            (folder / config).write_text(thesiskit("init", table))
+            # chains are short: it is only asked whether all of it runs
+            quick = ["--set", "model.iterations=60", "--set", "model.burn_in=20"]
+            quick = quick if table == "reads.fasta" else []
+            thesiskit("run", config, "--name", config.removesuffix(".yaml"), *quick)
+            assert (folder / "results" / config.removesuffix(".yaml") / "report.html").exists()
+
+        by_config = thesiskit("predict", "genes-csv.yaml", "--new", "new.csv")
+        thesiskit("export", "genes-csv.yaml", "genes.model")
+        assert thesiskit("predict", "--model", "genes.model", "--new", "new.csv") == by_config
+        arm = next(row["arm"] for row in rows(by_config) if row["arm"].startswith("10 corrected"))
+        found = [row for row in rows(by_config) if row["arm"] == arm]
+        assert [row["id"] for row in found] == [f"t{i}" for i in range(50, 60)]
+        wanted = [float(row["probability: tumour"]) for row in found]
+        for theirs in json.loads(call("-c", PYTHON_PREDICTIONS, arm)):
+            differences = [abs(a - b) for a, b in zip(theirs, wanted, strict=True)]
+            assert max(differences) < 1e-12, differences
+    print("a new user comes from an empty folder to predictions without a network")
+
+
+if __name__ == "__main__":
+    main(str(Path(sys.argv[1]).absolute()))
