@@ -12,7 +12,7 @@ import numpy as np
 from table_faults import Made
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-FILE_MISSING = {"", "NA", "nan", "NaN"}  # of what the faults write
+FILE_MISSING = {"", "NA", "?", "nan", "NaN"}  # of what the faults write
 TABLE_MISSING = {"", "NA", "?", "nan", "NaN"}
 COUNTING = {"index", "level_0", "row.names", "rownames", "X", "...1"}
 

@@ -10,6 +10,7 @@ from statistical import assert_calibrated
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.experiments.selection.select import pack_selections, unpack_selections
+from thesiskit.models import gaps
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers.selection import fill
@@ -134,6 +135,43 @@ def test_selections_with_gaps_are_kept_whole():
         np.testing.assert_array_equal(one.present, other.present)
         np.testing.assert_array_equal(one.dropped, other.dropped)
         assert one.gamma_squared == other.gamma_squared
+
+
+@pytest.mark.parametrize("quadrature", ["exact", "simpson-21"])
+def test_many_numbers_of_cases_share_tables(quadrature, monkeypatch):
+    rng = np.random.default_rng(9)
+    counts = np.array([[0, 0], [0, 7], [5, 0], [1, 1], *rng.integers(20, 30, (25, 2))])
+    pairs = rng.integers(0, counts + 1)
+    pairs, counts = np.tile(pairs, (2, 1)), np.tile(counts, (2, 1))
+    alpha, gamma = np.array([0.3, 4.0, 700.0]), Fraction(1, 17)
+    for room in (gaps.TABLE_BYTES, 1):  # all alphas together, or one after the other
+        monkeypatch.setattr(gaps, "TABLE_BYTES", room)
+        found = gaps.pair_integrals_of(pairs, counts, alpha, quadrature)
+        left_out = gaps.log_discard_of(counts, gamma, alpha, quadrature)
+        for d, (n0, n1) in enumerate(counts.tolist()):
+            if n0 + n1 == 0:
+                assert (found.log_marginal[d] == 0).all()
+                assert (left_out[d] == 0).all()
+                continue
+            one = nb.pair_integrals(pairs[[d]], (n0, n1), alpha, quadrature)
+            for mine, right in zip(found, one, strict=True):
+                np.testing.assert_allclose(mine[d], right[0], rtol=1e-10)
+            right = nb.log_discard_probability(n0, n1, gamma, alpha, quadrature=quadrature)
+            np.testing.assert_allclose(left_out[d], right, rtol=1e-10, atol=1e-14)
+
+
+def test_many_cases_need_no_tables():
+    rng = np.random.default_rng(10)
+    counts = np.array([[310, 320], [305, 311], [310, 320], [0, 0]])
+    pairs = rng.integers(0, counts + 1)
+    found = gaps.pair_integrals_of(pairs, counts, np.array([3.0]), "exact")
+    left_out = gaps.log_discard_of(counts, Fraction(1, 400), np.array([3.0]), "exact")
+    for d in range(3):
+        n0, n1 = counts[d].tolist()
+        one = nb.pair_integrals(pairs[[d]], (n0, n1), np.array([3.0]))
+        np.testing.assert_allclose(found.log_marginal[d], one.log_marginal[0], rtol=1e-9)
+        right = nb.log_discard_probability(n0, n1, Fraction(1, 400), np.array([3.0]))
+        np.testing.assert_allclose(left_out[d], right, rtol=1e-9)
 
 
 # ---- features made binary ----

@@ -56,8 +56,8 @@ class FileData(Source):
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
     missing: list[Annotated[str, Field(strict=True)]] = []
-    """Texts that stand for a missing value in a text table or in Parquet, besides empty cells, `NA`
-    and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
+    """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
+    `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`

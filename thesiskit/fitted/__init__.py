@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
-from thesiskit.errors import DataError, UserError, cut, few, quoted
+from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
@@ -24,7 +24,7 @@ from thesiskit.safe_io import DAMAGES
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
-FAULTS = (*DAMAGES, TypeError, AttributeError, IndexError, ArithmeticError)
+FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
 ARMS: dict[str, type[FittedArm]] = {
     one.kind: one for one in (NaiveArm, MixtureArm, EnumeratedArm, PatternArm, ProcessArm)
 }

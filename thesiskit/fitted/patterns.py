@@ -18,6 +18,8 @@ from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
 SPLIT_DRAWS = 10  # of classes at least, where no expectation is known
+FARTHEST = 350.0  # abs log of a width
+MOST_SPLITS = 100_000  # that a file may ask for
 TOGETHER = 256  # cases whose linear functions are held at once
 
 
@@ -113,8 +115,7 @@ class PatternArm(FittedArm):
         check(about["prior"] in ("cauchy", "gaussian") and isinstance(about["compress"], bool))
         check(isinstance(about["order"], int) and isinstance(about["min_cases"], int))
         check(isinstance(about["seed"], int) and about["seed"] >= 0)
-        split = about["split_draws"]
-        check(split == "exact" or (isinstance(split, int) and split > 0))
+        _check_splits(about["split_draws"])
         draws = {name: arrays[name] for name in ("coefficient", "log_sigma")}
         if not inputs.classes:
             draws["log_noise"] = arrays["log_noise"].astype(float)
@@ -124,6 +125,9 @@ class PatternArm(FittedArm):
         check(many > 0 and arm.coefficient.shape == (many, sets, arm.groups.n_groups))
         check(arm.log_sigma.shape == (many, about["order"] + 1))
         check("log_noise" not in draws or draws["log_noise"].shape == (many,))
+        # what is drawn between infinite widths would be drawn for ever
+        check(bool(np.isfinite(arm.coefficient).all()) and _bounded(arm.log_sigma))
+        check("log_noise" not in draws or _bounded(draws["log_noise"]))
         check(arm.digest == about["groups"])
         return arm
 
@@ -167,13 +171,26 @@ class ProcessArm(FittedArm):
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "ProcessArm":
         """Return the arm that `stored` described; arrays have the codes, too."""
         draws = {name: arrays[name].astype(float) for name in ("latent", "log_sigma")}
-        check(isinstance(about["order"], int) and isinstance(about["seed"], int))
+        check(isinstance(about["order"], int))
+        check(isinstance(about["seed"], int) and about["seed"] >= 0)
+        _check_splits(about["split_draws"])
         arm = cls(about["name"], _codes(arrays, inputs), about, draws, inputs, about["warning"])
         many, rows = len(draws["log_sigma"]), len(arm.process.rows)
         check(many > 0 and draws["latent"].shape == (many, arm.process.sets, rows))
         check(draws["log_sigma"].shape == (many, about["order"] + 1))
-        check(bool(np.isfinite(draws["log_sigma"]).all()))
+        check(bool(np.isfinite(draws["latent"]).all()) and _bounded(draws["log_sigma"]))
         return arm
+
+
+def _check_splits(split_draws: Any) -> None:
+    """Raise ValueError for a number of splits that would take for ever, or is none."""
+    check(split_draws == "exact" or isinstance(split_draws, int))
+    check(split_draws == "exact" or 0 < split_draws <= MOST_SPLITS)
+
+
+def _bounded(log: np.ndarray) -> bool:
+    """Whether logs of widths are such that the squares of the widths are numbers."""
+    return bool((np.abs(log) <= FARTHEST).all())
 
 
 def _codes(arrays: Arrays, inputs: Inputs) -> np.ndarray:

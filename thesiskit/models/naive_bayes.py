@@ -32,6 +32,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS
 from thesiskit.errors import DataError, ThesiskitError, UserError
+from thesiskit.models.gaps import log_discard_of, pair_integrals_of
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
 from thesiskit.models.packed import as_bits, find_missing
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
@@ -142,16 +143,7 @@ class KeptCounts:
         """Return what `pair_integrals` does of each row, (D, K) each."""
         if self.present is None:
             return pair_integrals(self.pairs, self.class_counts, alpha, quadrature)
-        shape = (len(self.pairs), len(alpha))
-        # what a feature that no case has says: nothing
-        found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
-        for counts in np.unique(self.present, axis=0):
-            mine = np.flatnonzero((self.present == counts).all(axis=1))
-            if counts.any():
-                part = pair_integrals(self.pairs[mine], tuple(counts.tolist()), alpha, quadrature)
-                for values, own in zip(found, part, strict=True):
-                    values[mine] = own
-        return found
+        return pair_integrals_of(self.pairs, self.present, alpha, quadrature)
 
     def log_discard(self, alpha: np.ndarray, quadrature: str) -> np.ndarray:
         """Return log P(|COR| <= gamma given alpha) of a dropped feature, the mean of all, (K,)."""
@@ -159,13 +151,8 @@ class KeptCounts:
             return log_discard_probability(
                 *self.class_counts, self.gamma_squared, alpha, quadrature=quadrature
             )
-        total = np.zeros(len(alpha))
-        for n0, n1, copies in self.dropped.tolist():
-            if n0 and n1:  # else the correlation is 0
-                total += copies * log_discard_probability(
-                    n0, n1, self.gamma_squared, alpha, quadrature=quadrature
-                )
-        return total / self.n_dropped
+        found = log_discard_of(self.dropped[:, :2], self.gamma_squared, alpha, quadrature)
+        return self.dropped[:, 2] @ found / self.n_dropped
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from thesiskit.datasets.reading.columns import COUNTERS, NAMELESS, check_column
 from thesiskit.datasets.reading.numbers import DATE, FALSE, GROUPED, INFINITE, MISSING, REAL, TRUE
 from thesiskit.errors import DataError, few, quoted
 
-UNKNOWN = MISSING | {"?"}
+UNKNOWN = MISSING
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
