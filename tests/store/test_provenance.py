@@ -49,7 +49,7 @@ def made(root):
                 "experiments/cluster/slurm.py",
                 "estimators/selecting.py",
                 "report/selection/tables.py",
-                "cli/common.py",
+                "cli/stages.py",
             ],
             set(),
         ),

@@ -185,7 +185,11 @@ TABLES = [
     text("a response that is missing once", "t.csv", real(cell(4, "NA"), response=WORDS), False,
          "missing", "leave such cases out"),
     text("a class of one case", "t.csv", real(response=["1"] + ["0"] * (CASES - 1)), False,
-         "one case"),
+         "'1' in one case only"),
+    text("words as the response", "t.csv", real(response=[f"word {i}" for i in range(CASES)]),
+         False, "other words in most cases", "--response"),
+    text("few loci in rows", "t.csv", lines(None, TRANSPOSED[:2] + [[f"rs{j}", *(row[j] for row in
+         LOCI)] for j in range(4)]), True, "features are in rows"),
     text("the response first", "t.csv",
          lines(["diagnosis", *NAMES[:4]],
                [[w, *row] for w, row in zip(WORDS, REAL, strict=True)]), True, "'diagnosis', by"),

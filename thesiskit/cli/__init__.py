@@ -10,24 +10,14 @@ import click
 
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
-from thesiskit.cli.common import (
-    VERBOSE,
-    Asked,
-    Commands,
-    executor_option,
-    opens_experiment,
-    run_stage,
-    run_up_to,
-    show_error,
-    show_trace,
-    unforeseen,
-    write_report,
-)
 from thesiskit.cli.compare import compare
 from thesiskit.cli.configs import docs, list_configs, show
 from thesiskit.cli.data import data
+from thesiskit.cli.errors import VERBOSE, Commands, show_error, show_trace, unforeseen
 from thesiskit.cli.init import init
 from thesiskit.cli.new_cases import export, predict
+from thesiskit.cli.opening import Asked, executor_option, opens_experiment
+from thesiskit.cli.stages import run_stage, run_up_to, write_report
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.shipped import name_of
 

@@ -7,14 +7,8 @@ from pathlib import Path
 
 import click
 
-from thesiskit.cli.common import (
-    Asked,
-    executor_option,
-    opens_experiment,
-    run_stage,
-    tell_notes,
-    write_report,
-)
+from thesiskit.cli.opening import Asked, executor_option, opens_experiment
+from thesiskit.cli.stages import run_stage, tell_notes, write_report
 from thesiskit.errors import MOST_LINES, ResultsError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch

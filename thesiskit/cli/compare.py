@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.common import ConfigType, opens_experiment, run_up_to
+from thesiskit.cli.names import ConfigType
+from thesiskit.cli.opening import opens_experiment
+from thesiskit.cli.stages import run_up_to
 
 
 class RunType(ConfigType):

@@ -3,9 +3,9 @@
 import json
 
 import click
-from click.shell_completion import CompletionItem
 
-from thesiskit.cli.common import VERBOSE, ConfigType
+from thesiskit.cli.errors import VERBOSE
+from thesiskit.cli.names import ConfigType, KeyType
 from thesiskit.shipped import folders
 
 
@@ -43,21 +43,6 @@ def show(config) -> None:
 
     read_yaml(config)  # what is no config is not printed
     click.echo(config.read_text(encoding="utf-8"), nl=False)
-
-
-class KeyType(click.ParamType):
-    """A dotted key of a config."""
-
-    name = "key"
-
-    def shell_complete(
-        self, _: click.Context, __: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the keys that a shell offers."""
-        from thesiskit.config.keys import keys
-
-        names = dict.fromkeys(key.name for key in keys())
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 @click.command()

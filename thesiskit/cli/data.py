@@ -1,10 +1,9 @@
 """Commands about published data."""
 
 import click
-from click.shell_completion import CompletionItem
 
-from thesiskit.cli.common import VERBOSE
-from thesiskit.errors import UserError
+from thesiskit.cli.errors import VERBOSE
+from thesiskit.cli.names import DataType
 
 
 @click.group()
@@ -22,26 +21,10 @@ def list_data() -> None:
 
     Example:  thesiskit data list
     """
-    for name, source in _published().items():
+    from thesiskit.datasets.published import published
+
+    for name, source in published().items():
         click.echo(f"{name:14} {source.published}")
-
-
-def _published() -> dict:
-    from thesiskit.datasets import SOURCES
-
-    return {name: source for name, source in SOURCES.items() if source.published}
-
-
-class DataType(click.ParamType):
-    """The name of a published data set."""
-
-    name = "name"
-
-    def shell_complete(
-        self, _: click.Context, __: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that a shell offers."""
-        return [CompletionItem(name) for name in _published() if name.startswith(incomplete)]
 
 
 @data.command()
@@ -54,7 +37,5 @@ def show(name) -> None:
     """
     from thesiskit.datasets.published import csv_lines
 
-    if name not in _published():
-        raise UserError(f"there is no data set {name!r}; choose from {', '.join(_published())}")
     for line in csv_lines(name):
         click.echo(line)

@@ -8,13 +8,8 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.common import (
-    Asked,
-    opens_experiment,
-    run_up_to,
-    tell_notes,
-    watch,
-)
+from thesiskit.cli.opening import Asked, opens_experiment
+from thesiskit.cli.stages import run_up_to, tell_notes, watch
 
 
 class Target(click.Path):

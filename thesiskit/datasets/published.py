@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import FeatureTable, Table
-from thesiskit.errors import DataError, UserError
+from thesiskit.datasets.source import FeatureTable, Source, Table
+from thesiskit.errors import DataError, UserError, quoted
 
 FILES = Path(__file__).parent / "files"
 
@@ -51,14 +51,22 @@ class PublishedFile:
         return content.decode("utf-8")
 
 
+def published() -> dict[str, type[Source]]:
+    """Return the sources of published data by name."""
+    return {name: source for name, source in SOURCES.items() if source.published}
+
+
 def csv_lines(name: str) -> Iterator[str]:
     """Yield the lines of a published table as CSV: names, then a line for each case, class first.
 
     Raises
     ------
-    UserError: the data are a text.
+    UserError: there are no such data, or they are a text.
     """
-    source = SOURCES[name]
+    known = published()
+    if name not in known:
+        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(known)}")
+    source = known[name]
     if source.family == "sequences":
         raise UserError(f"{name} is a text, and no table; `thesiskit show text` is its config")
     (table,) = source.model_validate({"source": name}).read(Path())

@@ -20,6 +20,7 @@ from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
 DRAWS = ("labels", "point", "theta")  # theta only where it is sampled
+LARGEST = 1e100  # of alpha, and of logs
 POSTERIOR = ("alpha", "log_weight", "log_discard", "log_posterior")
 
 
@@ -128,7 +129,11 @@ class NaiveArm(SelectingArm):
         check(bool((ones <= most).all()))
         posterior = {name: arrays[name].astype(float) for name in POSTERIOR}
         check({one.shape for one in posterior.values()} == {(len(posterior["alpha"]),)})
-        check(bool((posterior["alpha"] > 0).all() and len(posterior["alpha"])))
+        alpha = posterior["alpha"]
+        check(bool(len(alpha) and ((alpha > 0) & (alpha < LARGEST)).all()))
+        # a log probability may be -inf
+        check(all((posterior[name] < LARGEST).all() for name in POSTERIOR))
+        check(bool(np.isfinite(np.logaddexp.reduce(posterior["log_posterior"]))))
         dropped = int(about["n_dropped"])
         selection = Selection(
             selected=selected, gamma_squared=Fraction(about["gamma_squared"]), ones=ones,
@@ -218,7 +223,7 @@ class MixtureArm(SelectingArm):
         if "theta" in arrays:
             theta = arrays["theta"].astype(float)
             check(theta.shape == (len(labels), target.k + 1))
-            check(bool(((theta >= 0) & (theta <= 1)).all()))
+            check(bool(((theta > 0) & (theta < 1)).all()))
             draws = (*draws, theta)
         return cls(about["name"], selected, target, draws, about["warning"])
 
@@ -249,4 +254,5 @@ class EnumeratedArm(SelectingArm):
         selected = _within(arrays["selected"].astype(np.intp), inputs)
         predictive = arrays["predictive"].astype(float)
         check(len(selected) == 1 and predictive.shape == (2,))
+        check(bool(((predictive >= 0) & (predictive <= 1)).all()))
         return cls(about["name"], selected, predictive)

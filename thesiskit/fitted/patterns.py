@@ -18,7 +18,7 @@ from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
 SPLIT_DRAWS = 10  # of classes at least, where no expectation is known
-FARTHEST = 350.0  # abs log of a width
+FARTHEST = 100.0  # abs log of a width; chains stay within 80
 MOST_SPLITS = 100_000  # that a file may ask for
 TOGETHER = 256  # cases whose linear functions are held at once
 
@@ -116,7 +116,10 @@ class PatternArm(FittedArm):
         check(isinstance(about["order"], int) and isinstance(about["min_cases"], int))
         check(isinstance(about["seed"], int) and about["seed"] >= 0)
         _check_splits(about["split_draws"])
-        draws = {name: arrays[name] for name in ("coefficient", "log_sigma")}
+        draws = {
+            "coefficient": arrays["coefficient"],
+            "log_sigma": arrays["log_sigma"].astype(float),
+        }
         if not inputs.classes:
             draws["log_noise"] = arrays["log_noise"].astype(float)
             check(isinstance(about["mean"], float) and isinstance(about["unit"], float))
@@ -189,7 +192,7 @@ def _check_splits(split_draws: Any) -> None:
 
 
 def _bounded(log: np.ndarray) -> bool:
-    """Whether logs of widths are such that the squares of the widths are numbers."""
+    """Whether logs of widths are such as chains have."""
     return bool((np.abs(log) <= FARTHEST).all())
 
 

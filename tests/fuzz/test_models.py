@@ -1,0 +1,98 @@
+"""Files of models with other content, whose sha256 is right: each predicts, or is refused."""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+from commands import run
+from finished import SEED
+from harness import Tally, command
+from new_cases import NEW, write_config, write_tables
+
+from thesiskit.fitted.file import read_model, write_model
+
+KINDS = ("naive", "missing", "mixture", "features", "real", "sequences", "text")
+VALUES = (
+    None, 0, -1, 1, 2, 3.5, 1e308, float("nan"), 10**12, 2**70, "", "x", "cauchy", "all", "1/3",
+    True, [], {}, [1, 2], ["a"], {"a": 1},
+)  # fmt: skip
+NUMBERS = (-1, 0, 1, 2, 100, 127)
+REALS = (np.nan, np.inf, -np.inf, -1e300, 1e300, 90.0)
+
+
+def places(tree, path=()):
+    """Yield the way to every value of a header."""
+    if isinstance(tree, dict | list):
+        for key in tree if isinstance(tree, dict) else range(len(tree)):
+            yield from places(tree[key], (*path, key))
+    yield path
+
+
+def change_header(header, rng: random.Random) -> None:
+    """Put another value somewhere."""
+    found = [path for path in places(header) if path and path[0] not in ("what", "format")]
+    *path, last = rng.choice(found)
+    for key in path:
+        header = header[key]
+    header[last] = rng.choice(VALUES)
+
+
+def change_array(arrays, rng: random.Random) -> None:
+    """Give an array another shape, another type, or another value."""
+    name = rng.choice(sorted(arrays))
+    values = arrays[name].copy()
+    how = rng.randrange(6)
+    if how == 0:
+        values = values[..., None] if rng.random() < 0.5 else values.reshape(-1)
+    elif how == 1 and values.ndim:
+        values = values[:0] if rng.random() < 0.5 else np.concatenate([values, values])
+    elif how == 2 and values.dtype.kind != "U":
+        values = values.astype(rng.choice(["f8", "i1", "i8", "u1", "?"]))
+    elif values.size and values.dtype.kind == "f":
+        values.reshape(-1)[rng.randrange(values.size)] = rng.choice(REALS)
+    elif values.size and values.dtype.kind in "iu":
+        number = rng.choice(NUMBERS)
+        values.reshape(-1)[rng.randrange(values.size)] = max(number, -(values.dtype.kind == "i"))
+    arrays[name] = values
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    write_tables(folder)
+    found = {}
+    for kind in KINDS:
+        path = folder / f"{kind}.model"
+        run("export", write_config(folder, kind), path, "--results", folder / "results")
+        found[kind] = (folder / NEW[kind], *read_model(path))
+    return found
+
+
+def fuzz(folder, models, numbers) -> Tally:
+    tally = Tally("models")
+    for number in numbers:
+        rng = random.Random(SEED + number)
+        kind = rng.choice(KINDS)
+        new, header, arrays = models[kind]
+        header, arrays = copy.deepcopy(header), dict(arrays)
+        for _ in range(rng.randrange(1, 3)):
+            rng.choice((change_header, lambda _, rng, a=arrays: change_array(a, rng)))(header, rng)
+        path = folder / f"{number}.model"
+        with np.errstate(invalid="ignore"):
+            write_model(path, header, arrays)
+        done = command("predict", "--model", path, "--new", new, folder=folder)
+        tally.add(f"{kind} {number}", done)
+        path.unlink()
+    return tally
+
+
+@pytest.mark.filterwarnings("ignore:.* encountered in cast")
+def test_models(tmp_path, models, record_property):
+    fuzz(tmp_path, models, range(40)).check(record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* encountered in cast")
+def test_a_thousand_models(tmp_path, models, record_property):
+    fuzz(tmp_path, models, range(40, 1040)).check(record_property)
