@@ -1,6 +1,7 @@
 """AnnData in .h5ad files, read with h5py: X, a column of obs, and the names of both sides.
 
-Only what lies in the file itself is read: links to other files are refused.
+Only what lies in the file itself is read: links to other files are refused.  A child process tries
+first, because the HDF5 library can crash or loop on a damaged file.
 """
 
 import os
@@ -23,6 +24,7 @@ from thesiskit.datasets.reading.columns import (
 from thesiskit.datasets.reading.content import Content
 from thesiskit.datasets.reading.numbers import typed
 from thesiskit.datasets.reading.text_files import opened, shown
+from thesiskit.datasets.reading.trial import tried
 from thesiskit.errors import DataError, cut, memory_text, quoted
 from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES
 
@@ -39,16 +41,24 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     """
     where = shown(path)
     need_response(wanted, where)
-    with _held(path) as (held, most):
-        return _content(held, wanted, where, most)
+
+    def read() -> Content:
+        with _held(path) as (held, most):
+            return _content(held, wanted, where, most)
+
+    return tried(path, read)
 
 
 def read_obs(path: Path) -> dict[str, np.ndarray]:
     """Return the columns of `obs` that could hold responses, None where a value is missing."""
     where = shown(path)
-    with _held(path) as (held, _):
-        obs = _child(held, "obs", where)
-        return {name: _response(obs, name, where) for name in _columns(obs)}
+
+    def read() -> dict[str, np.ndarray]:
+        with _held(path) as (held, _):
+            obs = _child(held, "obs", where)
+            return {name: _response(obs, name, where) for name in _columns(obs)}
+
+    return tried(path, read)
 
 
 @contextmanager
