@@ -171,6 +171,25 @@ def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
 
 
+@pytest.mark.parametrize("kind", ["three classes", "a number", "one feature"])
+def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 3, (40, 4)), columns=list("abcd"))
+    y = np.array(["low", "mid", "high"])[frame["a"]]
+    if kind == "a number":
+        y = frame["a"] + rng.normal(size=40).round(3)
+    elif kind == "one feature":
+        frame, y = pd.DataFrame({"a": rng.normal(size=40)}), np.arange(40) % 2
+    frame.assign(y=y).to_csv("t.csv", index=False)
+    looked = command("init", "t.csv", "--output", "mine.yaml")
+    assert looked.exit_code == 0, looked.output
+    done = command("run", "mine.yaml", "--jobs", "0", "--smoke")
+    assert done.exit_code == 0, done.output
+    page = next(Path("results").glob("*/report.html")).read_text()
+    assert "Summary" in page
+
+
 # ---- options and guesses ----
 
 
@@ -211,6 +230,8 @@ def test_the_response_can_be_named(here):
         (["Control", "Mutated"], "Mutated"),
         (["rare", "usual", "usual"], "rare"),
         (["Yes", "No"], "Yes"),
+        (["B", "M"], "M"),
+        (["a", "b", "a"], "b"),
         ([1, 2], 2),
         ([-1, 1], 1),
         ([0, 1], None),
@@ -259,6 +280,32 @@ def test_many_columns_are_left_out_by_reason(here):
     config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
     assert config.data.ignore == list(flat)
     assert "left out: 'flat0', 'flat1', 'flat2', 'flat3' and 36 more (all cases alike)" in said
+
+
+def test_a_config_does_not_name_hundreds_of_columns_that_do_no_harm(here):
+    flat = {f"flat{j}": [1.5] * 20 for j in range(600)}
+    config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
+    assert config.data.ignore == []
+    assert "600 columns do not vary" in said
+
+
+def test_a_link_is_not_written_through(here):
+    name = table(**here, y=[0, 1] * 10)
+    Path("mine.yaml").symlink_to("elsewhere.yaml")
+    must_fail(command("init", name, "--output", "mine.yaml"), "it exists already")
+    assert not Path("elsewhere.yaml").exists()
+    must_fail(command("init", name, "--output", "no/mine.yaml"), "there is no folder no")
+
+
+def test_all_cases_of_a_large_table_are_seen_where_it_matters(here, monkeypatch):
+    monkeypatch.setattr("thesiskit.datasets.looking.tables.MOST_CELLS", 30)
+    monkeypatch.setattr("thesiskit.datasets.looking.tables.LEAST_CASES", 6)
+    columns = {"id": [f"t{i}" for i in range(20)], **here, "status": ["a"] * 12 + ["b"] * 8}
+    config, said = config_of(table(**columns))
+    assert (config.data.id, config.data.response, config.data.positive) == ("id", "status", "b")
+    assert "status', by its name: a (12), b (8)" in said
+    assert "only the first 6 cases were looked at" in said
+    assert (config.about, config.evaluation.folds) == ("20 cases with 3 features each.", 8)
 
 
 def test_what_no_model_takes_is_refused_with_a_way_out(here):

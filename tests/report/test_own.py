@@ -165,7 +165,7 @@ def test_the_summary_says_what_was_asked_and_found(folder):
 def test_the_data_card_says_what_was_made_binary(folder):
     card = dict(table(folder, "mine", "data-card").to_numpy())
     assert card["cases"] == "40"
-    assert card["classes"] == "tumour 24 (60%), normal 16 (40%)"
+    assert card["classes"] == "tumour 24 (60 %), normal 16 (40 %)"
     assert card["made binary"].startswith("29 cut at the median of each training set")
     assert "1 with two values" in card["made binary"]
     assert card["missing values"] == "none"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from commands import ROOT, run
+from commands import ROOT, invoke, run
 
 from thesiskit.config import load_config
 from thesiskit.errors import UnreliableWarning
@@ -114,10 +114,11 @@ def _run_command(command: str) -> str:
     given, _, target = command.partition(" > ")
     words = shlex.split(given, comments=True)
     assert words[0] == "thesiskit", f"no test runs {command!r}"
-    printed = run(*words[1:])
+    done = invoke(*words[1:])
+    assert done.exit_code == 0, done.output
     if target:
-        Path(target.strip()).write_text(printed, encoding="utf-8")
-    return printed
+        Path(target.strip()).write_text(done.stdout, encoding="utf-8")
+    return done.output
 
 
 def check_transcript(block: Block) -> None:

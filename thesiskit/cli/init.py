@@ -1,5 +1,6 @@
 """The command that writes a config for a file of the user's."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -37,8 +38,10 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
     from thesiskit.config.starting import starting_config
     from thesiskit.datasets.looking import look
 
-    if output is not None and output.exists():
+    if output is not None and os.path.lexists(output):
         raise UserError(f"{output}: it exists already; choose another name, or remove it")
+    if output is not None and not output.parent.is_dir():
+        raise UserError(f"{output}: there is no folder {output.parent}; make it first")
     found = look(table, response)
     folder = Path() if output is None else output.parent
     text = starting_config(table, found, folder)
@@ -47,12 +50,13 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
         draft.write_text(text, encoding="utf-8")
         config = load_config(draft)
     assert config.data is not None
-    # what the reader of the table refuses is said now, not when the config is run
-    config.data.read(folder, continuous=found.continuous)
-    for note in found.notes:
+    # what the reader of the table refuses or remarks is said now, not when the config is run
+    cases = config.data.read(folder, continuous=found.continuous)
+    for note in [*found.notes, *(note for one in cases for note in one.notes)]:
         click.echo(f"Note: {note}", err=True)
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        with open(output, "x", encoding="utf-8") as file:
+            file.write(text)
         click.echo(f"{output}; now: thesiskit run {output}", err=True)

@@ -15,6 +15,7 @@ SELECTED = "selected-features"
 MOST_FOLDS = 10
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
+WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
 PARTS = {  # after the summary and the data card
@@ -111,14 +112,15 @@ def _selection(found: Found) -> list[str]:
 
 
 def _patterns(found: Found) -> list[str]:
+    wide = found.width * found.values > WIDE
     pairs = (found.width * found.values) ** 2 / 2
     orders = [1, 2] if found.width > 1 and pairs <= PAIRS else [1]
     response = (
         ["  response: gaussian # a real number, with normal noise"] if found.continuous else []
     )
     return [
-        *_folds(found),
-        *_chains(orders, "patterns of so many features at most", response),
+        *_folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS),
+        *_chains(orders, "patterns of so many features at most", response, wide=wide),
         f"  peers: [{'ridge' if found.continuous else 'logistic-regression'}] # to compare with",
         *_report(PARTS["numbers" if found.continuous else "classes"]),
         *_smoke(),
@@ -136,20 +138,21 @@ def _sequences(found: Found) -> list[str]:
     ]
 
 
-def _folds(found: Found) -> list[str]:
-    folds = max(2, min(MOST_FOLDS, found.smallest))
+def _folds(found: Found, most: int = MOST_FOLDS) -> list[str]:
+    folds = max(2, min(most, found.smallest))
     return ["evaluation:", f"  folds: {folds} # each is predicted from the others"]
 
 
-def _chains(orders: list[int], said: str, response: list[str]) -> list[str]:
+def _chains(orders: list[int], said: str, response: list[str], *, wide: bool = False) -> list[str]:
+    iterations, burn_in = (400, 150) if wide else (1000, 300)
     return [
         "model:",
         "  kind: logistic",
         *response,
         f"  orders: {_value(orders)} # {said}",
         "  chains: 2",
-        "  iterations: 1000 # more, if the page says that the chains disagree",
-        "  burn_in: 300",
+        f"  iterations: {iterations} # more, if the page says that the chains disagree",
+        f"  burn_in: {burn_in}",
     ]
 
 

@@ -78,9 +78,8 @@ def log_discard_of(
         return found
     if counts.sum(axis=1).max() > TABLE_CASES:
         for d in rows:
-            found[d] = log_discard_probability(
-                *counts[d].tolist(), gamma_squared, alpha, quadrature=quadrature
-            )
+            n0, n1 = counts[d].tolist()
+            found[d] = log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
         return found
     for points, tables in _tables(counts[rows], alpha, quadrature):
         scratch = np.empty(len(tables.rule.theta))

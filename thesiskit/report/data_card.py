@@ -27,7 +27,9 @@ def balance(response: np.ndarray, classes: list[str]) -> str:
     """Say how many cases each class has, the most frequent first."""
     counts = np.bincount(response, minlength=len(classes))
     order = np.argsort(-counts, kind="stable")
-    few = [f"{classes[k]} {counts[k]:,} ({counts[k] / counts.sum():.0%})" for k in order[:12]]
+    few = [
+        f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)" for k in order[:12]
+    ]
     return ", ".join(few) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
 
 

@@ -16,6 +16,13 @@ def cases(rng, n, p, tests=7):
     return X[:n], y[:n], X[n:]
 
 
+def predict(train, response, test, seed, parts=1):
+    """By blocks of columns of the rows of both."""
+    blocks = np.array_split(np.concatenate([train, test]), parts, axis=1)
+    rows = np.arange(len(train) + len(test))
+    return peers.l2_logistic(blocks, rows[: len(train)], response, rows[len(train) :], seed)
+
+
 def twin(train, response, test, seed):
     """The same by scikit-learn's own class on the table itself, however wide it is."""
     scaler = StandardScaler().fit(train)
@@ -35,7 +42,7 @@ def twin(train, response, test, seed):
 def test_l2_logistic_is_scikit_learns_on_the_whole_table(p, rng):
     train, response, test = cases(rng, 40, p)
     train[:, 2] = test[:, 2] = 3.0  # a constant column says nothing
-    found = peers.l2_logistic(train, response, test, 5)
+    found = predict(train, response, test, 5)
     assert found == pytest.approx(twin(train, response, test, 5), abs=2e-3)
 
 
@@ -44,21 +51,28 @@ def test_l2_logistic_takes_missing_values_for_the_mean(rng):
     missing = rng.random(train.shape) < 0.1
     filled = np.where(missing, np.nan, train)
     mean = np.nanmean(filled, axis=0)
-    found = peers.l2_logistic(filled, response, np.where(np.arange(50) == 4, np.nan, test), 1)
+    found = predict(filled, response, np.where(np.arange(50) == 4, np.nan, test), 1)
     whole = np.where(missing, mean, train)
-    same = peers.l2_logistic(whole, response, np.where(np.arange(50) == 4, mean, test), 1)
+    same = predict(whole, response, np.where(np.arange(50) == 4, mean, test), 1)
     assert found == pytest.approx(same, abs=1e-9)
 
 
 def test_l2_logistic_of_columns_that_say_nothing_is_the_base_rate(rng):
     response = np.repeat([0, 1], [10, 20])
-    found = peers.l2_logistic(np.ones((30, 60)), response, rng.normal(size=(3, 60)), 1)
+    found = predict(np.ones((30, 60)), response, rng.normal(size=(3, 60)), 1)
     assert found == pytest.approx((20 + 0.5) / 31)
 
 
 def test_l2_logistic_knows_wide_tables_quickly(rng):
     train, response, test = cases(rng, 60, 10_000)
-    found = peers.l2_logistic(train, response, test, 1)
+    found = predict(train, response, test, 1)
     assert (found > 0).all()
     assert (found < 1).all()
-    assert (found == peers.l2_logistic(train, response, test, 1)).all()
+    assert (found == predict(train, response, test, 1)).all()
+
+
+@pytest.mark.parametrize("p", [20, 90])
+def test_l2_logistic_takes_columns_in_parts(p, rng):
+    train, response, test = cases(rng, 40, p)
+    whole = predict(train, response, test, 3)
+    assert predict(train, response, test, 3, parts=7) == pytest.approx(whole, abs=1e-6)

@@ -28,16 +28,18 @@ IDS = (
     "subjectid",
 )  # fmt: skip
 POSITIVE = (
-    "1", "yes", "y", "true", "t", "case", "cases", "tumour", "tumor", "cancer", "carcinoma",
+    "1", "yes", "true", "case", "cases", "tumour", "tumor", "cancer", "carcinoma",
     "malignant", "positive", "pos", "+", "relapse", "recurrence", "dead", "died", "disease",
     "diseased", "sick", "ill", "affected", "abnormal", "event", "mutant", "mut", "responder",
-    "present", "treated", "m", "ja", "oui",
+    "present", "treated", "ja", "oui",
 )  # fmt: skip
 NEGATIVE = (
-    "0", "no", "n", "false", "f", "control", "controls", "ctrl", "normal", "healthy", "benign",
+    "0", "no", "false", "control", "controls", "ctrl", "normal", "healthy", "benign",
     "negative", "neg", "-", "none", "alive", "well", "unaffected", "wildtype", "wt",
-    "non-responder", "nonresponder", "absent", "untreated", "b", "nein", "non",
+    "non-responder", "nonresponder", "absent", "untreated", "nein", "non",
 )  # fmt: skip
+
+INITIALS = ("yn", "tf", "tn", "mb", "pn")  # the first is class 1: yes and no, tumour and normal
 
 
 class Column:
@@ -87,9 +89,14 @@ class Column:
         return self.kind in ("truth", "whole", "real")
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether all values are numbers, whatever its kind."""
+        return all(map(_is_number, self.counts))
+
+    @property
     def broken(self) -> bool:
         """Whether there are words among its numbers."""
-        return self.numeric and self.kind != "truth" and not all(map(_is_number, self.counts))
+        return self.numeric and self.kind != "truth" and not self.of_numbers
 
     @property
     def coarse(self) -> bool:
@@ -177,6 +184,9 @@ def find_positive(response: Column) -> tuple[object, str]:
         whole = largest.is_integer()
         return (int(largest) if whole else largest), "the larger value"
     said = {one: one.casefold() for one in values}
+    for pair in INITIALS:
+        if sorted(said.values()) == sorted(pair):
+            return next(one for one in values if said[one] == pair[0]), "by its name"
     sure = [one for one in values if said[one] in POSITIVE]
     others = [one for one in values if said[one] in NEGATIVE]
     if len(sure) == 1:

@@ -16,7 +16,7 @@ LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
 MOST_LETTERS = 64
 MOST_STATES = 20  # of lines with something between states
 SHARE = 0.7  # of the cases train
-LINES = 1000  # looked at
+LINES, HEAD = 1000, 1 << 22  # lines and characters that are looked at
 
 
 def is_sequences(path: Path) -> bool:
@@ -29,7 +29,7 @@ def is_sequences(path: Path) -> bool:
         return True
     lines = [
         line.strip()
-        for line in re.split(r"\r\n|\r|\n", utf8(path))[:LINES]
+        for line in re.split(r"\r\n|\r|\n", utf8(path)[:HEAD])[:LINES]
         if line.strip() and not line.lstrip().startswith("#")
     ]
     cases = [re.split(r"[ \t]*,[ \t]*| *\t *| +", line) for line in lines]

@@ -1,6 +1,8 @@
 """What a table of columns seems to hold: text between delimiters, and Parquet."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from thesiskit.datasets.looking.columns import (
@@ -18,7 +20,10 @@ from thesiskit.datasets.reading.columns import Wanted, name_columns
 from thesiskit.datasets.reading.text_files import shown
 from thesiskit.errors import DataError, few, quoted
 
-MOST_CELLS = 20_000_000  # that are looked at
+MOST_CELLS = 4_000_000  # that are looked at; of larger tables, all cases in some columns
+LEAST_CASES = 200
+MOST_FLAT = 500  # columns of one number that a config names, to leave them out
+FOLLOWED = 50  # such columns, from either end
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 STANDARD_MISSING = ["", "NA", "?", "nan", "NaN"]  # of `source: table`
 TOLD = 4  # columns that a note names
@@ -45,6 +50,22 @@ class Columns:
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What each column is for.
+
+    why : why y is the response; real : whether it is a number to predict.
+    ignored : the columns left out, each with its reason.
+    """
+
+    y: Column
+    why: str
+    real: bool
+    ids: Column | None
+    features: list[Column]
+    ignored: list[tuple[Column, str]]
+
+
 def look_at_table(path: Path, response: str | None) -> Found:
     """Return what a table holds; raise DataError where no model here takes it."""
     where = shown(path)
@@ -52,75 +73,76 @@ def look_at_table(path: Path, response: str | None) -> Found:
     columns = read(path)
     if response is None:
         _check_classes(columns.found, where)
-    y, why = find_response(columns.found, response, where)
-    notes = [*columns.notes, f"the response is {quoted(y.name)}, {why}: {values_of(y)}"]
-    ids = find_ids([one for one in columns.found if one is not y])
-    rest = [one for one in columns.found if one not in (y, ids)]
-    reasons = [(one, left_out(one)) for one in rest]
-    ignored = [(one, reason) for one, reason in reasons if reason]
-    features = [one for one, reason in reasons if not reason]
-    real = _is_real(y)
-    if y.wordy or y.kind == "date":
-        held = "dates" if y.kind == "date" else "other words in most cases"
+    roles = _assign(columns, response, where)
+    _check_response(roles.y, where)
+    if not roles.features:
         raise DataError(
-            f"{where}: the response {quoted(y.name)} holds {held}; name a column of classes or "
-            "numbers with --response COLUMN"
+            f"{where}: no features besides the response {quoted(roles.y.name)} ({roles.why}); "
+            "choose another response with --response COLUMN, or add features"
         )
-    if min(y.counts.values(), default=0) == 1 and len(y.counts) == 2:
-        rare = min(y.counts, key=y.counts.__getitem__)
-        raise DataError(
-            f"{where}: the response {quoted(y.name)} is {quoted(rare)} in one case only; give two "
-            "cases at least, one to learn from and one to predict, or name another --response"
-        )
-    if len(y.counts) < 2:
-        held = quoted(next(iter(y.counts))) if y.counts else "missing"
-        raise DataError(
-            f"{where}: the response {quoted(y.name)} is {held} in all cases; there is nothing to "
-            "predict, so choose another column with --response COLUMN"
-        )
-    if not features:
-        raise DataError(
-            f"{where}: no features besides the response {quoted(y.name)} ({why}); choose another "
-            "response with --response COLUMN, or add features"
-        )
-    patterned = _choose(features, y, real, where)
-    refused = [one for one in features if one.coarse != patterned and _unfit(one, patterned)]
-    ignored += [(one, UNFIT[patterned]) for one in refused]
-    features = [one for one in features if one not in refused]
-    notes += _told(ignored)
-    if ids:
-        notes.append(f"{quoted(ids.name)} names the cases")
-    data = [
-        Key("source", "table" if patterned else "file", _about_source(patterned)),
-        Key("path", str(path)),
-        *([] if columns.header else [Key("header", False, "the first line is a case")]),
-        *([Key("orientation", "genes-in-rows", TURNED)] if columns.turned else []),
-        Key("response", y.name, f"{why}: {values_of(y)}"),
-    ]
-    if not real and not patterned:
-        value, chosen = find_positive(y)
-        if value is not None:
-            data.append(Key("positive", value, f"class 1: {chosen}"))
-        said = chosen if value is None else f"class 1 is {quoted(value)}: {chosen}"
-        notes.append(said)
-    if ids:
-        data.append(Key("id", ids.name, "names the cases"))
-    if ignored:
-        data.append(Key("ignore", [(one.name, why) for one, why in ignored]))
-    if patterned:
-        data += _missing(features)
-    counts = list(y.counts.values())
+    patterned = _choose(roles, columns.turned, where)
+    unfit = [one for one in roles.features if _unfit(one, patterned)]
+    roles = replace(
+        roles,
+        features=[one for one in roles.features if one not in unfit],
+        ignored=[*roles.ignored, *((one, UNFIT[patterned]) for one in unfit)],
+    )
+    data, said = _keys(path, columns, roles, patterned)
     return Found(
         data,
         "features" if patterned else "table",
         cases=columns.rows,
-        width=len(features),
-        values=max(len(one.counts) for one in features),
-        smallest=columns.rows if real else min(counts),
-        response=y.name,
-        continuous=real,
-        notes=notes,
+        width=len(roles.features),
+        values=max(len(one.counts) for one in roles.features),
+        smallest=columns.rows if roles.real else min(roles.y.counts.values()),
+        response=roles.y.name,
+        continuous=roles.real,
+        notes=[*columns.notes, *said],
     )
+
+
+def _assign(columns: Columns, response: str | None, where: str) -> Roles:
+    """Return what each column is for, whichever the model."""
+    y, why = find_response(columns.found, response, where)
+    others = [one for one in columns.found if one is not y]
+    ids = None if columns.turned else find_ids(others)  # the first line names turned cases
+    reasons = [(one, left_out(one)) for one in others if one is not ids]
+    flat = [one for one, _ in reasons if one.kind == "constant" and one.of_numbers]
+    if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
+        reasons = [(one, "" if one in flat else reason) for one, reason in reasons]
+    return Roles(
+        y,
+        why,
+        y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like,
+        ids,
+        [one for one, reason in reasons if not reason],
+        [(one, reason) for one, reason in reasons if reason],
+    )
+
+
+def _keys(
+    path: Path, columns: Columns, roles: Roles, patterned: bool
+) -> tuple[list[Key], list[str]]:
+    """Return the block `data`, and what is to be said about it."""
+    y, ids, ignored = roles.y, roles.ids, roles.ignored
+    notes = [f"the response is {quoted(y.name)}, {roles.why}: {values_of(y)}", *_told(ignored)]
+    about = "discrete features" if patterned else "numbers; above or below the median counts"
+    data = [Key("source", "table" if patterned else "file", about), Key("path", str(path))]
+    if not columns.header:
+        data.append(Key("header", False, "the first line is a case"))
+    if columns.turned:
+        data.append(Key("orientation", "genes-in-rows", TURNED))
+    data.append(Key("response", y.name, f"{roles.why}: {values_of(y)}"))
+    if not patterned:
+        value, why = find_positive(y)
+        data += [] if value is None else [Key("positive", value, f"class 1: {why}")]
+        notes.append(why if value is None else f"class 1 is {quoted(value)}: {why}")
+    if ids:
+        data.append(Key("id", ids.name, "names the cases"))
+        notes.append(f"{quoted(ids.name)} names the cases")
+    if ignored:
+        data.append(Key("ignore", [(one.name, reason) for one, reason in ignored]))
+    return data + (_missing(roles.features) if patterned else []), notes
 
 
 def _check_classes(columns: list[Column], where: str) -> None:
@@ -135,33 +157,48 @@ def _check_classes(columns: list[Column], where: str) -> None:
         )
 
 
+def _check_response(y: Column, where: str) -> None:
+    """Raise DataError for a response from which nothing can be learned."""
+    fault = ""
+    if y.wordy or y.kind == "date":
+        fault = "holds dates" if y.kind == "date" else "holds other words in most cases"
+    elif not y.counts:
+        fault = "is missing in all cases"
+    elif len(y.counts) == 1:
+        fault = f"is {quoted(next(iter(y.counts)))} in all cases"
+    elif len(y.counts) == 2 and min(y.counts.values()) == 1:
+        rare = min(y.counts, key=y.counts.__getitem__)
+        fault = f"is {quoted(rare)} in one case only, and none is left to predict"
+    if fault:
+        raise DataError(
+            f"{where}: the response {quoted(y.name)} {fault}; give two cases of each class at "
+            "least, or name another column with --response COLUMN"
+        )
+
+
 # ---- which model ----
 
 
-def _is_real(y: Column) -> bool:
-    """Whether a response is a number to predict, not a class."""
-    return y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
-
-
-def _choose(features: list[Column], y: Column, real: bool, where: str) -> bool:
+def _choose(roles: Roles, turned: bool, where: str) -> bool:
     """Return whether the model of discrete features suits, or else naive Bayes.
 
     Raises DataError where neither takes these features with this response.
     """
-    coarse = [one for one in features if one.coarse]
-    if real or len(y.counts) > 2:
+    features, y = roles.features, roles.y
+    coarse = [] if turned else [one for one in features if one.coarse]
+    if roles.real or len(y.counts) > 2:
         if coarse:
             return True
-        held = "is a real number" if real else f"has {len(y.counts):,} classes ({values_of(y)})"
-        remedy = "leave out the cases of all but two classes, or "
+        held, remedy = "is a real number", "Make"
+        if not roles.real:
+            held = f"has {len(y.counts):,} classes ({values_of(y)})"
+            remedy = "Leave out the cases of all but two classes, or make"
         raise DataError(
             f"{where}: the response {quoted(y.name)} {held}, and the features are real numbers: "
-            "naive Bayes takes two classes, other models take discrete features. "
-            f"{'M' if real else remedy.capitalize() + 'm'}ake the features discrete "
-            "(scikit-learn's KBinsDiscretizer), or name another --response"
+            f"naive Bayes takes two classes, other models take discrete features. {remedy} the "
+            "features discrete (scikit-learn's KBinsDiscretizer), or name another --response"
         )
-    words = [one for one in features if one.kind == "text"]
-    if words:
+    if any(one.kind == "text" for one in features):
         return 2 * len(coarse) >= len(features)
     if len(features) > MOST_PATTERNED or len(coarse) < len(features):
         return False
@@ -171,10 +208,6 @@ def _choose(features: list[Column], y: Column, real: bool, where: str) -> bool:
 def _unfit(one: Column, patterned: bool) -> bool:
     """Whether a model cannot take a column."""
     return not one.coarse if patterned else one.kind == "text"
-
-
-def _about_source(patterned: bool) -> str:
-    return "discrete features" if patterned else "numbers; above or below the median counts"
 
 
 def _missing(features: list[Column]) -> list[Key]:
@@ -203,14 +236,8 @@ def _text_columns(path: Path) -> Columns:
     """Return the columns of a text table."""
     _, rows = read_cells(path, header=False)
     _, first = next(rows)
-    most = max(200, MOST_CELLS // len(first))
-    cases: list[list[str]] = []
-    more = False
-    for _, cells in rows:
-        if len(cases) == most:
-            more = True
-            break
-        cases.append([cell.strip() for cell in cells])
+    most = max(LEAST_CASES, MOST_CELLS // len(first))
+    cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
     first = [cell.strip() for cell in first]
     header = _names_columns(first, cases)
     if header:
@@ -219,15 +246,41 @@ def _text_columns(path: Path) -> Columns:
         names, cases = [f"x{j + 1}" for j in range(len(first))], [first, *cases]
     if not cases:
         raise DataError(f"{shown(path)}: a line of names but no cases")
-    notes = [f"only the first {most:,} cases were looked at"] if more else []
+    notes = []
     if not header:
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
-    if header and not more and _turned(columns, cases):
+    looked_at = len(cases)
+    if looked_at >= most:
+        columns, number = _follow(columns, cases, rows)
+        if number > looked_at:
+            notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
+        return Columns(columns, header, False, number, notes)
+    if header and _turned(columns, cases):
         notes.append(f"features are in rows ({TURNED})")
         turned = [Column(cells[0], cells[1:]) for cells in cases]
         return Columns(turned, True, True, len(names) - 1, notes)
     return Columns(columns, header, False, len(cases), notes)
+
+
+def _follow(
+    columns: list[Column], cases: list[list[str]], rows: Iterable[tuple[int, list[str]]]
+) -> tuple[list[Column], int]:
+    """Look at the other cases of a large table, in columns that could be responses or names.
+
+    Returns all columns, and the number of cases.
+    """
+    places = [j for j, one in enumerate(columns) if one.kind != "real"]
+    places = sorted({*places[:FOLLOWED], *places[-FOLLOWED:]})
+    cells = {j: [row[j] for row in cases] for j in places}
+    number = len(cases)
+    for _, row in rows:
+        number += 1
+        for j in places:
+            cells[j].append(row[j].strip())
+    return [
+        Column(one.name, cells[j]) if j in cells else one for j, one in enumerate(columns)
+    ], number
 
 
 def _turned(columns: list[Column], cases: list[list[str]]) -> bool:

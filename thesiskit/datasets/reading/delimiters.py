@@ -29,10 +29,10 @@ def sniff(text: str, usual: str = ",") -> str:
     lines = lines[:LINES]
     if not lines:
         return usual
+    if _width(lines, usual) > 1:
+        return usual
     order = [usual, *(one for one in DELIMITERS if one not in (usual, " "))]
     width = {one: _width(lines, one) for one in order}
-    if width[usual] > 1:
-        return usual
     best = max(order, key=width.__getitem__)
     if width[best] > 1:
         return best

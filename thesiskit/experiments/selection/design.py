@@ -19,6 +19,7 @@ from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models.packed import (
     PackedFeatures,
+    chunks,
     count_columns,
     median_thresholds,
     read_columns,
@@ -253,18 +254,18 @@ class Design:
         block = np.concatenate([read_columns(one.features, columns) for one in self.tables])
         return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
 
-    def values(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the training and the test rows (., p) of a split as they were read or drawn.
+    def column_blocks(self, split: Split, group: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts.
 
         group (p,) : the group of each feature, in this replicate.
         """
         if not self.tables:
-            table = split.features.unpack(np.arange(len(split.features)))
-        else:
-            table = np.concatenate([one.features for one in self.tables])
-            if self.config.evaluation.groups > 1:
-                table = table[:, group == split.group]
-        return table[split.train], table[split.test]
+            for columns in split.features.chunks():
+                yield split.features.unpack(np.arange(len(split.features))[columns])
+            return
+        for columns in chunks(self.tables[0].features):
+            mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
+            yield np.concatenate([read_columns(one.features, mine) for one in self.tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""

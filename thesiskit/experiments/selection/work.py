@@ -247,9 +247,10 @@ class SelectionWork(Work):
     def _predict_whole(self, split: Split, group: np.ndarray) -> np.ndarray:
         """Return the predictions of the peer that takes all features as they are."""
         peers.load()
-        train, test = self.design.values(split, group)
+        blocks = self.design.column_blocks(split, group)
         rng = generator(self.config.seed, WHOLE, split.replicate, split.group, split.fold)
-        return peers.l2_logistic(train, split.response[split.train], test, int(rng.integers(2**31)))
+        response, seed = split.response[split.train], int(rng.integers(2**31))
+        return peers.l2_logistic(blocks, split.train, response, split.test, seed)
 
     def _predict_peer(self, split: Split, selection: Selection, arm: Arm) -> np.ndarray:
         """Return a peer's predictions; it selects, fits and predicts."""

@@ -5,12 +5,12 @@ features as they are.
 """
 
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError
-from thesiskit.models.packed import chunks
 
 WHOLE_CS = np.logspace(-3, 5, 9)  # for rows whose mean squared length is 1
 
@@ -70,45 +70,65 @@ def fill(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def l2_logistic(train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
+def l2_logistic(
+    blocks: Iterable[np.ndarray],
+    train: np.ndarray,
+    response: np.ndarray,
+    test: np.ndarray,
+    seed: int,
+) -> np.ndarray:
     """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
 
-    train (n, p) and test (T, p) hold numbers of any kind.  Columns are standardised by the training
-    rows; a missing value is their mean.  The penalty of the squared coefficients is the one with
-    the lowest log loss in five shuffled folds of the training rows, among WHOLE_CS.
+    blocks (cases, .) : all columns, in parts; they hold numbers of any kind.
+    train (n,), test (T,) : numbers of rows; response (n,) is of the training rows.
+
+    Columns are standardised by the training rows; a missing value is their mean.  The penalty of
+    the squared coefficients is the one with the lowest log loss in five shuffled folds of the
+    training rows, among WHOLE_CS.
     """
     from thesiskit.models.peers import scikit
 
     response = np.asarray(response, dtype=np.int64)
     with threadpool_limits(1):  # more threads add numbers in another order
-        train, test = _as_short_rows(train, test)
+        known, new = _as_short_rows(blocks, train, test)
     model = scikit.logistic_regression(response, seed, WHOLE_CS)
-    return scikit.predict_classes(model, train, response, test, 2)[:, 1]
+    return scikit.predict_classes(model, known, response, new, 2)[:, 1]
 
 
-def _as_short_rows(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _as_short_rows(
+    blocks: Iterable[np.ndarray], train: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Standardise the columns, and rotate them where there are more columns than training rows.
 
     The penalty does not change if the space of coefficients is rotated, and the coefficients are
     zero outside the space of the training rows.  So n coordinates (at most) say as much as p
-    columns, and they follow from the inner products of the rows.
+    columns, and they follow from the inner products of the rows.  A wide table is never held whole.
     """
-    n, p = train.shape
-    if p <= n:
-        train, test, varies = _standardised(train, test)
-        scale = np.sqrt(max(1, varies))
-        return train / scale, test / scale
-    inner, across, used = np.zeros((n, n)), np.zeros((len(test), n)), 0
-    for columns in chunks(train):
-        mine, new, varies = _standardised(train[:, columns], test[:, columns])
-        inner += mine @ mine.T
-        across += new @ mine.T
-        used += varies
-    squares, vectors = np.linalg.eigh(inner / max(1, used))
+    n, width, varying = len(train), 0, 0
+    pending: list[tuple[np.ndarray, np.ndarray]] = []
+    inner, across = np.zeros((0, 0)), np.zeros((0, 0))
+    for block in blocks:
+        known, new, varies = _standardised(block[train], block[test])
+        pending.append((known, new))
+        width += block.shape[1]
+        varying += varies
+        if width <= n:
+            continue
+        if not inner.size:
+            inner, across = np.zeros((n, n)), np.zeros((len(test), n))
+        for one, other in pending:
+            inner += one @ one.T
+            across += other @ one.T
+        pending = []
+    length = max(1, varying)  # the mean square of a row, which becomes 1
+    if width <= n:
+        first, second = (np.hstack(parts) for parts in zip(*pending, strict=True))
+        return first / np.sqrt(length), second / np.sqrt(length)
+    squares, vectors = np.linalg.eigh(inner / length)
     kept = squares > 1e-10 * max(squares[-1], 1e-300)
     lengths = np.sqrt(squares[kept])
     vectors = vectors[:, kept]
-    return vectors * lengths, across / max(1, used) @ vectors / lengths
+    return vectors * lengths, across / length @ vectors / lengths
 
 
 def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

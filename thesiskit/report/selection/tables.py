@@ -73,7 +73,7 @@ def calibration_table(record: Record) -> list[Table]:
                 frame,
                 f"C is the first decimal of the predictive probability of {one}; # the number of "
                 "test cases in that category, Pred their mean prediction, Actual the fraction of "
-                f"them in {one}. With all features there is nothing to correct." + beside,
+                f"them that are {one}. With all features there is nothing to correct." + beside,
                 long=bool(suffix),
             )
         )
