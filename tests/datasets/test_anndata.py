@@ -176,3 +176,22 @@ def test_damaged_files(tmp_path):
     write(tmp_path, status=["sick", None, "well", "sick"])
     with pytest.raises(DataError, match="the response is missing in case 2"):
         source().read(tmp_path)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_flipped_bytes_are_refused_or_harmless(tmp_path, form):
+    rng = np.random.default_rng(0)
+    write(tmp_path, form(X))
+    whole = (tmp_path / "t.h5ad").read_bytes()
+    refused = 0
+    for _ in range(60):
+        changed = bytearray(whole)
+        for place in rng.integers(0, len(whole), int(rng.integers(1, 8))):
+            changed[place] = int(rng.integers(256))
+        (tmp_path / "t.h5ad").write_bytes(bytes(changed))
+        try:
+            source().read(tmp_path)
+        except DataError as error:
+            refused += 1
+            assert len(str(error)) < 400
+    assert refused

@@ -43,6 +43,28 @@ def test_calibration_over_many_data_sets(k, threshold, rule):
     assert_calibrated(np.array(p), np.array(y))
 
 
+def test_calibration_with_missing_values():
+    settings = nb.Settings(alpha_points=100)
+    p, y = [], []
+    rate = np.linspace(0, 0.7, 200)  # features differ in how often they are missing
+    for seed in range(4_000):
+        rng = np.random.default_rng([13, seed])
+        drawn = draw_naive_bayes(
+            rng,
+            features=200,
+            alpha=InverseGamma(0.5, 5.0).sample(rng),
+            train=(12, 18),
+            test=1,
+        )
+        X, new = (one.features.astype(float) for one in (drawn.train, drawn.test))
+        X[rng.random(X.shape) < rate] = np.nan
+        new[rng.random(new.shape) < rate] = np.nan
+        found = select_features(X, drawn.train.response, 5, rng)
+        p.append(nb.predict(nb.fit(found, settings), new[:, found.selected])[0])
+        y.append(drawn.test.response[0])
+    assert_calibrated(np.array(p), np.array(y))
+
+
 @pytest.mark.parametrize("alpha", [1e-3, 5.0, 1e4, 1e8])
 def test_probabilities_of_all_counts_add_up_for_large_n(alpha):
     n0, n1 = 60, 1_940

@@ -50,7 +50,7 @@ def test_a_table_with_gaps(table):
     said = stages(folder)
     assert said.count("Note: t.tsv: ") == 1  # at the first stage only
     assert "values are missing" in said
-    assert "for bernoulli-nb, a missing value is the more frequent one" in said
+    assert "for bernoulli-nb, a missing value counts as the more frequent value of its" in said
     found = arrays(folder / "results/gaps/simulate/0000.npz")
     assert found["ids"].tolist() == frame["id"].tolist()
     assert found["class_names"].tolist() == ["well", "sick"]

@@ -29,6 +29,14 @@ from thesiskit.models.selection import is_binary
 NOBODY = -2  # a fold of no cases
 
 
+# what peers take a missing value for
+FILLED = {
+    "bernoulli-nb": "more frequent value",
+    "bernoulli-nb-calibrated": "more frequent value",
+    WHOLE: "mean",
+}
+
+
 @dataclass(frozen=True)
 class Split:
     """One training set with its test cases.
@@ -120,12 +128,14 @@ class Design:
                 f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
                 "class has more cases"
             )
-        methods = [one for one in selecting_model(self.config).methods if "bernoulli" in one]
-        if methods and any(table.missing for table in self.tables):
-            notes.append(
-                f"for {' and '.join(methods)}, a missing value is the more frequent one of its "
-                "feature in the training set"
-            )
+        if any(table.missing for table in self.tables):
+            methods = selecting_model(self.config).methods
+            notes += [
+                f"for {peer}, a missing value counts as the {value} of its feature in the training "
+                "set"
+                for peer, value in FILLED.items()
+                if peer in methods
+            ]
         return notes
 
     @cached_property
