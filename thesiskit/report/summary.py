@@ -105,7 +105,7 @@ def _clearly_better(one: Score, other: Score) -> bool:
 
 
 def _lower(name: str) -> str:
-    return name.removeprefix("all features, ")
+    return name.removeprefix("all features, ").replace(", L2", " (L2)")
 
 
 def _compared(best: Score, rival: Score) -> str:
