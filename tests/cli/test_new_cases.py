@@ -222,3 +222,15 @@ def test_tables_with_genes_in_rows(mine):
     frame, whole = (pd.read_csv(io.StringIO(one)) for one in (found.stdout, expected))
     assert list(frame.id[:2]) == ["s0", "s1"]
     assert frame.drop(columns="id").equals(whole.drop(columns="id"))
+
+
+def test_chains_go_on(mine):
+    """More iterations continue the chains of the fit, with the draws of one that was not ended."""
+    write_config(mine, "two-states")
+    more = ("--set", "model.iterations=60")
+    by_config("two-states", "--results", "a")
+    before = {path: path.read_bytes() for path in (mine / "a").rglob("fit/*.nc")}
+    text, _ = by_config("two-states", "--results", "a", *more)
+    assert before
+    assert all(path.read_bytes() != content for path, content in before.items())
+    assert by_config("two-states", "--results", "b", *more)[0] == text

@@ -373,7 +373,8 @@ def test_not_run(tmp_path):
     study = CONFIGS["naive-replicates"]
     refused(
         invoke("verify", study, "--results", tmp_path, "--set", "replicates=2"),
-        "is not there", f"run `thesiskit run {study} --set replicates=2 --results {tmp_path}`",
+        "is not there",
+        f"run `thesiskit run naive-replicates --set replicates=2 --results {tmp_path}`",
     )  # fmt: skip
     refused(invoke("verify", study, "--results", tmp_path, "--partial"), "is not there")
     assert not (tmp_path / "verify").exists()

@@ -73,6 +73,9 @@ def prepare(folder: Path) -> None:
     cases = np.where(loci[:, 0] == loci[:, 1], "case", "control")
     table = [",".join(map(str, row)) + f",{s}\n" for row, s in zip(loci, cases, strict=True)]
     (folder / "genotypes.csv").write_text(header + "".join(table))
+    new = np.random.default_rng(2).normal(size=(5, 120))
+    lines = [names, *(",".join(map(str, row)) for row in new)]
+    (folder / "new-tissues.csv").write_text("\n".join(lines) + "\n")
 
 
 def run_block(block: Block, folder: Path) -> None:

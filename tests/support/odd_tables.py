@@ -214,7 +214,6 @@ TABLES = [
     text("a column without values", "t.csv", real(column(2, lambda row, i: "")), True,
          "left out: 'g2' (no value at all)"),
     text("an infinite value", "t.csv", real(cell(1, "inf")), False, "infinite", "g1"),
-    text("a word among numbers", "t.csv", real(cell(1, "n/d")), False, "'n/d'", "g1", "line 5"),
     text("hexadecimal numbers", "t.csv", real(cell(1, "0x1F")), False, "'0x1F'"),
     text("numbers like 1e-3", "t.csv", real(column(1, lambda row, i: f"{float(row[1]):.2e}")),
          True),

@@ -76,9 +76,9 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     lead = f"The best of {arms} arms is {best.name}. It" if arms > 1 else f"The arm {best.name}"
     told = (
         f"{lead} is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
-        f"{100 * best.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with an "
-        f"AMLP of {best.amlp:.3f}{range_of_amlp}. To know only how frequent the classes are gives an error "
-        f"rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
+        f"{100 * best.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with "
+        f"an AMLP of {best.amlp:.3f}{range_of_amlp}. To know only how frequent the classes are "
+        f"gives an error rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
     )
     if not _clearly_better(best, base):
         told += " This arm is not clearly better, so it may have learnt nothing about the response."
@@ -105,7 +105,7 @@ def _clearly_better(one: Score, other: Score) -> bool:
 
 
 def _lower(name: str) -> str:
-    return name.removeprefix("all features, ")
+    return name.removeprefix("all features, ").replace(", L2", " (L2)")
 
 
 def _compared(best: Score, rival: Score) -> str:

@@ -73,10 +73,11 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path, fitted):
     assert (a / "tiny/timings.csv").exists()
 
 
-def test_a_stage_before_is_asked_for(config, tmp_path):
+def test_a_stage_before_is_made(config, tmp_path):
     run("simulate", config, "--results", tmp_path / "r")
-    text = run("fit-logistic", config, "--results", tmp_path / "r", code=2)
-    assert "run `thesiskit compress CONFIG` first" in text
+    lines = run("fit-logistic", config, "--results", tmp_path / "r").splitlines()
+    assert lines[0].endswith("(already done)")
+    assert [line.partition(":")[0] for line in lines] == ["simulate", "compress", "fit"]
 
 
 def test_commands_of_other_models_are_refused(config, tmp_path):
@@ -166,9 +167,8 @@ def test_a_missing_or_damaged_file_of_draws_is_made_again(config, tmp_path, fitt
     path = tmp_path / "tiny/fit/0000-4-cauchy-compressed.nc"
     before = read_draws(path)["coefficient"]
     path.write_bytes(b"not netCDF")
-    text = run("predict", config, "--results", tmp_path, code=1)
-    assert "`thesiskit fit-logistic CONFIG` makes it again" in text
-    fit(config, tmp_path)
+    text = run("predict", config, "--results", tmp_path)
+    assert "0000-4-cauchy-compressed.nc was damaged; it is made again" in text
     assert np.array_equal(read_draws(path)["coefficient"], before)
 
 
