@@ -36,7 +36,9 @@ PER_SPLIT = 2e-4  # naive Bayes, beside the work by cases and features
 PER_VALUE = 2e-9  # to screen or predict with a binary value of a case, at each point of alpha
 PER_MEDIAN = 3e-8  # to make a real value binary
 PER_PEER = 0.1  # another classifier
-PER_PRODUCT = 3e-10  # a product of rows in the regularised logistic regression: two cases, a feature
+PER_PRODUCT = (
+    3e-10  # a product of rows in the regularised logistic regression: two cases, a feature
+)
 PER_LABEL = 4e-10  # sweep of labels of a mixture: a case and a feature
 PER_THETA = 1e-7  # the thesis's sampler: an update of theta, a feature
 PER_GROUP = 1e-6  # an iteration of a logistic model: a coefficient
