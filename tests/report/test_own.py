@@ -148,7 +148,7 @@ def test_the_summary_says_what_was_asked_and_found(folder):
     text = html.unescape(page(folder, "mine"))
     assert "Is a case tumour or normal (the column status of genes.csv)?" in text
     assert "the 3 and 8 of 30 features that correlate best" in text
-    assert "The best of 5 arms is" in text
+    assert "Of our 5 arms, " in text
     found = table(folder, "mine", "summary").set_index("arm")
     assert found.loc["base rate", "errors: made"] == 16
     scores = table(folder, "mine", "scores").set_index(["features", "method"])

@@ -61,7 +61,8 @@ def predict(config, asked, force, new, model, output, arms) -> None:
     with a row for each case and arm: the more probable class, and the probability of each class;
     for real responses the median and the interval from 5 % to 95 %.
 
-    Example:  thesiskit predict naive-simulation
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
+    && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
     """
     if new is None:
         _need_new(config, model, output, arms)

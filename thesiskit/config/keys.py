@@ -6,6 +6,7 @@ The one description of a key is the text below it in its class, in this folder o
 import ast
 import difflib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from functools import cache
@@ -151,7 +152,7 @@ def _head(key: Key) -> str:
 
 
 def _in_short(key: Key) -> str:
-    first = key.text.partition(". ")[0].rstrip(".")
+    first = re.split(r"\.\s+(?=[A-Z`])", key.text)[0].rstrip(".")
     where = f" ({key.block})" if key.block else ""
     return f"{key.name}{where}: {first}"
 

@@ -131,7 +131,7 @@ def _patterns(found: Found) -> list[str]:
 def _sequences(found: Found) -> list[str]:
     orders = sorted({min(2, found.width), min(5, found.width)})
     return [
-        *_chains(orders, "patterns of so many recent states at most", []),
+        *_chains(orders, "patterns of so many of the last states at most", []),
         "  peers: [logistic-regression] # to compare with",
         *_report(PARTS["sequences"]),
         *_smoke(),

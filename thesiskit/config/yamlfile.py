@@ -21,6 +21,7 @@ from thesiskit.safe_io import open_regular
 MOST_BYTES = 2**20  # of a config
 MOST_NODES = 10_000  # values and keys, aliases written out
 MOST_DEPTH = 30
+TABLES = {".csv", ".tsv", ".gz", ".parquet", ".npz", ".npy", ".bed", ".h5ad", ".fa", ".fasta"}
 MOST_DIGITS = 300  # of a whole number
 _TAG = "tag:yaml.org,2002:"
 _ZEROS = "!leading-zeros"
@@ -122,11 +123,17 @@ for _tag, _pattern, _first in (
 def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     """Return the mapping in a file, and the line of every key in it."""
     where = cut(path, 200)
+    if TABLES & {suffix.lower() for suffix in path.suffixes}:
+        raise ConfigError(
+            f"{where}: is a table, and no config; `thesiskit init` writes a config for it"
+        )
     try:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{where}: there is no such config; see configs/ for examples") from None
+        raise ConfigError(
+            f"{where}: there is no such config; `thesiskit list` shows those that are shipped"
+        ) from None
     except IsADirectoryError:
         raise ConfigError(f"{where}: is a folder; give the configs in it") from None
     except (OSError, ValueError) as error:

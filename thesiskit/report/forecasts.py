@@ -18,7 +18,7 @@ from thesiskit.report import metrics
 
 MOST_LINES = 12  # of scores on the terminal
 BORDER = 0.01  # p-values below it speak against calibration
-CAREFUL, SURE, WELL = "too careful", "too sure", "well calibrated"
+CAREFUL, SURE, WELL = "too careful", "too sure", "nothing against"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 TERMS = {
     "arm": "one way to predict: a model with its settings",
     "divisions": "in how many divisions of the cases the training cases have this pattern",
-    "AMLP": "average minus log probability of the actual class; lower is better, and a prediction "
-    "that was sure and wrong costs most",
+    "AMLP": "average minus log probability of the actual class; lower is better, "
+    "guessing between two classes has 0.693, and a prediction that was sure and wrong costs most",
     "error": "fraction of test cases whose more probable class is wrong",
     "error rate": "fraction of test cases whose more probable class is wrong",
     "expected error": "the error rate that the predictions promise: the mean probability of the "

@@ -1,6 +1,7 @@
 """The parts that a report can have: the name in a config, the function, and what it needs."""
 
 import difflib
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -88,7 +89,8 @@ class Part(NamedTuple):
     @property
     def about(self) -> str:
         """What it shows: the first line of its function's docstring."""
-        return (self.make.__doc__ or "").strip().partition("\n")[0]
+        said = (self.make.__doc__ or "").strip().partition("\n")[0]
+        return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)

@@ -182,7 +182,7 @@ Row = tuple[str, str, bool]  # a statement of the thesis, our numbers, whether t
 
 
 def reduction_statements(record: ReductionRecord) -> list[Table]:
-    """Return each statement of the thesis, our numbers, and whether they support it."""
+    """Each statement of the thesis, our numbers, and whether they support it."""
     make = {"values": _with_values, "features": _with_features, "order": _with_order}
     rows = [row for sweep in record.sweeps for row in make[sweep.varied](record, sweep)]
     return [

@@ -12,6 +12,10 @@ from thesiskit.report.layout import Table
 from thesiskit.report.logistic.record import LogisticRecord
 
 MOST_ROWS = 10  # of arms
+NEXT = (
+    "To predict new cases with the models of this page (not with those to compare with): "
+    "`thesiskit predict CONFIG --new TABLE`, where CONFIG is the file that you ran."
+)
 Scored = tuple[Forecast, Score]
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
 
@@ -28,8 +32,12 @@ def summary(record: Finished) -> list[Table]:
         (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
     )
     lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
+    if record.warnings:
+        lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
         lead.append(_hint(record.config))
+    if record.config["own"]:
+        lead.append(NEXT)
     return [
         Table(
             "summary",
@@ -73,14 +81,18 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     first, last = best.amlp_interval
     range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
     wrong, of = int(best.wrong.sum()), len(best.wrong)
-    lead = f"The best of {arms} arms is {best.name}. It" if arms > 1 else f"The arm {best.name}"
+    lead = f"The arm {best.name}"
+    if arms > 1:
+        lead = f"Of our {arms} arms, {best.name} has the lowest AMLP. It"
     told = (
         f"{lead} is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
         f"{100 * best.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with "
-        f"an AMLP of {best.amlp:.3f}{range_of_amlp}. To know only how frequent the classes are "
-        f"gives an error rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
+        f"an AMLP of {best.amlp:.3f}{range_of_amlp}. Always predicting the frequencies of the "
+        f"classes gives an error rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
     )
-    if not _clearly_better(best, base):
+    if best.amlp > base.amlp:
+        told += " So the probabilities of this arm are worth less than these frequencies."
+    elif not _clearly_better(best, base):
         told += " This arm is not clearly better, so it may have learnt nothing about the response."
     if linear is not None:
         told += (
@@ -112,9 +124,12 @@ def _compared(best: Score, rival: Score) -> str:
     """Say which of two arms has the lower AMLP, and whether chance explains it."""
     difference, error = best.less(rival)
     if not abs(difference) > 2 * error:
-        return "the difference between the two is no larger than chance makes it"
-    which = "better" if difference < 0 else "worse"
-    return f"the best arm is clearly {which}, by {abs(difference):.3f} ± {error:.3f} in AMLP"
+        return (
+            f"the AMLP differs by {abs(difference):.3f} ± {error:.3f}, so these cases cannot tell "
+            "which is better"
+        )
+    which = "higher" if difference < 0 else "lower"
+    return f"its AMLP is clearly {which}, by {abs(difference):.3f} ± {error:.3f}"
 
 
 def _calibration(one: Score) -> str:
@@ -127,7 +142,7 @@ def _calibration(one: Score) -> str:
         return f"{told}: too sure ({p}). Take its probabilities as less certain than they look."
     if one.verdict == CAREFUL:
         return f"{told}: too careful ({p}). It knows more than its probabilities admit."
-    return f"{told}: well calibrated, as far as these cases can tell ({p})."
+    return f"{told}: nothing speaks against its probabilities ({p})."
 
 
 def p_words(p: float) -> str:
@@ -147,8 +162,8 @@ def _explained(record: Finished) -> str:
         "A prediction of 80 % admits that it is wrong in one case of five. Added up over all test "
         "cases, this is the number of errors that an arm promises. An arm that makes many more is "
         "too sure of itself, and one that makes many fewer is too careful. p is the probability "
-        "that predictions which keep their promises are off by so much or more by chance; a "
-        f"verdict needs p below {BORDER:g}. "
+        "that predictions which keep their promises are off by so much or more by chance. An "
+        f"arm is called too sure or too careful where p is below {BORDER:g}. "
     )
     if tested.repeat.max() > 0:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
@@ -156,9 +171,9 @@ def _explained(record: Finished) -> str:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (
         "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
-        "was: lower is better. Intervals of 95 % are over distinct test cases (Wilson's for error "
-        "rates, normal ones for AMLP), and do not include the choice of the best arm. The base "
-        "rate predicts each class by its frequency among the training cases."
+        "was: lower is better, and guessing between two classes has 0.693. Intervals are of 95 % "
+        "(Wilson's for error rates, normal ones for AMLP). The base rate predicts each class by "
+        "its frequency among the training cases."
     )
     return text
 
@@ -191,16 +206,17 @@ def _of_real_responses(record: LogisticRecord) -> Table:
     best = own.loc[own["root mean squared error: mean"].idxmin()]
     out, p = promises[best["arm"]]
     spread = float(np.sqrt(np.mean((y - record.base_rate[0]) ** 2)))
-    verdict = "well calibrated, as far as these cases can tell"
+    verdict = "nothing speaks against its intervals"
     if p < BORDER:
         verdict = SURE if out > OUTSIDE * len(y) else CAREFUL
     lead = (
         record.question,
-        f"The best arm is {best['arm']}: its root mean squared error is "
+        f"Of our arms, {best['arm']} has the smallest error: its root mean squared error is "
         f"{best['root mean squared error: mean']:.4g} "
         f"(95 % interval {best['root mean squared error: low']:.4g} to "
-        f"{best['root mean squared error: high']:.4g}). To predict the mean of the training "
-        f"cases gives {spread:.4g}.",
+        f"{best['root mean squared error: high']:.4g}). Always predicting the mean of the "
+        f"training cases gives {spread:.4g}"
+        + (", which is better." if spread <= best["root mean squared error: mean"] else "."),
         f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
         f"and missed {out:,}: {verdict} ({p_words(p)}).",
     )
@@ -210,7 +226,8 @@ def _of_real_responses(record: LogisticRecord) -> Table:
         frame,
         "Errors are those of the predictive median, in the units of the response; their intervals "
         "are normal ones over test cases. Of responses, one in ten should be outside its "
-        "predictive interval of 90 %: many more are too sure an arm, many fewer too careful a one. "
-        "p is the probability that chance alone gives such a number or a rarer one.",
+        "predictive interval of 90 %. An arm with many more is too sure of itself, and one with "
+        "many fewer is too careful. p, above, is the probability that chance alone gives such a "
+        "number.",
         lead=tuple(filter(None, lead)),
     )

@@ -95,7 +95,11 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     place = {name: j for j, name in enumerate(names)}
     missing = [name for name in features if name not in place]
     if missing:
-        near = difflib.get_close_matches(missing[0], names[:LOOKED_AT], 1)
+        known = {*features, *others}
+        free = [name for name in names if name not in known][:LOOKED_AT]
+        by_letters = {name.casefold(): name for name in free}
+        near = difflib.get_close_matches(missing[0].casefold(), by_letters, 1)
+        near = [by_letters[one] for one in near]
         hint = f"; is its column {quoted(near[0])} one of these?" if near else ""
         raise DataError(
             f"{where}: it lacks {len(missing):,} of the {len(features):,} features of the "

@@ -21,6 +21,9 @@ def question(record: LogisticRecord) -> str:
         states = found["histories"].shape[1]
         text = f"Which of {_few(record.classes)} comes after {states} states?"
         patterns = f"patterns of the {orders} most recent states"
+        if config["data"].get("predict") == "label":
+            text = f"Is a sequence {_few(record.classes)}, judged by its last letters?"
+            patterns = f"patterns of its last {orders} letters"
     else:
         column = f" of {config['data']['path']}" if config["own"] else ""
         name = config["data"].get("response", "the response")
@@ -35,7 +38,7 @@ def question(record: LogisticRecord) -> str:
         f"and {priors} priors."
     )
     others = list(dict.fromkeys(arm.words for arm in record.arms if arm.peer))
-    return text + (f" To compare with: {listed(others)}." if others else "")
+    return text + (f" Other models stand beside these: {listed(others)}." if others else "")
 
 
 def _few(names: list[str]) -> str:
@@ -79,9 +82,10 @@ def _divided(record: LogisticRecord, train: int, tests: int) -> str:
     """Say how cases were divided."""
     config = record.config
     if record.folded:
+        spread = "" if record.continuous else "each class spread evenly and "
         text = (
-            f"{record.folds} folds, with each class spread evenly and equal rows "
-            "in one fold; the cases of a fold are predicted from those of the others"
+            f"{record.folds} folds, with {spread}equal rows in one fold; the cases of a fold are "
+            "predicted from those of the others"
         )
         if config["replicates"] > 1:
             text += f"; {config['replicates']:,} such divisions"

@@ -12,7 +12,7 @@ from thesiskit.report.logistic.record import LogisticRecord
 
 
 def statement_table(record: LogisticRecord) -> list[Table]:
-    """Return each statement, our numbers, and whether they support it."""
+    """Each statement of the thesis, our numbers, and whether they support it."""
     rows: list[dict[str, Any]] = []
     for make in (
         _compression,

@@ -31,7 +31,7 @@ def question(record: Record) -> str:
     )
     others = list(dict.fromkeys(arm.words for arm in record.arms if arm.method in wanted
                                 and arm.method not in methods))  # fmt: skip
-    return text + (f" To compare with: {listed(others)}." if others else "")
+    return text + (f" Other models stand beside these: {listed(others)}." if others else "")
 
 
 def _sizes(selection: dict, p: int) -> str:
