@@ -158,7 +158,7 @@ def test_the_summary_says_what_was_asked_and_found(folder):
         assert mine["AMLP: mean"] == pytest.approx(row["AMLP"])
         assert mine["errors: promised"] == pytest.approx(40 * row["expected error"], abs=0.051)
         assert mine["error rate: low"] < row["error"] < mine["error rate: high"]
-    assert "logistic regression, L2 has" in text
+    assert "logistic regression (L2) has" in text
     assert "errors and made" in text
 
 
