@@ -14,7 +14,7 @@ from thesiskit.shipped import folders
 def list_configs() -> None:
     """List the experiments that come with thesiskit.
 
-    Each line has a name, the minutes that the experiment takes on two cores, and its title.
+    Each line has a name, about how many minutes the experiment takes on two cores, and its title.
 
     Example:  thesiskit list
     """

@@ -128,7 +128,7 @@ class Config(Block):
     about: Text
     """The introduction of the page."""
     minutes: PositiveNumber | None = None
-    """How many minutes the experiment takes on two cores, for `thesiskit list`."""
+    """About how many minutes the experiment takes on two cores, for `thesiskit list`."""
     seed: Count = 1
     """The seed of all random choices; each choice has its own stream."""
     replicates: Positive = 1

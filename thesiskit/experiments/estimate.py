@@ -33,7 +33,8 @@ if TYPE_CHECKING:  # one of them is enough
 # Seconds, measured on a core of 2020; they are for `plan` alone
 BEGIN, PER_CELL = 4.0, 0.005  # of a command with its report; of a cell, besides its work
 PER_SPLIT = 2e-4  # naive Bayes, beside the work by cases and features
-PER_VALUE = 2e-9  # to screen or predict with a binary value of a case, at each point of alpha
+PER_VALUE = 2e-9  # to screen a binary value of a case
+PER_TESTED = 1e-9  # to predict with one
 PER_MEDIAN = 3e-8  # to make a real value binary
 PER_PEER = 0.1  # another classifier
 PER_PRODUCT = (
@@ -194,7 +195,7 @@ def _of_block(work) -> Needs:
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
         seconds += own * splits * PER_SPLIT
-        seconds += own / len(kept) * tested * sum(kept) * points * PER_VALUE
+        seconds += own / len(kept) * tested * sum(kept) * PER_TESTED
         pairs = min(max(kept), (train + 1) ** 2 // 4 + 1)  # distinct counts of a feature
         disk = stored + predicted + own * 2 * (2 * splits + 3) * 8 * points
         memory += 8 * points * (6 * pairs + 4 * train + 2 * test + 4 * splits)
