@@ -234,8 +234,8 @@ def test_training_and_test_columns(tmp_path):
         (lambda f: f.assign(y=[0, 1, 2] * 10), "must be 0 and 1"),
         (lambda f: f.assign(y=["0"] * 29 + [None]), "response is missing in case 30"),
         (
-            lambda f: f.assign(b=[np.nan] + [1.0] * 29),
-            "missing or infinite in case 1, feature b",
+            lambda f: f.assign(b=[np.inf] + [1.0] * 29),
+            "a value is infinite in case 1, feature b",
         ),
         (lambda f: f.assign(b=["u", "v"] * 15), "categorical"),
         (lambda f: f[["a", "y"]], "cannot keep 2 of 1 features"),

@@ -132,7 +132,7 @@ def status(config, asked, watch, every) -> None:
 def collect(config, asked, force) -> None:
     """Join the cells of each complete block; when all cells are done, write the report.
 
-    Example:  thesiskit batch collect naive-replicates
+    Example:  thesiskit run naive-replicates && thesiskit batch collect naive-replicates
     """
     opened = _open_batch(config, asked)
     left = opened.collect()
