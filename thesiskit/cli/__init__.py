@@ -207,13 +207,11 @@ def run(configs, asked, force, executor, dry_run) -> None:
             show_error(failed)
         finally:
             experiment.close()
-    if dry_run and failed is None:
-        return
-    index = write_index(asked.results)
+    if not dry_run:
+        but = " but those that failed" if failed is not None else ""
+        click.echo(f"All reports{but}: {write_index(asked.results)}")
     if failed is not None:
-        click.echo(f"All reports but those that failed: {index}")
         raise click.exceptions.Exit(failed.exit_code)
-    click.echo(f"All reports: {index}")
 
 
 @main.command()

@@ -29,6 +29,54 @@ def executor_option(default: str):
     )
 
 
+COMMON = [
+    click.option(
+        "--results",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("results"),
+        show_default=True,
+        help="Folder for results. Each experiment has a folder of its own in it.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        type=SettingType(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
+    ),
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Call the experiment so, and its folder of results: variants made with --set then "
+        "stand beside each other.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, MOST_SEED),
+        metavar="N",
+        help="Use this seed in place of the config's.",
+    ),
+    click.option(
+        "--smoke", is_flag=True, help="Run the small form of the experiment, for a quick try."
+    ),
+]
+FORCE = click.option("--force", is_flag=True, help="Make again what is already made.")
+YES = click.option(
+    "--yes",
+    is_flag=True,
+    help="Accept a config that needs very much time, memory or disk.",
+)
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(0, MOST_JOBS),
+    envvar="THESISKIT_JOBS",
+    metavar="N",
+    help="Number of child processes. Default: one for each core. 0 computes in the main process, "
+    "for debugging.",
+)
+
+
 def shared_options(
     *,
     many: bool = False,
@@ -57,63 +105,15 @@ def shared_options(
     )
     options = [
         *([] if bare else [argument]),
-        click.option(
-            "--results",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=Path("results"),
-            show_default=True,
-            help="Folder for results. Each experiment has a folder of its own in it.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            type=SettingType(),
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Override a key of the config, as in --set data.alpha=100. May be repeated.",
-        ),
-        click.option(
-            "--name",
-            metavar="NAME",
-            help="Call the experiment so, and its folder of results: variants made with --set then "
-            "stand beside each other.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(0, MOST_SEED),
-            metavar="N",
-            help="Use this seed in place of the config's.",
-        ),
-        click.option(
-            "--smoke", is_flag=True, help="Run the small form of the experiment, for a quick try."
-        ),
+        *COMMON,
+        *([FORCE] if force else []),
+        *([YES] if yes else []),
+        *([JOBS] if jobs else []),
+        VERBOSE,
     ]
-    if force:
-        options.append(
-            click.option("--force", is_flag=True, help="Make again what is already made.")
-        )
-    if yes:
-        options.append(
-            click.option(
-                "--yes",
-                is_flag=True,
-                help="Accept a config that needs very much time, memory or disk.",
-            )
-        )
-    if jobs:
-        options.append(
-            click.option(
-                "--jobs",
-                type=click.IntRange(0, MOST_JOBS),
-                envvar="THESISKIT_JOBS",
-                metavar="N",
-                help="Number of child processes. Default: one for each core. 0 computes in the "
-                "main process, for debugging.",
-            )
-        )
 
     def decorate(command):
-        for option in reversed([*options, VERBOSE]):
+        for option in reversed(options):
             command = option(command)
         return command
 

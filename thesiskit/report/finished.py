@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,12 @@ THESIS = Path(__file__).parent / "thesis"
 
 
 class Finished:
-    """The results of an experiment, its config, and what the page asks of it."""
+    """The results of an experiment, its config, and what the page asks of it.
+
+    about : the module that says in words what a kind with data asks, and what its data are.
+    """
+
+    about: ModuleType
 
     def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
         self.results = results
@@ -57,12 +63,12 @@ class Finished:
 
     def card(self) -> list[tuple[str, str]]:
         """Return what there is to say about the data: what, and the words."""
-        return []
+        return self.about.card(self)
 
     @property
     def question(self) -> str:
         """What was asked of the data, in sentences."""
-        return ""
+        return self.about.question(self)
 
     @property
     def notes(self) -> list[str]:

@@ -19,6 +19,8 @@ WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean"}
 class LogisticRecord(Finished):
     """Arrays of all blocks; draws are read when asked for."""
 
+    about = about
+
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
         return stages.summary(self, stage)
@@ -76,15 +78,6 @@ class LogisticRecord(Finished):
         ]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
-
-    def card(self) -> list[tuple[str, str]]:
-        """Return what there is to say about the data: what, and the words."""
-        return about.card(self)
-
-    @property
-    def question(self) -> str:
-        """What was asked of the data, in sentences."""
-        return about.question(self)
 
     @property
     def notes(self) -> list[str]:

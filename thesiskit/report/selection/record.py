@@ -51,6 +51,8 @@ def method_words(method: str) -> str:
 class Record(Finished):
     """Arrays of all blocks of an experiment of chapter 2, loaded when asked for."""
 
+    about = about
+
     def summary(self, stage: str) -> str:
         """Say in a line what the files of a stage show."""
         return stages.summary(self, stage)
@@ -202,15 +204,6 @@ class Record(Finished):
             base=self._base_rate(),
             named=self.class_names != ["0", "1"],
         )
-
-    def card(self) -> list[tuple[str, str]]:
-        """Return what there is to say about the data: what, and the words."""
-        return about.card(self)
-
-    @property
-    def question(self) -> str:
-        """What was asked of the data, in sentences."""
-        return about.question(self)
 
     @property
     def notes(self) -> list[str]:
