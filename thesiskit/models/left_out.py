@@ -1,13 +1,23 @@
-"""What is known of the features that a selection left out.
+"""What is known of the features that were left out of a selection.
 
 | thesis | name | shape |
 |---|---|---|
-| (n_0, n_1, event, number of such features) | `LeftOut.rows` | (D, 4) |
-| gamma^2 | `LeftOut.gamma_squared`, a Fraction | |
+| N_0, N_1 of a feature | `rows[:, 0]`, `rows[:, 1]` | (D,) |
+| p - k | `LeftOut.total` | |
+| gamma^2 | `gamma_squared`, a Fraction | |
 
-Sections "Our Method for Avoiding Selection Bias" and "Computation of the Adjustment Factor ...".
-The thesis knows one event, |COR| <= gamma.  Where a number of features is kept, the ones that tie
-with the weakest kept one are known too, or at least that lots were drawn among them.
+Section "Our Method for Avoiding Selection Bias".  The event S is that these features were not
+kept.  Where a threshold was given beforehand, each of them has |COR| <= gamma.  Where k features
+were kept, gamma is the |COR| of the weakest of them, and on discrete data others can have the same:
+of the T features with |COR| = gamma, m were kept by lot, and t = T - m were not.  The selection
+knows t; then the others are below gamma.  In a table that somebody else has screened, t is not
+known.  With e = P(|COR| = gamma), s = P(|COR| < gamma) of one feature and d = p - k,
+
+    P(S) = (e + s)^d                                            for a threshold,
+    P(S) = e^t s^(d - t)                                        where t is known,
+    P(S) = sum over t of C(d, t) e^t s^(d - t) / C(m + t, m)    where it is not,
+
+up to factors without parameters.
 """
 
 from dataclasses import dataclass
@@ -15,17 +25,19 @@ from fractions import Fraction
 
 import numpy as np
 
-WITHIN, BELOW, AT, LOT = range(4)
+WITHIN, BELOW, AT, LOT = range(4)  # |COR| <= gamma, < gamma, = gamma; not known how many are equal
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Features that were left out, and what their correlations are known to be.
+    """The features left out.
 
-    rows (D, 4) are n0, n1, event and count: the cases of each class that have the feature, what is
-    known of its COR^2, and how many such features there are.  Events: WITHIN, COR^2 <= gamma^2;
-    BELOW, COR^2 < gamma^2; AT, COR^2 = gamma^2; LOT, COR^2 <= gamma^2, and it is not known how many
-    of them tie with gamma and lost a draw by lot against `tied_kept` kept features that tie too.
+    Attributes
+    ----------
+    rows : (D, 4) whole numbers: the cases of class 0 and of class 1 that have a feature, which of
+        the events WITHIN, BELOW, AT and LOT it is, and of how many features.
+    gamma_squared : the square of gamma.
+    tied_kept : of LOT, m: how many features with |COR| = gamma were kept.
     """
 
     rows: np.ndarray
@@ -34,18 +46,27 @@ class LeftOut:
 
     @property
     def total(self) -> int:
-        """How many features were left out."""
+        """How many features were left out, p - k."""
         return int(self.rows[:, 3].sum())
+
+    @classmethod
+    def of(
+        cls, counts: dict[int, int], class_counts: tuple[int, int], gamma_squared: Fraction,
+        tied_kept: int = 0,
+    ) -> "LeftOut":  # fmt: skip
+        """Return features that all have the same cases: how many there are, by event."""
+        rows = [[*class_counts, event, count] for event, count in counts.items() if count]
+        return cls(np.array(rows, dtype=np.int64).reshape(-1, 4), gamma_squared, tied_kept)
 
 
 @dataclass(frozen=True)
 class Screened:
-    """How a table was made by somebody who kept only some features.
+    """A table that somebody kept from more features.
 
-    of : features there were before.
-    gamma_squared : those with COR^2 > gamma_squared were kept; None where the best were kept, so
-        that gamma is the smallest |COR| in the table.
+    of : how many features there were before.
+    gamma_squared : the square of the threshold that the kept ones were above; None if the best
+        were kept, so that gamma is the smallest |COR| in the table.
     """
 
     of: int
-    gamma_squared: Fraction | None
+    gamma_squared: Fraction | None = None
