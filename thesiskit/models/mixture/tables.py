@@ -63,11 +63,10 @@ def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact")
     if c00 + c01 + c10 + c11 == 0:
         raise UserError("counts must not all be 0")
     tables = Tables(c00 + c01 + c10 + c11, alpha)
-    one = LeftOut(
-        np.array([[c00 + c10, c01 + c11, WITHIN, 1]]), as_gamma_squared(gamma_squared)
-    )
+    classes = (c00 + c10, c01 + c11)
+    one = LeftOut.of({WITHIN: 1}, classes, as_gamma_squared(gamma_squared))
     result = np.empty(len(alpha))
-    tables.discards((c00 + c10, c01 + c11), one, quadrature).log_discards(c10, c11, result)
+    tables.discards(classes, one, quadrature).log_discards(c10, c11, result)
     return result
 
 
@@ -148,7 +147,9 @@ class Tables:
             lambda: self._make_chances(class_counts, cut, quadrature, ties),
         )
 
-    def _make_chances(self, class_counts, cut, quadrature, ties) -> tuple:
+    def _make_chances(
+        self, class_counts: tuple[int, int], cut: Fraction, quadrature: str, ties: bool
+    ) -> tuple:
         if quadrature not in self._counted:
             totals = np.arange(self.n // 2 + 1)
             self._counted[quadrature] = self._make_marginals(totals, quadrature, counted=True)

@@ -8,7 +8,7 @@
 | x_0^train | `response` | (n,) |
 | I_{1,j} + I_{0,j} | `totals` | (k,) |
 | n_y^[z] | `counts[z][y]` | (2, 2) |
-| P(S given labels, alpha) | its log, of the features of `left_out`, is in `Tables.discards` | (K,) |
+| P(S given labels, alpha) | of `left_out`; its log is in `Tables.discards` | (K,) |
 
 Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
 """
