@@ -79,7 +79,9 @@ def _screened(screened: dict | None) -> str:
         said = f" (said to be kept from {of})" if of else ""
         return f", of which each training set keeps the best {screened['keep']:,}{said}"
     above = screened["threshold"]
-    how = "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
+    how = (
+        "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
+    )
     return f", {how} of {of}"
 
 

@@ -93,7 +93,9 @@ def _names(record: Record, arrays) -> list[str]:
     several = len(model["samplers" if record.mixture else "quadrature"]) > 1
     names = ("label", "method", "variant", "relevant")
     return [
-        f"{label} {method}" + (f" {variant}" if several else "") + (" some" if one == "some" else "")
+        f"{label} {method}"
+        + (f" {variant}" if several else "")
+        + (" some" if one == "some" else "")
         for label, method, variant, one in zip(*(arrays[name] for name in names), strict=True)
     ]
 
