@@ -63,7 +63,8 @@ class Table:
 class Drawn:
     """A simulated data set: what was drawn, and what it was drawn with.
 
-    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
+    truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
+        (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
         was drawn with that.
     """
 
@@ -183,11 +184,13 @@ class SelectionPriors:
 
     class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
     response_alpha_prior : of a mixture; None of naive Bayes.
+    pi : the values, equally probable, that the probability of being relevant can have.
     """
 
     class_prior: tuple[float, float]
     alpha_prior: tuple[float, float]
     response_alpha_prior: tuple[float, float] | None = None
+    pi: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 RANKS = "evaluation.ranks: true"
+TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -76,6 +77,7 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
+    TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
 
@@ -84,7 +86,7 @@ class Part(NamedTuple):
     """The function that makes a part, and what it needs."""
 
     make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
-    needs: tuple[str, ...] = (DATA, SELECTION)
+    needs: tuple[str, ...] = (DATA, SELECTION, TESTS)
 
     @property
     def about(self) -> str:
@@ -95,21 +97,21 @@ class Part(NamedTuple):
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
-    "summary": Part(summary.summary, (DATA,)),
+    "summary": Part(summary.summary, (DATA, TESTS)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, SOME)),
-    "predictions": Part(predictions.prediction_table, (DATA,)),
-    "selection-table": Part(tables.selection_table),
+    "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
+    "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(tables.calibration_table),
     "score-table": Part(tables.score_table),
-    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES)),
+    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(tables.timing_table),
     "diagnostics-table": Part(sampling.diagnostics_table, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(sampling.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS)),
+    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
     "reliability-table": Part(reliability.reliability_table),
     "correlation-scatter": Part(figures.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS)),
+    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
     "log-alpha": Part(figures.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "reliability-figure": Part(reliability.reliability_figure),
