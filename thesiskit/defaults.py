@@ -31,6 +31,8 @@ MOST_POINTS = 10_000  # for alpha
 CLASS_PRIOR = (1.0, 1.0)  # f_0, f_1
 ALPHA_PRIOR = (0.5, 5.0)  # shape and rate, of alpha and of the mixture model's alpha_0
 NAIVE_ALPHA_POINTS = 30
+# that a feature is relevant: log-even from 1e-4 to 1
+PI = tuple(float(f"{10 ** (-4 + 4 * i / 20):.6g}") for i in range(21))
 
 # the samplers of the mixture model
 COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}

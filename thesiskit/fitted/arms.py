@@ -15,13 +15,14 @@ import numpy as np
 from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import mixture, naive_bayes
+from thesiskit.models.left_out import LOT, LeftOut
 from thesiskit.models.mixture import Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
 DRAWS = ("labels", "point", "theta")  # theta only where it is sampled
 LARGEST = 1e100  # of alpha, and of logs
-POSTERIOR = ("alpha", "log_weight", "log_discard", "log_posterior")
+POSTERIOR = ("alpha", "log_weight", "log_discard", "log_joint")
 
 
 class FittedArm(ABC):
@@ -103,17 +104,17 @@ class NaiveArm(SelectingArm):
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
         kept = self.posterior.kept
-        about = {
+        about: dict[str, Any] = {
             "settings": asdict(self.posterior.settings),
             "class_counts": list(kept.class_counts),
-            "n_dropped": kept.n_dropped,
-            "gamma_squared": str(kept.gamma_squared),
         }
         arrays = {name: getattr(self.posterior, name) for name in POSTERIOR}
         if kept.present is not None:
             arrays["present"] = kept.present[kept.group]
-            if kept.n_dropped and kept.dropped is not None:
-                arrays["dropped"] = kept.dropped.astype(np.int64)
+        if kept.left_out is not None:
+            arrays["left_out"] = kept.left_out.rows
+            about["gamma_squared"] = str(kept.left_out.gamma_squared)
+            about["tied_kept"] = kept.left_out.tied_kept
         return about, arrays | {"selected": self.selected, "ones": kept.pairs[kept.group]}
 
     @classmethod
@@ -123,45 +124,45 @@ class NaiveArm(SelectingArm):
         n0, n1 = (int(count) for count in about["class_counts"])
         selected, ones = arrays["selected"].astype(np.intp), arrays["ones"].astype(np.intp)
         check(ones.shape == (len(selected), 2) and n0 > 0 and n1 > 0)
-        present, left_out = _present(arrays, (n0, n1), int(about["n_dropped"]))
+        present = arrays.get("present")
+        if present is not None:
+            present = present.astype(np.intp)
+            check(bool(((present >= 0) & (present <= (n0, n1))).all()))
         most = np.array([n0, n1]) if present is None else present
         check(bool((ones >= 0).all()) and np.broadcast_shapes(most.shape, ones.shape) == ones.shape)
         check(bool((ones <= most).all()))
         posterior = {name: arrays[name].astype(float) for name in POSTERIOR}
-        check({one.shape for one in posterior.values()} == {(len(posterior["alpha"]),)})
-        alpha = posterior["alpha"]
+        alpha, log_joint = posterior["alpha"], posterior["log_joint"]
+        check(log_joint.shape == (len(alpha), len(settings.pi_points)))
+        check(all(posterior[name].shape == alpha.shape for name in POSTERIOR[:-1]))
         check(bool(len(alpha) and ((alpha > 0) & (alpha < LARGEST)).all()))
         # a log probability may be -inf
         check(all((posterior[name] < LARGEST).all() for name in POSTERIOR))
-        check(bool(np.isfinite(np.logaddexp.reduce(posterior["log_posterior"]))))
-        dropped = int(about["n_dropped"])
+        check(bool(np.isfinite(np.logaddexp.reduce(log_joint.ravel()))))
+        left_out = _left_out(about, arrays, (n0, n1))
         selection = Selection(
-            selected=selected, gamma_squared=Fraction(about["gamma_squared"]), ones=ones,
-            class_counts=(n0, n1), n_features=len(selected) + dropped, tied=0, tied_kept=0,
-            correlation=np.zeros(len(selected)), present=present, dropped=left_out,
+            selected=selected, gamma_squared=left_out.gamma_squared, ones=ones,
+            class_counts=(n0, n1), n_features=len(selected) + left_out.total, tied=0, tied_kept=0,
+            correlation=np.zeros(len(selected)), left_out=left_out, present=present,
         )  # fmt: skip
         return cls(
             about["name"],
             _within(selected, inputs),
-            naive_bayes.restore(selection, settings, correct=dropped > 0, **posterior),
+            naive_bayes.restore(selection, settings, correct=left_out.total > 0, **posterior),
         )
 
 
-def _present(
-    arrays: Arrays, class_counts: tuple[int, int], n_dropped: int
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return in how many cases features are not missing: those kept, and those left out."""
-    if "present" not in arrays:
-        return None, None
-    present = arrays["present"].astype(np.intp)
-    check(bool(((present >= 0) & (present <= class_counts)).all()))
-    left_out = arrays.get("dropped")
-    check((left_out is not None) == (n_dropped > 0))
-    if left_out is not None:
-        left_out = left_out.astype(np.intp)
-        check(left_out.ndim == 2 and left_out.shape[1] == 3 and bool((left_out >= 0).all()))
-        check(bool((left_out[:, :2] <= class_counts).all()) and left_out[:, 2].sum() == n_dropped)
-    return present, left_out
+def _left_out(about: dict[str, Any], arrays: Arrays, class_counts: tuple[int, int]) -> LeftOut:
+    """Return what is known of the features left out; nothing of an arm that is not corrected."""
+    if "left_out" not in arrays:
+        return LeftOut.of({}, class_counts, Fraction(0))
+    rows = arrays["left_out"].astype(np.int64)
+    check(rows.ndim == 2 and rows.shape[1] == 4 and bool(len(rows)) and bool((rows >= 0).all()))
+    check(bool((rows[:, :2] <= class_counts).all() and (rows[:, 3] > 0).all()))
+    check(bool((rows[:, 2] <= LOT).all()))
+    gamma_squared, tied_kept = Fraction(about["gamma_squared"]), int(about["tied_kept"])
+    check(0 <= gamma_squared <= 1 and tied_kept >= int((rows[:, 2] == LOT).any()))
+    return LeftOut(rows, gamma_squared, tied_kept)
 
 
 def _within(selected: np.ndarray, inputs: Inputs) -> np.ndarray:

@@ -19,7 +19,7 @@ from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-define
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
 from thesiskit.models.quadrature import theta_rule
-from thesiskit.models.selection import reach
+from thesiskit.models.selection import reach, tied_pairs
 
 TABLE_BYTES = 1 << 26  # of tables at a time
 
@@ -67,11 +67,19 @@ def pair_integrals_of(
 
 
 def log_discard_of(
-    counts: np.ndarray, gamma_squared: Fraction, alpha: np.ndarray, quadrature: str
+    counts: np.ndarray,
+    gamma_squared: Fraction,
+    alpha: np.ndarray,
+    quadrature: str,
+    *,
+    below: bool = False,
 ) -> np.ndarray:
     """Return what `log_discard_probability` does for each row (n0, n1) of counts, (D, K)."""
     found = np.zeros((len(counts), len(alpha)))
-    limits = [reach(n0, n1, gamma_squared) if n0 and n1 else None for n0, n1 in counts.tolist()]
+    limits = [
+        reach(n0, n1, gamma_squared, attained=below) if n0 and n1 else None
+        for n0, n1 in counts.tolist()
+    ]
     # where nothing can be retained, the logarithm is 0
     rows = [d for d, limit in enumerate(limits) if limit is not None and limit[-1] >= 0]
     if not rows:
@@ -79,7 +87,9 @@ def log_discard_of(
     if counts.sum(axis=1).max() > TABLE_CASES:
         for d in rows:
             n0, n1 = counts[d].tolist()
-            found[d] = log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
+            found[d] = log_discard_probability(
+                n0, n1, gamma_squared, alpha, quadrature=quadrature, below=below
+            )
         return found
     for points, tables in _tables(counts[rows], alpha, quadrature):
         scratch = np.empty(len(tables.rule.theta))
@@ -88,6 +98,22 @@ def log_discard_of(
             retained = np.empty(points.stop - points.start)
             kernel.sum_retained(tables.weighted(n0), tables.plain(n1), limits[d], scratch, retained)
             found[d, points] = np.log1p(-np.minimum(retained, 1.0))
+    return found
+
+
+def log_tied_of(
+    counts: np.ndarray, gamma_squared: Fraction, alpha: np.ndarray, quadrature: str
+) -> np.ndarray:
+    """Return what `log_tied_probability` does for each row (n0, n1) of counts, (D, K)."""
+    if gamma_squared == 0:
+        return log_discard_of(counts, gamma_squared, alpha, quadrature)
+    pairs = [tied_pairs(n0, n1, gamma_squared) for n0, n1 in counts.tolist()]
+    row = np.repeat(np.arange(len(counts)), [len(one) for one in pairs])
+    log_marginal = pair_integrals_of(
+        np.concatenate(pairs), counts[row], alpha, quadrature
+    ).log_marginal
+    found = np.full((len(counts), len(alpha)), -np.inf)
+    np.logaddexp.at(found, row, log_marginal)
     return found
 
 

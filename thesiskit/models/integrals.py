@@ -31,8 +31,9 @@ from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-define
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models.quadrature import ThetaRule, gauss_legendre, theta_rule
-from thesiskit.models.selection import as_gamma_squared, reach
+from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
 
+IRRELEVANT = 1e100  # alpha of a feature with phi_0 = phi_1, to the last digit
 TOLERANCE = 1e-11  # relative
 TINY = float(np.finfo(float).tiny)
 SMALL = 1e-200  # probabilities below are integrated on a log scale
@@ -157,18 +158,25 @@ def alpha_points(alpha: np.ndarray) -> np.ndarray:
 
 
 def log_discard_probability(
-    n0: int, n1: int, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
+    n0: int,
+    n1: int,
+    gamma_squared: Fraction,
+    alpha: np.ndarray,
+    *,
+    quadrature: str = "exact",
+    below: bool = False,
 ) -> np.ndarray:
     """Return log P(|COR| <= gamma given alpha) of one feature, (K,).
 
     Equations adj-fact-H2 to eq-sum-H.  n0 and n1 are class counts; gamma_squared a Fraction (or a
-    pair of integers), compared with exactly.  Never -inf: a constant feature has correlation 0.
+    pair of integers), compared with exactly.  With `below`, log P(|COR| < gamma), gamma > 0.
+    Never -inf: a constant feature has correlation 0.
     """
     alpha = alpha_points(alpha)
     n0, n1 = index(n0), index(n1)
     if n0 < 0 or n1 < 0 or n0 + n1 == 0:
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
-    limit = reach(n0, n1, as_gamma_squared(gamma_squared))
+    limit = reach(n0, n1, as_gamma_squared(gamma_squared), attained=below)
     if limit[-1] < 0:  # nothing can be retained
         return np.zeros(len(alpha))
     retained = np.empty(len(alpha))
@@ -180,6 +188,22 @@ def log_discard_probability(
             retained[k] = _retained_adaptively(n0, n1, limit, a, quadrature)
     # a constant feature alone is worth 2 / (n + 1) or more, so this loses no digits that matter
     return np.log1p(-np.minimum(retained, 1.0))
+
+
+def log_tied_probability(
+    n0: int, n1: int, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
+) -> np.ndarray:
+    """Return log P(|COR| = gamma given alpha) of one feature, (K,); -inf where no counts have it.
+
+    It is summed over the pairs of counts with COR^2 = gamma^2, so that no digits cancel.
+    """
+    alpha = alpha_points(alpha)
+    gamma_squared = as_gamma_squared(gamma_squared)
+    if gamma_squared == 0:
+        return log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
+    pairs = tied_pairs(n0, n1, gamma_squared)
+    log_marginal = pair_integrals(pairs, (n0, n1), alpha, quadrature).log_marginal
+    return np.logaddexp.reduce(log_marginal, axis=0)
 
 
 def _retained_adaptively(n0, n1, limit, alpha, quadrature) -> float:

@@ -10,6 +10,7 @@
 | E(theta_j given x_j^train, y^train, alpha) | `theta_mean` | (D, K) |
 | E(1 - theta_j given the same) | `complement_mean` | (D, K) |
 | log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
+| pi, the probability that a feature is relevant; not in the thesis | `pi` | (J,) |
 
 Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
 Adjustment Factor for Naive Bayes Models".  Two facts keep the computation small.  The posterior
@@ -18,24 +19,43 @@ each distinct pair.  The predictive integral eq-jfact is an average of phi-hat, 
 theta, so a prediction needs only the posterior mean of theta:
 P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
 
+The thesis's model has one alpha for all features (`relevant="all"`).  With `relevant="some"`, each
+feature is relevant with probability pi, and else phi_0 = phi_1 = theta: alpha is infinite for it.
+Then the posterior is over (alpha, pi), and what a feature says of both, and of a test case, is a
+mixture, with the probability r that it is relevant given its counts, alpha and pi:
+
+    M = P(counts given alpha),   M_0 = P(counts given alpha infinite),
+    r = pi M / (pi M + (1 - pi) M_0),
+    P(x* = 1 given y*) = r (alpha E(theta) + I_y) / (alpha + N_y) + (1 - r) (I + 1) / (N + 2),
+
+with I = I_0 + I_1 ones of N = N_0 + N_1 cases.
+
 A missing value has no term in the likelihood, which is exact under the model where values are
 missing whatever they would be.  So N_0 and N_1 differ by feature; a test case has terms of the
 features that it has; and the probability that a feature is left out depends on its own N_0 and N_1.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS
-from thesiskit.errors import DataError, ThesiskitError, UserError
-from thesiskit.models.gaps import log_discard_of, pair_integrals_of
-from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
+from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
+from thesiskit.models.adjustment import log_factor
+from thesiskit.models.gaps import pair_integrals_of
+from thesiskit.models.integrals import IRRELEVANT, PairIntegrals, pair_integrals
+from thesiskit.models.left_out import LeftOut
 from thesiskit.models.packed import as_bits, find_missing
-from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
+from thesiskit.models.priors import (
+    InverseGamma,
+    check_alpha_prior,
+    check_class_prior,
+    check_pi,
+    whole,
+)
 from thesiskit.models.quadrature import check_rule
 from thesiskit.models.selection import Selection
 
@@ -46,6 +66,8 @@ ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
 ALPHA_LIMIT = 150.0  # of abs log alpha
 CASES = 4096  # test cases predicted together
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
+WEIGHTLESS = 60.0  # points whose log probability is so far below the largest predict nothing: a
+# test case moves it by about as much as one of the training cases did
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,8 @@ class Settings:
     """Priors and rules of a fit.
 
     class_prior is (f_0, f_1); alpha_quadrature is `midpoint` (the thesis's rule, alpha_points
-    prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).
+    prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).  relevant is
+    `all`, as in the thesis, or `some`: then each of the values in pi is as probable as the others.
     """
 
     class_prior: tuple[float, float] = CLASS_PRIOR
@@ -61,12 +84,17 @@ class Settings:
     alpha_points: int = NAIVE_ALPHA_POINTS
     alpha_quadrature: str = "midpoint"
     quadrature: str = "exact"
+    relevant: str = "all"
+    pi: tuple[float, ...] = PI
 
     def __post_init__(self):
         check_class_prior(self.class_prior)
         check_alpha_prior("alpha_prior", self.alpha_prior)
         whole("alpha_points", self.alpha_points, most=MOST_POINTS)
         check_rule(self.quadrature)
+        check_pi(self.pi)
+        if self.relevant not in ("all", "some"):
+            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
         if self.alpha_quadrature not in ("midpoint", "adaptive"):
             raise UserError(
                 f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
@@ -77,25 +105,27 @@ class Settings:
         """The prior of alpha."""
         return InverseGamma(*self.alpha_prior)
 
+    @property
+    def pi_points(self) -> np.ndarray:
+        """The grid of pi, (J,)."""
+        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
+
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """Counts of the kept features, by distinct pair, and the number of dropped features.
+    """Counts of the kept features, by distinct pair, and what is known of the others.
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
-    how many features share a row; n_dropped is 0 where selection is not conditioned on.  Where
-    values are missing, present (D, 2) are the cases that have the feature, and dropped (., 3) such
-    numbers of the features left out, with how many features have them; else they are None.
+    how many features share a row; left_out is None where selection is not conditioned on.  Where
+    values are missing, present (D, 2) are the cases that have the feature; else it is None.
     """
 
     class_counts: tuple[int, int]
     pairs: np.ndarray
     group: np.ndarray
     copies: np.ndarray
-    n_dropped: int
-    gamma_squared: Fraction
+    left_out: LeftOut | None
     present: np.ndarray | None = None
-    dropped: np.ndarray | None = None
 
     @classmethod
     def of(cls, selection: Selection, correct: bool) -> "KeptCounts":
@@ -114,8 +144,7 @@ class KeptCounts:
             np.stack([code // width, code % width], axis=1),
             group.astype(np.intp),
             copies,
-            selection.n_dropped if correct else 0,
-            selection.gamma_squared,
+            selection.left_out if correct and selection.n_dropped else None,
         )
 
     @classmethod
@@ -129,10 +158,8 @@ class KeptCounts:
             rows[:, :2],
             group.reshape(-1).astype(np.intp),
             copies,
-            selection.n_dropped if correct else 0,
-            selection.gamma_squared,
+            selection.left_out if correct and selection.n_dropped else None,
             rows[:, 2:],
-            selection.dropped,
         )
 
     def cases(self, y: int) -> int | np.ndarray:
@@ -145,39 +172,65 @@ class KeptCounts:
             return pair_integrals(self.pairs, self.class_counts, alpha, quadrature)
         return pair_integrals_of(self.pairs, self.present, alpha, quadrature)
 
-    def log_discard(self, alpha: np.ndarray, quadrature: str) -> np.ndarray:
-        """Return log P(|COR| <= gamma given alpha) of a dropped feature, the mean of all, (K,)."""
-        if self.dropped is None:
-            return log_discard_probability(
-                *self.class_counts, self.gamma_squared, alpha, quadrature=quadrature
-            )
-        found = log_discard_of(self.dropped[:, :2], self.gamma_squared, alpha, quadrature)
-        return self.dropped[:, 2] @ found / self.n_dropped
-
 
 @dataclass(frozen=True)
 class Posterior:
-    """The posterior: a probability for each alpha, and the mean of theta given each alpha.
+    """The posterior: a probability for each alpha and pi, and the mean of theta given each alpha.
 
     Attributes
     ----------
     alpha : (K,) quadrature points.
-    log_weight : (K,) log of the rule's weight times the prior at each, up to a constant.
-    log_discard : (K,) log P(|COR| <= gamma) of one feature; zeros where nothing was dropped.  With
-        missing values, the mean over the dropped features.
-    log_posterior : (K,) log probability of each alpha; their logsumexp is 0.
-    theta_mean, complement_mean : (D, K) posterior means of theta and 1 - theta for each distinct
-        pair of counts.
+    pi : (J,) probabilities that a feature is relevant; 1 alone in the thesis's model.
+    log_weight : (K,) log of the rule's weight times the prior at each alpha, up to a constant.
+    log_discard : (K,) log P(|COR| <= gamma) of one relevant feature, or of what else is known of
+        those left out, their mean; zeros where nothing was dropped.
+    log_joint : (K, J) log probability of each alpha and pi; their logsumexp is 0.
+    integrals : (D, K) each, of each distinct pair of counts, log P(counts), and the posterior means
+        of theta and 1 - theta.
+    irrelevant : the same for alpha infinite, (D, 1) each; None where all features are relevant.
     """
 
     settings: Settings
     kept: KeptCounts
     alpha: np.ndarray
+    pi: np.ndarray
     log_weight: np.ndarray
     log_discard: np.ndarray
-    log_posterior: np.ndarray
-    theta_mean: np.ndarray
-    complement_mean: np.ndarray
+    log_joint: np.ndarray
+    integrals: PairIntegrals
+    irrelevant: PairIntegrals | None
+
+    @property
+    def log_posterior(self) -> np.ndarray:
+        """Log probability of each alpha, (K,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=1)
+
+    @property
+    def log_pi(self) -> np.ndarray:
+        """Log probability of each pi, (J,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=0)
+
+    @cached_property
+    def relevance(self) -> np.ndarray:
+        """The posterior probability that each kept feature is relevant, (k,)."""
+        if self.irrelevant is None:
+            return np.ones(len(self.kept.group))
+        heavy = np.argwhere(self.log_joint > self.log_joint.max() - WEIGHTLESS)
+        found = np.zeros(len(self.kept.pairs))
+        for j in np.unique(heavy[:, 1]):
+            at = heavy[heavy[:, 1] == j, 0]
+            found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
+        return np.minimum(found, 1.0)[self.kept.group]
+
+
+def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:
+    """Return r of each distinct pair, (D, len(at)), at some points of alpha and one of pi."""
+    assert posterior.irrelevant is not None
+    pi = posterior.pi[j]
+    if pi == 1:
+        return np.ones((len(posterior.kept.pairs), len(at)))
+    odds = posterior.integrals.log_marginal[:, at] - posterior.irrelevant.log_marginal
+    return special.expit(odds + np.log(pi) - np.log1p(-pi))
 
 
 def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Posterior:
@@ -201,12 +254,13 @@ def restore(
     alpha: np.ndarray,
     log_weight: np.ndarray,
     log_discard: np.ndarray,
-    log_posterior: np.ndarray,
+    log_joint: np.ndarray,
 ) -> Posterior:
     """Return the posterior that `fit` gave, from the arrays that were stored."""
     kept = KeptCounts.of(selection, correct)
-    _, *means = kept.integrals(alpha, settings.quadrature)
-    return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
+    found = _integrals(settings, kept, alpha)
+    pi = settings.pi_points
+    return Posterior(settings, kept, alpha, pi, log_weight, log_discard, log_joint, *found)
 
 
 def log_alpha_density(posterior: Posterior) -> np.ndarray:
@@ -260,16 +314,16 @@ def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
 def _predict_all(
     posterior: Posterior, bits: np.ndarray, missing: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return log odds at the posterior's points of alpha, some cases at a time."""
+    """Return log odds at the posterior's points of alpha and pi, some cases at a time."""
     kept = posterior.kept
-    slopes, bases, single = _log_odds(posterior)
+    slopes, bases, single, log_weight = _log_odds(posterior)
     result = np.empty(len(bits))
     for start in range(0, len(bits), CASES):
         rows = bits[start : start + CASES]
         counts = np.zeros((len(rows), len(kept.pairs)))
         kernel.accumulate_counts(rows, kept.group, counts)
-        # log P(x* given y*, alpha) + log posterior of alpha, for each row, y* and alpha
-        joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + posterior.log_posterior
+        # log P(x* given y*, point) + log posterior of the point, for each row, y* and point
+        joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + log_weight
         if missing is not None:
             absent = np.zeros((len(rows), len(kept.pairs)))
             gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
@@ -281,49 +335,132 @@ def _predict_all(
     return result + np.log((f1 + n1) / (f0 + n0))
 
 
+def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
+    """Return P(y* = 1) for new cases drawn as the posterior expects them, (cases,).
+
+    The mean of min(p, 1 - p) is the error that the model promises where no case is tested.  Given
+    alpha, pi and y*, the features of a new case are independent.
+    """
+    f0, f1 = posterior.settings.class_prior
+    n0, n1 = posterior.kept.class_counts
+    y = (rng.random(cases) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
+    slopes, _, single, log_weight = _log_odds(posterior)
+    weight = np.exp(log_weight - log_weight.max())
+    point = rng.choice(len(weight), size=cases, p=weight / weight.sum())
+    rows = np.empty((cases, len(posterior.kept.group)), dtype=np.uint8)
+    for row, label, g in zip(rows, y.tolist(), point.tolist(), strict=True):
+        one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
+        row[:] = rng.random(len(row)) < one[posterior.kept.group]
+    return predict(posterior, rows)
+
+
 def as_probability(log_odds: np.ndarray) -> np.ndarray:
     """Return probabilities that stay CLOSEST away from 0 and 1."""
     return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
 
 
-def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Return how log P(x* given y*, alpha) depends on test counts per pair: slopes and bases.
+def _log_odds(
+    posterior: Posterior,
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+    """Return how log P(x* given y*, point) depends on test counts per pair: slopes and bases.
 
-    slopes (D, 2 K) holds log P(x* = 1) - log P(x* = 0), bases (2 K,) the sum of log P(x* = 0) over
-    features; the columns are y* = 0 for all alpha, then y* = 1.  The third result has log P(x* = 0)
-    of one feature of each pair, (D, K) for each y*.
+    A point is one of alpha and of pi.  slopes (D, 2 G) holds log P(x* = 1) - log P(x* = 0), bases
+    (2 G,) the sum of log P(x* = 0) over features; the columns are y* = 0 for all points, then
+    y* = 1.  The third result has log P(x* = 0) of one feature of each pair, (D, G) for each y*; the
+    fourth the log probability of each point, (G,).
     """
-    kept, alpha = posterior.kept, posterior.alpha
-    K = len(alpha)
-    slopes, bases = np.empty((len(kept.pairs), 2 * K)), np.empty(2 * K)
+    kept, points = posterior.kept, _points(posterior)
+    G = sum(len(at) for at, _ in points)
+    slopes, bases = np.empty((len(kept.pairs), 2 * G)), np.empty(2 * G)
     single = []
     for y in (0, 1):
-        columns = slice(y * K, (y + 1) * K)
-        ones, cases = kept.pairs[:, y, None], kept.cases(y)
-        zeros = cases - ones
-        # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
-        log_one = np.log(alpha * posterior.theta_mean + ones)
-        log_zero = np.log(alpha * posterior.complement_mean + zeros)
-        slopes[:, columns] = log_one - log_zero
-        single.append(log_zero - np.log(alpha + cases))
+        columns = slice(y * G, (y + 1) * G)
+        parts = [_log_predictive(posterior, y, at, j) for at, j in points]
+        slopes[:, columns] = np.hstack([slope for slope, _ in parts])
+        single.append(np.hstack([log_zero for _, log_zero in parts]))
         bases[columns] = kept.copies @ single[y]
-    return slopes, bases, single
+    log_weight = np.concatenate([posterior.log_joint[at, j] for at, j in points])
+    return slopes, bases, single, log_weight
+
+
+def _points(posterior: Posterior) -> list[tuple[np.ndarray, int]]:
+    """Return the points of alpha, and the one of pi with each, at which predictions are made."""
+    if posterior.irrelevant is None:
+        return [(np.arange(len(posterior.alpha)), 0)]
+    heavy = posterior.log_joint > posterior.log_joint.max() - WEIGHTLESS
+    return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(posterior.pi)) if heavy[:, j].any()]
+
+
+def _log_predictive(
+    posterior: Posterior, y: int, at: np.ndarray, j: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(x* = 1) - log P(x* = 0), and log P(x* = 0), of one feature of each pair.
+
+    (D, len(at)) each, for y* = y, some points of alpha and one of pi.
+    """
+    kept, alpha = posterior.kept, posterior.alpha[at]
+    ones, cases = kept.pairs[:, y, None], kept.cases(y)
+    _, theta, complement = (one[:, at] for one in posterior.integrals)
+    # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
+    one, zero = alpha * theta + ones, alpha * complement + (cases - ones)
+    if posterior.irrelevant is None:
+        log_zero = np.log(zero)
+        return np.log(one) - log_zero, log_zero - np.log(alpha + cases)
+    r, (_, same_one, same_zero) = relevant_given(posterior, at, j), posterior.irrelevant
+    zero = r * zero / (alpha + cases) + (1 - r) * same_zero
+    one = r * one / (alpha + cases) + (1 - r) * same_one
+    log_zero = np.log(zero)
+    return np.log(one) - log_zero, log_zero
+
+
+def _integrals(
+    settings: Settings, kept: KeptCounts, alpha: np.ndarray
+) -> tuple[PairIntegrals, PairIntegrals | None]:
+    """Return integrals for relevant features, (D, K) each, and for others, (D, 1) each."""
+    if settings.relevant == "all":
+        return kept.integrals(alpha, settings.quadrature), None
+    found = kept.integrals(np.append(alpha, IRRELEVANT), settings.quadrature)
+    K = len(alpha)
+    return (
+        PairIntegrals(*(np.ascontiguousarray(one[:, :K]) for one in found)),
+        PairIntegrals(*(one[:, K:] for one in found)),
+    )
 
 
 def _evaluate(
     settings: Settings, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
 ) -> Posterior:
     """Return the posterior on the points alpha, each with the log of its weight times prior."""
-    log_marginal, *means = kept.integrals(alpha, settings.quadrature)
+    pi = settings.pi_points
+    integrals, irrelevant = _integrals(settings, kept, alpha)
     log_discard = np.zeros(len(alpha))
-    if kept.n_dropped:
-        log_discard = kept.log_discard(alpha, settings.quadrature)
-    log_joint = log_weight + kept.copies @ log_marginal + kept.n_dropped * log_discard
+    log_joint = np.repeat(log_weight[:, None], len(pi), axis=1)
+    if irrelevant is None:
+        log_joint += (kept.copies @ integrals.log_marginal)[:, None]
+    else:
+        log_joint += _log_mixed(kept, integrals.log_marginal, irrelevant.log_marginal, pi)
+    if kept.left_out is not None:
+        factor, log_discard = log_factor(kept.left_out, alpha, pi, settings.quadrature)
+        log_joint += factor
     if not np.isfinite(log_joint).any():
         remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
         raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
-    log_posterior = log_joint - np.logaddexp.reduce(log_joint)
-    return Posterior(settings, kept, alpha, log_weight, log_discard, log_posterior, *means)
+    log_joint -= np.logaddexp.reduce(log_joint.ravel())
+    return Posterior(
+        settings, kept, alpha, pi, log_weight, log_discard, log_joint, integrals, irrelevant
+    )
+
+
+def _log_mixed(
+    kept: KeptCounts, log_relevant: np.ndarray, log_irrelevant: np.ndarray, pi: np.ndarray
+) -> np.ndarray:
+    """Return the sum over kept features of log(pi M + (1 - pi) M_0), (K, J)."""
+    odds = log_relevant - log_irrelevant
+    top = np.maximum(odds, 0)
+    relevant, irrelevant = np.exp(odds - top), np.exp(-top)
+    base = kept.copies @ (top + log_irrelevant)
+    each = [kept.copies @ np.log(one * relevant + (1 - one) * irrelevant) for one in pi]
+    return base[:, None] + np.stack(each, axis=1)
 
 
 def _evaluate_log_scale(settings: Settings, kept: KeptCounts, t: np.ndarray) -> Posterior:

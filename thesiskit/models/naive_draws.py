@@ -4,6 +4,7 @@
 |---|---|---|
 | alpha | `alpha` | (L,) |
 | theta_j of the kept features | `theta` | (L, k) |
+| pi, and which kept features are relevant; not in the thesis | `pi`, `relevant` | (L,), (L, k) |
 
 Predictions need none of them, for they are integrals; simulation-based calibration does.  Given
 alpha, the density of theta_j is a product of factors linear in theta (equation pxj-b), those of
@@ -16,37 +17,57 @@ mixture of Beta(1 + t, 1 + u) with weights A_t B_u alpha^(t + u) B(1 + t, 1 + u)
 exactly.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy import special
 
-from thesiskit.models.naive_bayes import Posterior
+from thesiskit.models.naive_bayes import Posterior, relevant_given
 
 
-def sample(
-    posterior: Posterior, count: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws of alpha (count,) and of theta of every kept feature (count, k).
+@dataclass(frozen=True)
+class Draws:
+    """Draws of alpha and pi (L,); of each kept feature theta, and whether it is relevant (L, k)."""
 
-    Each point of the posterior's grid stands for a cell, in which the likelihood is taken to be
-    what it is at the point: alpha is drawn from the prior within the cell under the midpoint rule,
-    evenly on the log scale under the adaptive one.
+    alpha: np.ndarray
+    pi: np.ndarray
+    theta: np.ndarray
+    relevant: np.ndarray
+
+
+def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
+    """Return draws from the posterior.
+
+    Each point of the posterior's grid of alpha stands for a cell, in which the likelihood is taken
+    to be what it is at the point: alpha is drawn from the prior within the cell under the midpoint
+    rule, evenly on the log scale under the adaptive one.  pi is a point of its grid.
     """
-    point = rng.choice(len(posterior.alpha), size=count, p=np.exp(posterior.log_posterior))
+    J = len(posterior.pi)
+    drawn = rng.choice(posterior.log_joint.size, size=count, p=np.exp(posterior.log_joint.ravel()))
+    point, j = np.divmod(drawn, J)
     within = rng.random(count)
     if posterior.settings.alpha_quadrature == "midpoint":
         alpha = posterior.settings.prior.quantile((point + within) / len(posterior.alpha))
     else:
         t = np.log(posterior.alpha)
         alpha = np.exp(t[point] + (t[1] - t[0]) * (within - 0.5))
-    ones = posterior.kept.pairs[posterior.kept.group]
+    group = posterior.kept.group
+    relevant = np.ones((count, len(group)), dtype=bool)
+    if posterior.irrelevant is not None:
+        chance = np.empty((count, len(posterior.kept.pairs)))
+        for one in np.unique(j):
+            mine = j == one
+            chance[mine] = relevant_given(posterior, point[mine], one).T
+        relevant = rng.random(relevant.shape) < chance[:, group]
+    ones = posterior.kept.pairs[group]
     zeros = posterior.kept.class_counts - ones
-    theta = [
-        draw_theta(alpha, tuple(one.tolist()), tuple(zero.tolist()), rng)
-        for one, zero in zip(ones, zeros, strict=True)
-    ]
-    return alpha, np.array(theta).reshape(-1, count).T
+    theta = np.empty(relevant.shape)
+    for f, (one, zero) in enumerate(zip(ones.tolist(), zeros.tolist(), strict=True)):
+        at = relevant[:, f]
+        theta[at, f] = draw_theta(alpha[at], tuple(one), tuple(zero), rng)
+        theta[~at, f] = rng.beta(1 + sum(one), 1 + sum(zero), size=(~at).sum())
+    return Draws(alpha, posterior.pi[j], theta, relevant)
 
 
 def draw_theta(
@@ -74,21 +95,20 @@ def _log_coefficients(counts: tuple[int, ...]) -> np.ndarray:
     return log
 
 
-def log_odds(
-    posterior: Posterior, alpha: np.ndarray, theta: np.ndarray, case: np.ndarray
-) -> np.ndarray:
+def log_odds(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.ndarray:
     """Return log P(y* = 1) - log P(y* = 0) given x* = case, (k,) of 0 and 1, by each draw, (L,).
 
-    phi and psi are integrated out: P(x_j* = 1 given y*) = (alpha theta_j + I_y) / (alpha + N_y).
+    phi and psi are integrated out: P(x_j* = 1 given y*) = (alpha theta_j + I_y) / (alpha + N_y) of
+    a relevant feature.  Others are as probable in both classes.
     """
-    kept = posterior.kept
+    kept, alpha, theta = posterior.kept, draws.alpha[:, None], draws.theta
     ones = kept.pairs[kept.group]
     f0, f1 = posterior.settings.class_prior
     n0, n1 = kept.class_counts
     log = []
     for y, n in enumerate((n0, n1)):
-        one = alpha[:, None] * theta + ones[:, y]
-        zero = alpha[:, None] * (1 - theta) + (n - ones[:, y])
-        each = np.log(np.where(case == 1, one, zero) / (alpha[:, None] + n))
-        log.append(each.sum(axis=1))
+        one = alpha * theta + ones[:, y]
+        zero = alpha * (1 - theta) + (n - ones[:, y])
+        each = np.log(np.where(case == 1, one, zero) / (alpha + n))
+        log.append(np.where(draws.relevant, each, 0).sum(axis=1))
     return np.log((f1 + n1) / (f0 + n0)) + log[1] - log[0]

@@ -76,6 +76,17 @@ def check_alpha_prior(name: str, pair) -> None:
         )
 
 
+def check_pi(pi) -> None:
+    """Raise UserError unless these are some probabilities, none twice."""
+    if not isinstance(pi, tuple | list | np.ndarray) or len(pi) == 0:
+        raise UserError("pi must be a list of probabilities above 0, and at least one")
+    for i, one in enumerate(pi):
+        if positive(f"pi[{i}]", one) > 1:
+            raise UserError(f"pi[{i}] must be at most 1, got {quoted(one)}")
+    if len(set(pi)) < len(pi):
+        raise UserError("pi: give each probability once")
+
+
 @dataclass(frozen=True)
 class InverseGamma:
     """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x)."""

@@ -14,7 +14,7 @@ A case in which a feature is missing does not count for it, so that then n0, n1 
 differ by feature.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
@@ -24,6 +24,7 @@ import numpy as np
 
 from thesiskit._kernels import screening  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut, Screened
 from thesiskit.models.packed import (
     PackedFeatures,
     as_bits,
@@ -34,6 +35,8 @@ from thesiskit.models.packed import (
     read_columns,
 )
 
+TIES = ("exact", "as-printed")
+THRESHOLD = "threshold"  # in place of these, where gamma was given beforehand
 NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
 
 
@@ -50,10 +53,9 @@ class Selection:
     n_features : p.
     tied, tied_kept : features whose |COR| equals gamma, and how many of these were kept.
     correlation : (k,) |COR| of the kept features.
+    left_out : what is known of the features left out; None for real-valued data.
     present : (k, 2) cases of each class in which a kept feature is not missing; None where no
         feature has missing values.
-    dropped : (D, 3) distinct numbers of such cases, by class, of features left out, and how many
-        features have them; None as well.
     """
 
     selected: np.ndarray
@@ -64,8 +66,8 @@ class Selection:
     tied: int
     tied_kept: int
     correlation: np.ndarray
+    left_out: LeftOut | None = None
     present: np.ndarray | None = None
-    dropped: np.ndarray | None = None
 
     @property
     def n_dropped(self) -> int:
@@ -105,10 +107,11 @@ def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.nda
 
 
 @lru_cache(maxsize=256)
-def reach(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
+def reach(n0: int, n1: int, gamma_squared: Fraction, *, attained: bool = False) -> np.ndarray:
     """Return r[I1], the largest I0 with Cor(I0, I1) > gamma, -1 where there is none, (n1 + 1,).
 
-    Section "Computation of the Adjustment Factor ..."; strictly above, compared in integers.
+    Section "Computation of the Adjustment Factor ..."; strictly above, compared in integers.  With
+    `attained`, the largest I0 with Cor(I0, I1) >= gamma, which must be positive.
     """
     top, bottom = gamma_squared.numerator, gamma_squared.denominator
     n0, n1 = index(n0), index(n1)  # NumPy's integers would overflow below
@@ -120,12 +123,24 @@ def reach(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
         while i0 < n0:
             s = i0 + 1 + i1
             d = n * i1 - n1 * s
-            if d <= 0 or bottom * d * d <= top * n0 * n1 * s * (n - s):
+            if d <= 0:
+                break
+            ours, bound = bottom * d * d, top * n0 * n1 * s * (n - s)
+            if ours < bound or (ours == bound and not attained):
                 break
             i0 += 1
         result[i1] = i0
     result.flags.writeable = False
     return result
+
+
+def tied_pairs(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
+    """Return the pairs (I0, I1) with COR^2 = gamma^2 > 0, (., 2)."""
+    most = reach(n0, n1, gamma_squared, attained=True)
+    positive = np.flatnonzero(most > reach(n0, n1, gamma_squared))
+    found = np.column_stack([most[positive], positive])
+    # zeros and ones exchanged
+    return np.concatenate([found, (n0, n1) - found]).astype(np.intp)
 
 
 def select_features(
@@ -136,6 +151,8 @@ def select_features(
     *,
     threshold: Fraction | float | str | None = None,
     cases: np.ndarray | None = None,
+    ties: str = "exact",
+    screened: Screened | None = None,
 ) -> Selection:
     """Keep the k features with the largest |COR(y, x_t)|, or all with |COR| above a threshold.
 
@@ -150,33 +167,51 @@ def select_features(
     threshold : gamma; features with |COR| <= gamma are dropped.  A string ("0.2") or Fraction is
         taken exactly.  May keep nothing.
     cases : row numbers to use, by default all.
+    ties : what `left_out` says where k features are kept: "exact" counts those that tie at the cut,
+        "as-printed" says of all that |COR| <= gamma, as the thesis does.
+    screened : what is known of a table that was kept from more features.  They are left out, too;
+        k is None to keep all that there are.
 
     Raises
     ------
-    UserError: k not in 1..p, missing values where features are not binary, lengths that differ, or
+    UserError: k not in 1..p, fewer features before the screening than now, a weaker feature than
+        it can have kept, missing values where features are not binary, lengths that differ, or
         a response with one value.
     """
     y = check_response(y, cases)
     n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
     if n != len(y):
         raise DataError(f"{n} cases in the features but {len(y)} responses")
+    if k is None and threshold is None and screened is not None:
+        k = p
     if (threshold is None) == (k is None):
         raise UserError("give either k or a threshold")
+    if ties not in TIES:
+        raise UserError(f"unknown ties {ties!r}; choose {' or '.join(TIES)}")
     cut = None if threshold is None else check_threshold(threshold) ** 2
     k = None if k is None else check_k(k, p)
     if np.isin(y if cases is None else y[cases], (0, 1)).all():
+        packed = None
         if isinstance(X, PackedFeatures):
-            return _select_binary(X, y, cases, k, cut, rng)
-        if is_binary(X):
-            return _select_binary(PackedFeatures.pack(X), y, cases, k, cut, rng)
+            packed = X
+        elif is_binary(X):
+            packed = PackedFeatures.pack(X)
+        if packed is not None:
+            rule = ties if cut is None else THRESHOLD
+            found = _select_binary(packed, y, cases, k, cut, rng, rule)
+            if screened is None:
+                return found
+            return _leave_out_unseen(found, *weakest_features(packed, y, cases), rule, screened)
+    if screened is not None:
+        raise UserError("a screened table needs binary features and a response of 0 and 1")
     if isinstance(X, PackedFeatures):
         X = X.unpack(np.arange(p))
     return _select_real(X, y, slice(None) if cases is None else cases, k, cut, rng)
 
 
-def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
+def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     if packed.known is not None:
-        return _select_present(packed, y, cases, k, cut, rng)
+        return _select_present(packed, y, cases, k, cut, rng, rule)
     n1 = int((y if cases is None else y[cases]).sum())
     class_counts = (len(y if cases is None else cases) - n1, n1)
     columns, ones, score = _candidates(packed, case_masks(y, cases), class_counts, k, cut)
@@ -189,6 +224,8 @@ def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
 
     positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
     positions = positions[np.lexsort((columns[positions], -score[positions]))]
+    tied_out, out = tied - tied_kept, len(packed) - len(positions)
+    counts = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
     return Selection(
         selected=columns[positions],
         gamma_squared=cut,
@@ -198,10 +235,11 @@ def _select_binary(packed, y, cases, k, cut, rng) -> Selection:
         tied=tied,
         tied_kept=tied_kept,
         correlation=np.sqrt(score[positions]),
+        left_out=LeftOut.of(counts, class_counts, cut),
     )
 
 
-def _select_present(packed, y, cases, k, cut, rng) -> Selection:
+def _select_present(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     """Select by the correlations over the cases in which each feature is not missing."""
     ones, present = count_present(packed, y, cases)
     score = score_present(ones, present)
@@ -213,8 +251,15 @@ def _select_present(packed, y, cases, k, cut, rng) -> Selection:
 
     positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
     positions = positions[np.lexsort((positions, -score[positions]))]
-    rest = np.delete(present, positions, axis=0)
-    distinct, copies = np.unique(rest, axis=0, return_counts=True)
+    rest = np.delete(np.arange(len(packed)), positions)
+    event = np.full(len(rest), WITHIN)
+    if rule == "exact":
+        near = np.flatnonzero(np.abs(score[rest] - float(cut)) <= NEARLY * float(cut))
+        squares, which = exact(rest[near])
+        event[:] = BELOW
+        event[near[np.array([square == cut for square in squares], dtype=bool)[which]]] = AT
+    groups = np.column_stack([present[rest], event])
+    rows, copies = np.unique(groups, axis=0, return_counts=True)
     n1 = int((y if cases is None else y[cases]).sum())
     return Selection(
         selected=positions,
@@ -225,9 +270,66 @@ def _select_present(packed, y, cases, k, cut, rng) -> Selection:
         tied=tied,
         tied_kept=tied_kept,
         correlation=np.sqrt(score[positions]),
+        left_out=LeftOut(np.column_stack([rows, copies]).astype(np.int64), cut),
         present=present[positions],
-        dropped=np.column_stack([distinct, copies]),
     )
+
+
+def _leave_out_unseen(
+    found: Selection, weakest: Fraction, columns: np.ndarray, rule: str, screened: Screened
+) -> Selection:
+    """Return a selection from a screened table: features that are not in it are left out as well.
+
+    weakest, columns : the smallest COR^2 in the table, and the features that have it.
+
+    Where some of the table are left out, those that are not in it are below the cut, as if the
+    whole table were there.  Where all are kept, the cut is that of the screening.
+    """
+    assert found.left_out is not None
+    assert found.class_counts is not None
+    p, of = found.n_features, screened.of
+    if of < p:
+        raise UserError(
+            f"the table has {p:,} features, so it cannot have been kept from {of:,}; give the "
+            "number of features before the screening"
+        )
+    cut = weakest if screened.gamma_squared is None else screened.gamma_squared
+    if cut > weakest:
+        raise UserError(
+            f"feature {columns[0] + 1} has |COR| {float(weakest) ** 0.5:.6g}, which is less than "
+            f"the threshold {float(cut) ** 0.5:.6g} of the screening; give a smaller threshold, or "
+            "none if the best features were kept"
+        )
+    everything = len(found.selected) == p
+    gamma_squared = cut if everything else found.gamma_squared
+    if rule == THRESHOLD:
+        gamma_squared = max(found.gamma_squared, cut)
+    event = WITHIN
+    if rule == "exact" and not everything:
+        event = BELOW
+    # how many of those that tie with the weakest were not kept by the screening, is not known
+    if rule != "as-printed" and cut == weakest == gamma_squared:
+        event = LOT if everything or rule == "exact" else WITHIN
+    unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
+    rows = np.concatenate([found.left_out.rows, unseen])
+    groups, which = np.unique(rows[:, :3], axis=0, return_inverse=True)
+    counts = np.bincount(which.reshape(-1), rows[:, 3], len(groups)).astype(np.int64)
+    left_out = LeftOut(
+        np.column_stack([groups, counts]), gamma_squared, len(columns) if event == LOT else 0
+    )
+    return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
+
+
+def weakest_features(
+    packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None = None
+) -> tuple[Fraction, np.ndarray]:
+    """Return the smallest COR^2 among features, and the columns that have it."""
+    ones, present = count_present(packed, y, cases)
+    counts, which = np.unique(np.hstack([ones, present]), axis=0, return_inverse=True)
+    squares = [squared_correlation(*row) for row in counts.tolist()]
+    weakest = min(squares)
+    smallest = np.array([square == weakest for square in squares])
+    return weakest, np.flatnonzero(smallest[which.reshape(-1)])
 
 
 def count_present(
@@ -235,8 +337,16 @@ def count_present(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ones of each feature by class, and the cases where it is not missing, (p, 2)."""
     masks = case_masks(y, cases)
-    found = [(packed.count_classes(columns, masks), packed.count_known(columns, masks))
-             for columns in packed.chunks()]  # fmt: skip
+    n1 = int((y if cases is None else y[cases]).sum())
+    everywhere = np.array([len(y if cases is None else cases) - n1, n1], dtype=np.int32)
+    found = []
+    for columns in packed.chunks():
+        ones = packed.count_classes(columns, masks)
+        known = packed.known is not None
+        present = (
+            packed.count_known(columns, masks) if known else np.tile(everywhere, (len(ones), 1))
+        )
+        found.append((ones, present))
     ones, present = (np.concatenate(part) for part in zip(*found, strict=True))
     return ones, present
 

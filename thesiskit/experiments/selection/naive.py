@@ -103,6 +103,7 @@ class NaiveWork(SelectionWork):
     ) -> naive_bayes.Posterior:
         """Return the posterior of an arm in split s from its stored arrays."""
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
+        stored["log_joint"] = stored.pop("log_posterior")[:, None]
         return naive_bayes.restore(
             selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
         )
@@ -119,9 +120,14 @@ def naive_ranks(
 
     kept (k,) are the features kept, case (1, k) their values.
     """
-    alpha, theta = naive_draws.sample(posterior, MOST, rng)
+    draws = naive_draws.sample(posterior, MOST, rng)
     # the truth is the last of the draws
-    alpha = np.append(alpha, drawn.alpha)
-    theta = np.concatenate([theta, drawn.truth["theta"][None, kept]])
-    odds = naive_draws.log_odds(posterior, alpha, theta, case[0])
-    return compare_last({"log alpha": np.log(alpha), "log odds": odds}, rng)
+    k = len(kept)
+    draws = naive_draws.Draws(
+        np.append(draws.alpha, drawn.alpha),
+        np.append(draws.pi, 1.0),
+        np.concatenate([draws.theta, drawn.truth["theta"][None, kept]]),
+        np.concatenate([draws.relevant, np.ones((1, k), dtype=bool)]),
+    )
+    odds = naive_draws.log_odds(posterior, draws, case[0])
+    return compare_last({"log alpha": np.log(draws.alpha), "log odds": odds}, rng)

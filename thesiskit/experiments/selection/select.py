@@ -9,6 +9,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.design import Split, sizes
+from thesiskit.models.left_out import LeftOut
 from thesiskit.models.selection import (
     Selection,
     correlations,
@@ -71,7 +72,7 @@ def _both_correlations(split: Split) -> dict[str, np.ndarray]:
 def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, np.ndarray]:
     """Return selections as arrays; lists of unequal length lie end to end.
 
-    Where values are missing, `present` and `dropped` (with `dropped_offset`) are there as well.
+    Where values are missing, `present` is there as well.
     """
     arrays = {
         "offset": np.cumsum([0] + [len(one.selected) for one in record]),
@@ -86,39 +87,37 @@ def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, n
         "tied_kept": np.array([one.tied_kept for one in record]),
         "seconds": seconds,
     }
+    left_out = [one.left_out for one in record if one.left_out is not None]
+    arrays["left_out"] = np.concatenate([one.rows for one in left_out]).astype(np.int32)
+    arrays["left_out_offset"] = np.cumsum([0] + [len(one.rows) for one in left_out])
+    arrays["tied_at_screening"] = np.array([one.tied_kept for one in left_out])
     present = [one.present for one in record if one.present is not None]
-    dropped = [one.dropped for one in record if one.dropped is not None]
     if present:  # in all, or in none
         arrays["present"] = np.concatenate(present).astype(np.int32)
-        arrays["dropped"] = np.concatenate(dropped).astype(np.int32)
-        arrays["dropped_offset"] = np.cumsum([0] + [len(one) for one in dropped])
     return arrays
 
 
 def unpack_selections(arrays: dict[str, np.ndarray]) -> list[Selection]:
     """Return the selections that pack_selections packed."""
     result = []
-    for i, gamma_squared in enumerate(arrays["gamma_squared"]):
+    for i, text in enumerate(arrays["gamma_squared"]):
         part = slice(arrays["offset"][i], arrays["offset"][i + 1])
+        rows = slice(arrays["left_out_offset"][i], arrays["left_out_offset"][i + 1])
+        gamma_squared = Fraction(str(text))
         result.append(
             Selection(
                 selected=arrays["selected"][part],
-                gamma_squared=Fraction(str(gamma_squared)),
+                gamma_squared=gamma_squared,
                 ones=arrays["ones"][part],
                 class_counts=(int(arrays["class_counts"][i, 0]), int(arrays["class_counts"][i, 1])),
                 n_features=int(arrays["n_features"][i]),
                 tied=int(arrays["tied"][i]),
                 tied_kept=int(arrays["tied_kept"][i]),
                 correlation=arrays["correlation"][part],
-                **_present(arrays, i, part),
+                left_out=LeftOut(
+                    arrays["left_out"][rows], gamma_squared, int(arrays["tied_at_screening"][i])
+                ),
+                present=arrays["present"][part] if "present" in arrays else None,
             )
         )
     return result
-
-
-def _present(arrays: dict[str, np.ndarray], i: int, part: slice) -> dict[str, np.ndarray]:
-    """Return the counts of a selection where values are missing."""
-    if "present" not in arrays:
-        return {}
-    rows = slice(arrays["dropped_offset"][i], arrays["dropped_offset"][i + 1])
-    return {"present": arrays["present"][part], "dropped": arrays["dropped"][rows]}
