@@ -12,7 +12,15 @@ from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection import divisions, figures, reliability, selected, tables
+from thesiskit.report.selection import (
+    divisions,
+    figures,
+    maps,
+    reliability,
+    selected,
+    signals,
+    tables,
+)
 from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
@@ -36,6 +44,7 @@ COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 RANKS = "evaluation.ranks: true"
+SETTINGS = "data.source: signals"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -76,6 +85,7 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
+    SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
 
@@ -115,6 +125,8 @@ PARTS: dict[str, Part] = {
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
+    "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
+    "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
