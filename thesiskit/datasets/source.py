@@ -65,7 +65,8 @@ class Drawn:
 
     train, test : real features are to be cut at their medians over the training cases.
     alpha : NaN where the data are not drawn from a model with one.
-    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
+    truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
+        (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
         was drawn with that.  Nothing where the data are not drawn from a model of the thesis.
     """
 
@@ -185,11 +186,13 @@ class SelectionPriors:
 
     class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
     response_alpha_prior : of a mixture; None of naive Bayes.
+    pi : the values, equally probable, that the probability of being relevant can have.
     """
 
     class_prior: tuple[float, float]
     alpha_prior: tuple[float, float]
     response_alpha_prior: tuple[float, float] | None = None
+    pi: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def _blocks(config) -> int:
 
 def _of_block(work) -> Needs:
     """Return what a block of selections, naive Bayes fits or mixtures needs."""
-    from thesiskit.experiments.selection.design import sizes
+    from thesiskit.experiments.selection.design import selections
 
     config, design, model = work.config, work.design, work.config.model
     replicates = min(config.block, config.divisions // config.n_settings)
@@ -179,7 +179,7 @@ def _of_block(work) -> Needs:
     train, test, p = sizes_of.train, sizes_of.test, sizes_of.width
     folds, groups = design.folds, config.evaluation.groups
     splits = replicates * folds * groups
-    kept = [p if not isinstance(k, int) else k for k in sizes(config)]
+    kept = [k.size if isinstance(k.size, int) else p for k in selections(config)]
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
     tested = replicates * groups * (test if config.scheme == "test-set" else n)
     own, arms = len(work.own_arms), len(work.all_arms)

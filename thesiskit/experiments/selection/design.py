@@ -6,14 +6,15 @@ keep, by which method, with which quadrature or sampler.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
+from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
+from thesiskit.config.selection import ScreenedBlock
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
@@ -24,7 +25,7 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.selection import is_binary
+from thesiskit.models.selection import is_binary, select_features
 
 NOBODY = -2  # a fold of no cases
 
@@ -41,7 +42,8 @@ FILLED = {
 class Split:
     """One training set with its test cases.
 
-    `features` and `response` hold all cases; `train` and `test` are row numbers.
+    `features` and `response` hold all cases; `train` and `test` are row numbers.  Where most
+    columns were left out before anything else, `columns` are those that are features, of `width`.
     """
 
     replicate: int
@@ -51,27 +53,48 @@ class Split:
     response: np.ndarray
     train: np.ndarray
     test: np.ndarray
+    width: int
+    columns: np.ndarray | None = None
+
+    def of_table(self, features: np.ndarray) -> np.ndarray:
+        """Return which columns of the table, or of the group, some features are."""
+        return features if self.columns is None else self.columns[features]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One analysis of a split; `size` counts through the config's selections."""
+    """One analysis of a split; `size` counts through `selections`."""
 
     size: int
-    label: str  # how many features: "10", "all", or "|COR| > 0.2"
+    label: str  # that of the selection
     method: str
     variant: str  # the rule for theta, or the sampler; "none" for a peer
+    relevant: str = "all"  # which features may be relevant, "all" or "some"; "none" for a peer
 
     @property
     def name(self) -> str:
         """What it is called, the same whatever else is done."""
-        return " ".join(one for one in (self.label, self.method, self.variant) if one != "none")
+        others = (self.method, self.variant, self.relevant)
+        return " ".join([self.label, *(one for one in others if one not in ("none", "all"))])
 
 
-def sizes(config: Config) -> list[int | str | float]:
-    """Return the selections asked for: numbers of features, "all", or thresholds."""
-    assert config.selection is not None
-    return list(config.selection.features or config.selection.thresholds or [])
+@dataclass(frozen=True)
+class Chosen:
+    """A selection that is asked for.
+
+    size : a number of features, "all", or a threshold.
+    of : how many features there were before the table was screened, 0 for as many as the table has;
+        None where it was not, or where the arms of this selection do not ask.
+    """
+
+    label: str  # how many features: "10", "all", or "|COR| > 0.2"; of several, "10 of 5,000"
+    size: int | str | float
+    of: int | None = None
+
+
+def selections(config: Config) -> list[Chosen]:
+    """Return the selections that are made in every split; each has another label."""
+    return list(dict.fromkeys(chosen for chosen, *_ in _analyses(config)))
 
 
 def selecting_model(config: Config) -> NaiveModel | MixtureModel:
@@ -81,26 +104,48 @@ def selecting_model(config: Config) -> NaiveModel | MixtureModel:
 
 
 def arms(config: Config) -> list[Arm]:
-    """Return what is done with every split; keeping all features needs no correction."""
-    result = []
-    by_k = bool(config.selection and config.selection.features)
-    model = selecting_model(config)
-    for i, size in enumerate(sizes(config)):
-        label = str(size) if by_k else f"|COR| > {size}"
+    """Return what is done with every split."""
+    place = {chosen: i for i, chosen in enumerate(selections(config))}
+    found = [Arm(place[chosen], chosen.label, *how) for chosen, *how in _analyses(config)]
+    if WHOLE in selecting_model(config).methods:
+        found.append(Arm(0, "all", WHOLE, "none", "none"))
+    return found
+
+
+def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str]]:
+    """Yield a selection, a method, a variant and which features may be relevant, for each arm."""
+    assert config.selection is not None
+    screened, model = config.selection.screened, selecting_model(config)
+    peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
+    for size in config.selection.features or config.selection.thresholds or []:
+        label = str(size) if config.selection.features else f"|COR| > {size}"
+        plain, counted = _chosen(label, size, screened)
         for variant in model.variants:
-            if size == "all":
+            if size == "all" and screened is None:
                 # with nothing to correct the two are one
                 if variant != "as-printed" or "thesis" not in model.variants:
-                    result.append(Arm(i, label, "complete", variant))
+                    for relevant in model.relevances:
+                        yield plain, "complete", variant, relevant
                 continue
-            own = [method for method in model.methods if method in OWN_METHODS]
-            result.extend(Arm(i, label, method, variant) for method in own)
-        if size != "all":
-            peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
-            result.extend(Arm(i, label, method, "none") for method in peers)
-    if WHOLE in model.methods:
-        result.append(Arm(0, "all", WHOLE, "none"))
-    return result
+            for method in (one for one in model.methods if one in OWN_METHODS):
+                mine = counted if method == "corrected" else [plain]
+                for chosen, relevant in product(mine, model.relevances):
+                    yield chosen, method, variant, relevant
+        for peer in peers if size != "all" or screened else ():
+            for chosen in counted if NAIVE_METHODS.get(peer) == "corrected" else [plain]:
+                yield chosen, peer, "none", "none"
+
+
+def _chosen(
+    label: str, size: int | str | float, screened: ScreenedBlock | None
+) -> tuple[Chosen, list[Chosen]]:
+    """Return a selection as it is, and as the correction has it: one for each `of` of a list."""
+    if screened is None or len(screened.of or [0]) == 1:
+        one = Chosen(label, size, None if screened is None else (screened.of or [0])[0])
+        return one, [one]
+    return Chosen(label, size), [
+        Chosen(f"{label} of {of:,}", size, of) for of in screened.of or ()
+    ]
 
 
 class Design:
@@ -222,7 +267,10 @@ class Design:
         place = replicate % self.config.replicates
         rng = generator(self.config.seed, "data", data.settings_of_draws, place)
         priors = SelectionPriors(
-            model.class_prior, model.alpha_prior, getattr(model, "response_alpha_prior", None)
+            model.class_prior,
+            model.alpha_prior,
+            getattr(model, "response_alpha_prior", None),
+            tuple(getattr(model, "pi", (1.0,))),
         )
         with self.config.wrong_data():
             return data.draw(rng, priors)
@@ -259,7 +307,21 @@ class Design:
                     features = PackedFeatures.pack(*tables, cases=train if per_fold else None)
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
-                    yield Split(replicate, g, int(f), mine, response, train, test)
+                    split = Split(replicate, g, int(f), mine, response, train, test, len(mine))
+                    yield self._screen(split)
+
+    def _screen(self, split: Split) -> Split:
+        """Return a split without the columns that selection.screened.keep leaves out."""
+        screened = self.config.selection.screened if self.config.selection else None
+        if screened is None or screened.keep is None:
+            return split
+        place = (split.replicate, split.group, split.fold)
+        rng = generator(self.config.seed, "screened", *place, screened.keep)
+        kept = select_features(
+            split.features, split.response, screened.keep, rng, cases=split.train
+        )
+        columns = np.sort(kept.selected)
+        return replace(split, features=split.features.take(columns), columns=columns)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""
@@ -281,6 +343,8 @@ class Design:
             tables = [drawn.train, drawn.test]
         for columns in chunks(tables[0].features):
             mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
+            if split.columns is not None:
+                mine = np.intersect1d(mine, split.columns)
             yield np.concatenate([read_columns(one.features, mine) for one in tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

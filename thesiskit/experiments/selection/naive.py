@@ -17,6 +17,7 @@ from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
+SOME = "some"
 
 
 class NaiveWork(SelectionWork):
@@ -35,7 +36,8 @@ class NaiveWork(SelectionWork):
 
     def settings_of_arm(self, arm: Arm) -> Any:
         """Return the part of the model's config that matters to a fitted arm."""
-        return self.model.model_dump(exclude={"methods", "quadrature", "samplers"})
+        exclude = {"methods", "quadrature", "relevant"} | ({"pi"} if arm.relevant == "all" else set())
+        return self.model.model_dump(exclude=exclude)
 
     def _settings(self, arm: Arm) -> naive_bayes.Settings:
         model = self.model
@@ -45,10 +47,17 @@ class NaiveWork(SelectionWork):
             alpha_points=model.alpha_points,
             alpha_quadrature=model.alpha_quadrature,
             quadrature=arm.variant,
+            relevant=arm.relevant,
+            pi=tuple(model.pi),
         )
 
     def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
-        """Return the posteriors of an arm, (splits, ...) each."""
+        """Return the posteriors of an arm, (splits, ...) each.
+
+        Where some features are relevant, log_joint (splits, K, J), pi (J,), log_pi (splits, J), the
+        log probability of each, and relevance are there as well: the probability of every kept
+        feature, in the order of `selected`; those of split s are from relevance_offset[s] on.
+        """
         found: list[naive_bayes.Posterior] = []
         seconds = []
         for _, selection in self.pairs(arm, block):
@@ -64,10 +73,17 @@ class NaiveWork(SelectionWork):
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
             if (arrays[name] == arrays[name][:1]).all():
                 arrays[name] = arrays[name][:1]
+        arrays |= _of_some(found) if arm.relevant == SOME else {}
         return arrays | {"log_density": density, "seconds": np.array(seconds)}
 
     def join_fits(self, found: list[Arrays]) -> Arrays:
-        """Return the arrays of the fit stage, (splits, arms, ...) each."""
+        """Return the arrays of the fit stage, (splits, arms, ...) each.
+
+        Arms of which some features are relevant are the S columns `some`; their log_joint (splits,
+        S, K, J) and log_pi (splits, S, J) are there as well, and pi (J,).  Their relevance lies end
+        to end: that of split s in the i-th of them begins at relevance_offset[i, s], and ends at
+        relevance_offset[i, s + 1].
+        """
         seconds = np.array([one["seconds"] for one in found]).T
         arrays = {"seconds": seconds}
         arrays["log_density"] = np.array([one["log_density"] for one in found])
@@ -78,7 +94,7 @@ class NaiveWork(SelectionWork):
         for name in ("alpha", "log_weight"):
             if (arrays[name] == arrays[name][:1, :1]).all():
                 arrays[name] = arrays[name][:1, :1]
-        return arrays
+        return arrays | _join_some(found)
 
     def predict(
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
@@ -90,10 +106,11 @@ class NaiveWork(SelectionWork):
         """Rank the truth in split s."""
         split, selection = pair
         place = (split.replicate, arm.label, arm.method, arm.variant)
+        place += (SOME,) if arm.relevant == SOME else ()
         return naive_ranks(
             self.posterior(fitted, s, arm, selection),
             self.design.drawn(split.replicate),
-            selection.selected,
+            split.of_table(selection.selected),
             split.features.unpack(selection.selected, split.train[:1]),
             generator(self.config.seed, "ranks", *place),
         )
@@ -103,10 +120,42 @@ class NaiveWork(SelectionWork):
     ) -> naive_bayes.Posterior:
         """Return the posterior of an arm in split s from its stored arrays."""
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
-        stored["log_joint"] = stored.pop("log_posterior")[:, None]
+        log_posterior = stored.pop("log_posterior")
+        stored["log_joint"] = (
+            fitted["log_joint"][s] if arm.relevant == SOME else log_posterior[:, None]
+        )
         return naive_bayes.restore(
             selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
         )
+
+
+def _of_some(found: list[naive_bayes.Posterior]) -> Arrays:
+    """Return what posteriors say of pi and of relevance."""
+    relevance = [one.relevance for one in found]
+    return {
+        "log_joint": np.array([one.log_joint for one in found]),
+        "pi": found[0].pi,
+        "log_pi": np.array([np.logaddexp.reduce(one.log_joint, axis=0) for one in found]),
+        "relevance": np.concatenate(relevance),
+        "relevance_offset": np.cumsum([0] + [len(one) for one in relevance]),
+    }
+
+
+def _join_some(found: list[Arrays]) -> Arrays:
+    """Return what `_of_some` returned for some of the arms, in one."""
+    places = [i for i, one in enumerate(found) if "pi" in one]
+    if not places:
+        return {}
+    mine = [found[i] for i in places]
+    starts = np.cumsum([0] + [len(one["relevance"]) for one in mine[:-1]])
+    offset = np.array([one["relevance_offset"] for one in mine])
+    return {
+        "some": np.array(places),
+        "pi": mine[0]["pi"],
+        **{name: np.stack([one[name] for one in mine], axis=1) for name in ("log_joint", "log_pi")},
+        "relevance": np.concatenate([one["relevance"] for one in mine]),
+        "relevance_offset": offset + starts[:, None],
+    }
 
 
 def naive_ranks(
@@ -116,18 +165,23 @@ def naive_ranks(
     case: np.ndarray,
     rng: np.random.Generator,
 ) -> Ranks:
-    """Rank log alpha, and the log odds of class 1 of a case given alpha and theta.
+    """Rank log alpha, and the log odds of class 1 of a case given all parameters.
 
+    Where some features are relevant also log pi, and how many of the kept ones are.
     kept (k,) are the features kept, case (1, k) their values.
     """
     draws = naive_draws.sample(posterior, MOST, rng)
+    everything = np.ones(len(drawn.truth["theta"]), dtype=bool)
     # the truth is the last of the draws
-    k = len(kept)
     draws = naive_draws.Draws(
         np.append(draws.alpha, drawn.alpha),
-        np.append(draws.pi, 1.0),
+        np.append(draws.pi, drawn.truth.get("pi", 1.0)),
         np.concatenate([draws.theta, drawn.truth["theta"][None, kept]]),
-        np.concatenate([draws.relevant, np.ones((1, k), dtype=bool)]),
+        np.concatenate([draws.relevant, drawn.truth.get("relevant", everything)[None, kept]]),
     )
-    odds = naive_draws.log_odds(posterior, draws, case[0])
-    return compare_last({"log alpha": np.log(draws.alpha), "log odds": odds}, rng)
+    quantities = {"log alpha": np.log(draws.alpha)}
+    if posterior.settings.relevant == SOME:
+        quantities["log pi"] = np.log(draws.pi)
+        quantities["relevant features"] = draws.relevant.sum(axis=1)
+    quantities["log odds"] = naive_draws.log_odds(posterior, draws, case[0])
+    return compare_last(quantities, rng)

@@ -16,7 +16,7 @@ from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
-from thesiskit.experiments.selection.design import Arm, Design, Split, arms, sizes
+from thesiskit.experiments.selection.design import Arm, Design, Split, arms, selections
 from thesiskit.experiments.selection.select import select, unpack_selections
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import naive_bayes
@@ -152,11 +152,12 @@ class SelectionWork(Work):
             priors = None
             if config.drawn:
                 wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
+                wanted |= {"pi"} if getattr(config.data, "relevant", "") == "some" else set()
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":  # an arm says itself which selection it is of
-            return None if arm else config.selection.model_dump()
+            return config.selection.model_dump(include={"ties", "screened"} if arm else None)
         if stage == "predict":
             return config.evaluation.ranks
         if not arm:
@@ -205,8 +206,8 @@ class SelectionWork(Work):
         """Return each split of a block with the selection that an arm has there."""
         if self._unpacked[0] != block.number:
             self._unpacked = block.number, unpack_selections(block.load("select"))
-        selections = self._unpacked[1][arm.size :: len(sizes(self.config))]
-        return zip(self.splits(block), selections, strict=True)
+        found = self._unpacked[1][arm.size :: len(selections(self.config))]
+        return zip(self.splits(block), found, strict=True)
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
@@ -270,5 +271,5 @@ class SelectionWork(Work):
 
 def _described(listed: list[Arm]) -> Arrays:
     """Return what arms are, (arms,) each."""
-    names = ("label", "method", "variant")
+    names = ("label", "method", "variant", "relevant")
     return {name: np.array([getattr(arm, name) for arm in listed]) for name in names}
