@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from thesiskit.report.layout import GREY, INK, Figure, canvas, kept_words
 from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.signals import SURE, Scores, scored
+from thesiskit.report.selection.signals import SURE, scored
 
 # colours that are told apart by everybody; orange is bad, purple good or too careful
 COLOURS, GUESSING = "PuOr_r", float(np.log(2))
