@@ -12,8 +12,8 @@ from thesiskit.report.layout import GREY, INK, Figure, canvas, kept_words
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.signals import SURE, scored
 
-# colours that are told apart by everybody; orange is bad, purple good or too careful
-COLOURS, GUESSING = "PuOr_r", float(np.log(2))
+# colours that everybody can tell apart: orange is too sure, or worse than to guess
+COLOURS, GUESSING = "PuOr", float(np.log(2))
 NAMES = {  # on narrow maps
     "corrected, some relevant": "corrected,\nsome relevant",
     "SelectKBest + BernoulliNB": "SelectKBest +\nBernoulliNB",
@@ -77,11 +77,13 @@ def signals_maps(record: Record) -> list[Figure]:
         record,
         lambda i, s: found.mean[i, s, 1] - found.mean[i, s, 0],
         (-0.4, 0.0, 0.4),
+        COLOURS,
         "promised minus actual error rate",
         _signed,
     )
     amlp = _small_multiples(
         record, lambda i, s: found.mean[i, s, 2], (0.0, GUESSING, 2 * GUESSING),
+        f"{COLOURS}_r",
         "average minus log probability", lambda value: f"{value:.2f}".lstrip("0"),
     )  # fmt: skip
     each = record.config["replicates"]
@@ -113,13 +115,15 @@ def signals_maps(record: Record) -> list[Figure]:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("0.", ".").replace("-", "−")
+    text = f"{value:+.2f}"
+    return "0" if text[1:] == "0.00" else text.replace("0.", ".").replace("-", "−")
 
 
 def _small_multiples(
     record: Record,
     value: Callable[[int, int], float],
     limits: tuple[float, float, float],
+    colours: str,
     words: str,
     text: Callable[[float], str],
 ):
@@ -133,23 +137,26 @@ def _small_multiples(
         len(maps), columns, width=1.55 * columns + 1.2, height=1.45 * len(maps) + 1.1
     )
     norm = TwoSlopeNorm(limits[1], limits[0], limits[2])
-    for row, one in zip(axes, maps, strict=True):
-        for axis, i in zip(row, found.rivals(one.label), strict=True):
+    for r, one in enumerate(maps):
+        for c, i in enumerate(found.rivals(one.label)):
+            axis = axes[r, c]
             squares = one.squares(lambda s, i=i: value(i, s))
-            axis.imshow(squares, origin="lower", cmap=COLOURS, norm=norm, aspect="auto")
+            axis.imshow(squares, origin="lower", cmap=colours, norm=norm, aspect="auto")
             for place, number in np.ndenumerate(squares):
                 if np.isfinite(number):
-                    dark = abs(norm(number) - 0.5) > 0.33
+                    dark = abs(norm(number) - 0.5) > 0.3
                     axis.text(*place[::-1], text(number), ha="center", va="center", fontsize=6.5,
                               color="white" if dark else INK)  # fmt: skip
-            _ticks(axis, one, left=axis is row[0], below=row is axes[-1])
-            if row is axes[0]:
+            _ticks(axis, one, left=c == 0, below=r == len(maps) - 1)
+            if r == 0:
                 name = found.arms[i].words
                 axis.set_title(NAMES.get(name, name), fontsize=8.5)
-        row[0].set_ylabel(one.title, fontsize=8.5, rotation=0, ha="right", va="center", labelpad=8)
-    figure.supxlabel("number of relevant features", fontsize=9)
+        axes[r, 0].set_ylabel(
+            one.title, fontsize=8.5, rotation=0, ha="right", va="center", labelpad=22
+        )
+    figure.supxlabel("number of relevant features (size of effect at the left edge)", fontsize=9)
     bar = figure.colorbar(
-        ScalarMappable(norm, COLOURS), ax=axes, shrink=0.4, aspect=30, extend="both", pad=0.01
+        ScalarMappable(norm, colours), ax=axes, shrink=0.4, aspect=30, extend="both", pad=0.01
     )
     bar.set_label(words, fontsize=8.5)
     bar.ax.tick_params(labelsize=7.5)
@@ -173,7 +180,8 @@ def _best(record: Record):
     rows = len(maps) // columns
     figure, axes = canvas(rows, columns, width=3.3 * columns + 1.0, height=2.1 * rows + 1.1)
     used: dict[str, Any] = {}
-    for axis, one in zip(axes.flat, maps, strict=True):
+    for m, one in enumerate(maps):
+        axis = axes.flat[m]
         for s, (y, x) in one.places.items():
             first, _, lower, error = found.best(found.rivals(one.label), s)
             words = found.arms[first].words
@@ -187,7 +195,7 @@ def _best(record: Record):
             used.setdefault(words, (short, colour))
         axis.set_xlim(-0.5, len(one.relevant) - 0.5)
         axis.set_ylim(-0.5, len(one.effects) - 0.5)
-        _ticks(axis, one, left=axis in axes[:, 0], below=axis in axes[-1])
+        _ticks(axis, one, left=m % columns == 0, below=m >= len(maps) - columns)
         axis.set_title(one.title.replace("\n", ", "), fontsize=8.5)
     order = [arm.words for arm in found.arms if arm.words in used]
     handles = [Patch(facecolor=used[name][1], edgecolor=GREY) for name in dict.fromkeys(order)]
