@@ -29,6 +29,7 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str,
     record: list[Selection] = []
     seconds: list[float] = []
     arrays: dict[str, np.ndarray] = {}
+    labels = [chosen.label for chosen in selections(config)]
     columns: list[np.ndarray] = []
     for split in splits:
         columns += [] if split.columns is None else [split.columns]
@@ -42,7 +43,7 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str,
             arrays = _both_correlations(split)
     if columns:
         arrays["columns"] = np.array(columns, dtype=np.int32)
-    return arrays | pack_selections(record, np.array(seconds))
+    return arrays | {"label": np.array(labels)} | pack_selections(record, np.array(seconds))
 
 
 def _select_one(config: Config, split: Split, chosen: Chosen, rng) -> Selection:

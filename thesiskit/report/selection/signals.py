@@ -66,11 +66,24 @@ def _standard_error(values: np.ndarray, axis: int) -> np.ndarray:
     return values.std(axis=axis, ddof=1) / np.sqrt(n) if n > 1 else values.mean(axis=axis) * np.nan
 
 
+def compared(record: Record) -> list[Arm]:
+    """Return the arms that are compared, with the first rule for theta.
+
+    Without the correction nothing tells how many features are null, and the model in which some are
+    relevant says what the other one says: it is left out beside that.
+    """
+    arms = record.main_arms
+    both = {arm.relevant for arm in arms if arm.method == "uncorrected"} == {"all", "some"}
+    return [arm for arm in arms if not (both and arm.method == "uncorrected"
+                                        and arm.relevant == "some")]  # fmt: skip
+
+
 @lru_cache(maxsize=1)
 def scored(record: Record) -> Scores:
-    """Return the scores of the arms with the first rule for theta."""
-    found, arms = record.predictions, record.main_arms
-    settings, each = record.config["data"]["settings"], record.config["replicates"]
+    """Return the scores of the arms that are compared."""
+    found, arms = record.predictions, compared(record)
+    settings = record.config["data"].get("settings", [{}])
+    each = record.config["replicates"]
     place, cases = found["replicate"], np.bincount(found["replicate"])
     values = np.empty((len(arms), len(cases), len(MEASURES)))
     y = record.response
