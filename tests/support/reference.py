@@ -156,3 +156,88 @@ def screen(x: np.ndarray, y: np.ndarray) -> list[Fraction]:
     """COR^2 of every column, exactly."""
     response = tuple(int(v) for v in y)
     return [correlation_squared(tuple(int(v) for v in column), response) for column in x.T]
+
+
+def marginal_irrelevant(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
+    """P(I0, I1) of a feature with phi_0 = phi_1 = theta, theta uniform."""
+    ones, n = ones0 + ones1, n0 + n1
+    return Fraction(comb(n0, ones0) * comb(n1, ones1), comb(n, ones) * (n + 1))
+
+
+def mixed_marginal(
+    ones0: int, ones1: int, n0: int, n1: int, alpha: Fraction, pi: Fraction
+) -> Fraction:
+    """P(I0, I1) of a feature that is relevant with probability pi."""
+    relevant = marginal(ones0, ones1, n0, n1, alpha)
+    return pi * relevant + (1 - pi) * marginal_irrelevant(ones0, ones1, n0, n1)
+
+
+def chance_of_leaving_out(
+    y: tuple[int, ...],
+    gamma_squared: Fraction,
+    tied_kept: int,
+    count: int,
+    alpha: Fraction,
+    pi: Fraction,
+    tied: int | None,
+) -> Fraction:
+    """P(so many features are left out, and `tied` of them have COR^2 = gamma^2), by all tables.
+
+    Of all features that tie, `tied_kept` are drawn to be kept, and those here lost every such lot.
+    tied is None where it is not known.  Not multiplied by what the kept features have to do with.
+    """
+    n1 = sum(y)
+    n0 = len(y) - n1
+    columns = []
+    for x in product((0, 1), repeat=len(y)):
+        ones1 = sum(a * b for a, b in zip(x, y, strict=True))
+        ones0 = sum(x) - ones1
+        orderings = comb(n0, ones0) * comb(n1, ones1)
+        square = correlation_squared(x, y)
+        if square <= gamma_squared:
+            chance = mixed_marginal(ones0, ones1, n0, n1, alpha, pi) / orderings
+            columns.append((square == gamma_squared, chance))
+    total = Fraction(0)
+    for table in product(columns, repeat=count):
+        ties = sum(tie for tie, _ in table)
+        if tied is None or ties == tied:
+            chance = Fraction(1, comb(ties + tied_kept, tied_kept))
+            for _, one in table:
+                chance *= one
+            total += chance
+    return total
+
+
+def predictive_some(
+    table: np.ndarray,
+    y: np.ndarray,
+    case: np.ndarray,
+    points: list[tuple[Fraction, Fraction]],
+    class_prior: tuple[Fraction, Fraction],
+    left_out: list[Fraction],
+) -> tuple[Fraction, list[Fraction]]:
+    """P(y* = 1) given x* = case, and P(relevant) of each kept feature, by points (alpha, pi)."""
+    n1 = int(y.sum())
+    n0 = len(y) - n1
+    joint = [Fraction(0), Fraction(0)]
+    whole, relevant = Fraction(0), [Fraction(0)] * table.shape[1]
+    for (alpha, pi), factor in zip(points, left_out, strict=True):
+        weight, given, each = factor, [Fraction(1), Fraction(1)], []
+        for x, new in zip(table.T, case, strict=True):
+            ones = int(x[y == 0].sum()), int(x[y == 1].sum())
+            mine = pi * marginal(*ones, n0, n1, alpha)
+            other = (1 - pi) * marginal_irrelevant(*ones, n0, n1)
+            weight *= mine + other
+            each.append(mine / (mine + other))
+            theta = theta_mean(*ones, n0, n1, alpha)
+            same = Fraction(sum(ones) + 1, n0 + n1 + 2)
+            for c, n in enumerate((n0, n1)):
+                one = (mine * (alpha * theta + ones[c]) / (alpha + n) + other * same) / (
+                    mine + other
+                )
+                given[c] *= one if new else 1 - one
+        whole += weight
+        relevant = [a + weight * b for a, b in zip(relevant, each, strict=True)]
+        for c, n in enumerate((n0, n1)):
+            joint[c] += weight * given[c] * (class_prior[c] + n)
+    return joint[1] / (joint[0] + joint[1]), [one / whole for one in relevant]

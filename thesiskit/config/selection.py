@@ -71,8 +71,8 @@ class ScreenedBlock(Block):
     def _known(self):
         if self.keep is None and self.of is None:
             raise ValueError(
-                "give `of`, the number of features before the screening, or `keep`, how many are to "
-                "be kept before anything else"
+                "give `of`, the number of features before the screening, or `keep`, how many are "
+                "to be kept before anything else"
             )
         if self.keep is not None and self.threshold is not None:
             raise ValueError("`keep` keeps the best ones; leave out `threshold`")
@@ -100,11 +100,12 @@ class SelectionBlock(Block):
     """
     ties: Literal["exact", "as-printed"] = "exact"
     """How the correction counts features that tie at the cut when a number of features is kept.
-    `exact` counts those left out as tied; `as-printed` is the formula of the thesis, which does not.
-    Thresholds leave no ties."""
+    `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
+    With thresholds both are the same."""
     screened: ScreenedBlock | None = None
-    """For a table that has only the best features of a larger one, chosen by their correlations with
-    the response in the same cases. The correction then counts the features that are not there."""
+    """For a table that has only the best features of a larger one, chosen by their correlations
+    with the response in the same cases. The correction then counts the features that are not there.
+    """
 
     @field_validator("features", "thresholds")
     @classmethod
@@ -168,12 +169,12 @@ class NaiveModel(ModelBlock):
     quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
     """The rules for theta; `simpson-21` is the rule of the thesis."""
     relevant: Annotated[list[Literal["all", "some"]], Field(min_length=1)] = ["all"]
-    """`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is relevant
-    with an unknown probability pi, and else the same in both classes: right where few features
-    matter. `[all, some]` compares both."""
+    """`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is
+    relevant with an unknown probability pi, and else the same in both classes: better where few
+    features matter. `[all, some]` compares both."""
     pi: list[Number] = list(PI)
-    """The values of pi that `some` averages over, each as probable as the others before the data are
-    seen."""
+    """The values of pi that `some` averages over, each as probable as the others before the data
+    are seen."""
 
     @field_validator("pi")
     @classmethod

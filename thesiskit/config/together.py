@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 RANKS_NEED = {  # of data, by the kind of the model
-    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior, and data.relevant: all or "
-    "some",
+    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior and data.relevant: all "
+    "or some",
     "mixture": "needs data.source: mixture with data.alpha: prior and data.response: prior",
     "logistic": "needs data.source: logistic, or interactions with data.sigma: prior",
 }
@@ -67,10 +67,11 @@ def check_screened(config: "Config") -> None:
         return
     divides = {"scheme", "folds", "test_fraction"} & config.evaluation.model_fields_set
     if divides and config.evaluation.scheme != "test-set":
+        key = "scheme" if "scheme" in divides else min(divides)
         raise ValueError(
-            f"evaluation.{'scheme' if 'scheme' in divides else min(divides)}: all cases took part in the screening of the table, so a "
-            "test on some of them promises too few errors; give data.test_path with cases that it "
-            "did not see, or leave out `evaluation`, and nothing is tested"
+            f"evaluation.{key}: all cases took part in the screening of the table, so a test on "
+            "some of them promises too few errors; give data.test_path with cases that it did not "
+            "see, or leave out `evaluation`: then nothing is tested"
         )
     if config.scheme == "none" and config.replicates > 1:
         raise ValueError("replicates: nothing is divided at random here; leave it out")

@@ -1,6 +1,7 @@
 """Classifiers that first select features, and a transformer that makes features binary."""
 
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import as_table, threads_for
 from thesiskit.models import naive_bayes
+from thesiskit.models.left_out import Screened
 from thesiskit.models.packed import (
     PackedFeatures,
     above,
@@ -26,9 +28,24 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.selection import is_binary, select_features
+from thesiskit.models.priors import whole
+from thesiskit.models.selection import check_threshold, is_binary, select_features
 
 NOT_BINARY = "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline"
+
+
+def as_screened(screened) -> Screened | None:
+    """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}."""
+    if screened is None:
+        return None
+    if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= {"of", "threshold"}:
+        raise UserError(
+            'screened must be a dict such as {"of": 10000, "threshold": "0.26"}: the number of '
+            f"features before, and the |COR| that those kept are above; got {quoted(screened)}"
+        )
+    threshold = screened.get("threshold")
+    square = None if threshold is None else check_threshold(threshold) ** 2
+    return Screened(whole('screened["of"]', screened["of"]), square)
 
 
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
@@ -52,11 +69,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             )
         if not isinstance(self.correct, bool | np.bool_):
             raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
-        if not isinstance(self.n_features, Integral) or isinstance(self.n_features, bool):
-            raise UserError(f"n_features must be a whole number, got {quoted(self.n_features)}")
+        k = self.n_features
+        if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
+            raise UserError(f"n_features must be a whole number or None, got {quoted(k)}")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        selection = select_features(_packed(X), coded, int(self.n_features), rng)
+        packed, screened = _packed(X), as_screened(self.screened)
+        k = len(packed) if k is None else int(k)
+        selection = select_features(packed, coded, k, rng, screened=screened)
         self.selected_ = selection.selected
         self.gamma_squared_ = selection.gamma_squared
         return X, coded, selection, rng
@@ -125,8 +145,16 @@ class NaiveBayesClassifier(SelectingClassifier):
 
     Parameters
     ----------
-    n_features : number of features to keep, from 1 to the number there are.
+    n_features : number of features to keep, from 1 to the number there are; None for all of them,
+        which makes sense where `screened` is given.
     correct : condition on the selection.
+    relevant : "some": each feature is relevant with an unknown probability pi, and else has nothing
+        to do with the response; "all": the thesis's model, where all features are relevant alike.
+    screened : what is known of a table that somebody kept from more features, such as
+        {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
+        those kept are above.  Without "threshold" it is the smallest of the table, as where the
+        best ones were kept.  The screening must have used the cases of `fit`.
+    pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
     alpha_points : number of prior quantiles of alpha to average over.
@@ -142,6 +170,8 @@ class NaiveBayesClassifier(SelectingClassifier):
     log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
         values, the mean over these); zeros when nothing was dropped, or not corrected for.
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
+    pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
+    relevance_ : (k,) the posterior probability that each feature kept is relevant.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
@@ -153,6 +183,9 @@ class NaiveBayesClassifier(SelectingClassifier):
         n_features=10,
         *,
         correct=True,
+        relevant="some",
+        screened=None,
+        pi=PI,
         class_prior=CLASS_PRIOR,
         alpha_prior=ALPHA_PRIOR,
         alpha_points=NAIVE_ALPHA_POINTS,
@@ -161,6 +194,9 @@ class NaiveBayesClassifier(SelectingClassifier):
     ):
         self.n_features = n_features
         self.correct = correct
+        self.relevant = relevant
+        self.screened = screened
+        self.pi = pi
         self.class_prior = class_prior
         self.alpha_prior = alpha_prior
         self.alpha_points = alpha_points
@@ -171,19 +207,23 @@ class NaiveBayesClassifier(SelectingClassifier):
         """Fit to binary features X (n, p), 0, 1 or NaN, and labels y (n,) of two classes.
 
         Raises ValueError for features that are not 0/1, a label of one or of three values, and
-        n_features outside 1..p.
+        n_features outside 1..p, and a table that cannot have been screened as `screened` says.
         """
         settings = naive_bayes.Settings(
             class_prior=self.class_prior,
             alpha_prior=self.alpha_prior,
             alpha_points=self.alpha_points,
             quadrature=self.quadrature,
+            relevant=self.relevant,
+            pi=self.pi,
         )
         _, _, selection, _ = self._select(X, y)
         self._posterior = naive_bayes.fit(selection, settings, correct=self.correct)
         self.alpha_ = self._posterior.alpha
         self.log_discard_ = self._posterior.log_discard
         self.log_posterior_alpha_ = self._posterior.log_posterior
+        self.pi_, self.log_posterior_pi_ = self._posterior.pi, self._posterior.log_pi
+        self.relevance_ = self._posterior.relevance
         return self
 
     def _odds_of(self, bits):
@@ -199,7 +239,7 @@ class MixtureClassifier(SelectingClassifier):
 
     Parameters
     ----------
-    n_features : number of features to keep, from 1 to the number there are.
+    n_features, screened : as of NaiveBayesClassifier.
     correct : condition on the selection.
     sampler : "collapsed", or "thesis" to replicate the thesis.
     chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
@@ -229,6 +269,7 @@ class MixtureClassifier(SelectingClassifier):
         n_features=10,
         *,
         correct=True,
+        screened=None,
         sampler="collapsed",
         chains=COLLAPSED["chains"],
         iterations=None,
@@ -242,6 +283,7 @@ class MixtureClassifier(SelectingClassifier):
     ):
         self.n_features = n_features
         self.correct = correct
+        self.screened = screened
         self.sampler = sampler
         self.chains = chains
         self.iterations = iterations

@@ -171,7 +171,7 @@ def _blocks(config) -> int:
 
 def _of_block(work) -> Needs:
     """Return what a block of selections, naive Bayes fits or mixtures needs."""
-    from thesiskit.experiments.selection.design import selections
+    from thesiskit.experiments.selection.arms import selections
 
     config, design, model = work.config, work.design, work.config.model
     replicates = min(config.block, config.divisions // config.n_settings)
@@ -181,7 +181,7 @@ def _of_block(work) -> Needs:
     splits = replicates * folds * groups
     kept = [k.size if isinstance(k.size, int) else p for k in selections(config)]
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
-    tested = replicates * groups * (test if config.scheme == "test-set" else n)
+    tested = replicates * groups * (test if config.scheme in ("test-set", "none") else n)
     own, arms = len(work.own_arms), len(work.all_arms)
     stored = replicates * (5 * n + 4 * p + words * config.drawn)
     stored += 20 * splits * sum(kept) + 16 * p

@@ -1,23 +1,23 @@
-"""What an experiment of chapter 2 consists of: its data, splits and arms.
+"""The data of an experiment of chapter 2, and their division into splits.
 
 A *split* is one training set with its test cases: one per replicate for simulated data, one per
-fold and group of features for a table.  An *arm* is what is done with it: how many features to
-keep, by which method, with which quadrature or sampler.
+fold and group of features for a table.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
-from thesiskit.config.selection import ScreenedBlock
+from thesiskit.config import WHOLE, Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
+from thesiskit.experiments.selection.arms import selecting_model
+from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -25,7 +25,7 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.selection import is_binary, select_features
+from thesiskit.models.selection import is_binary
 
 NOBODY = -2  # a fold of no cases
 
@@ -61,93 +61,6 @@ class Split:
         return features if self.columns is None else self.columns[features]
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One analysis of a split; `size` counts through `selections`."""
-
-    size: int
-    label: str  # that of the selection
-    method: str
-    variant: str  # the rule for theta, or the sampler; "none" for a peer
-    relevant: str = "all"  # which features may be relevant, "all" or "some"; "none" for a peer
-
-    @property
-    def name(self) -> str:
-        """What it is called, the same whatever else is done."""
-        others = (self.method, self.variant, self.relevant)
-        return " ".join([self.label, *(one for one in others if one not in ("none", "all"))])
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A selection that is asked for.
-
-    size : a number of features, "all", or a threshold.
-    of : how many features there were before the table was screened, 0 for as many as the table has;
-        None where it was not, or where the arms of this selection do not ask.
-    """
-
-    label: str  # how many features: "10", "all", or "|COR| > 0.2"; of several, "10 of 5,000"
-    size: int | str | float
-    of: int | None = None
-
-
-def selections(config: Config) -> list[Chosen]:
-    """Return the selections that are made in every split; each has another label."""
-    return list(dict.fromkeys(chosen for chosen, *_ in _analyses(config)))
-
-
-def selecting_model(config: Config) -> NaiveModel | MixtureModel:
-    """Return the model of an experiment of chapter 2."""
-    assert isinstance(config.model, NaiveModel | MixtureModel)
-    return config.model
-
-
-def arms(config: Config) -> list[Arm]:
-    """Return what is done with every split."""
-    place = {chosen: i for i, chosen in enumerate(selections(config))}
-    found = [Arm(place[chosen], chosen.label, *how) for chosen, *how in _analyses(config)]
-    if WHOLE in selecting_model(config).methods:
-        found.append(Arm(0, "all", WHOLE, "none", "none"))
-    return found
-
-
-def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str]]:
-    """Yield a selection, a method, a variant and which features may be relevant, for each arm."""
-    assert config.selection is not None
-    screened, model = config.selection.screened, selecting_model(config)
-    peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
-    for size in config.selection.features or config.selection.thresholds or []:
-        label = str(size) if config.selection.features else f"|COR| > {size}"
-        plain, counted = _chosen(label, size, screened)
-        for variant in model.variants:
-            if size == "all" and screened is None:
-                # with nothing to correct the two are one
-                if variant != "as-printed" or "thesis" not in model.variants:
-                    for relevant in model.relevances:
-                        yield plain, "complete", variant, relevant
-                continue
-            for method in (one for one in model.methods if one in OWN_METHODS):
-                mine = counted if method == "corrected" else [plain]
-                for chosen, relevant in product(mine, model.relevances):
-                    yield chosen, method, variant, relevant
-        for peer in peers if size != "all" or screened else ():
-            for chosen in counted if NAIVE_METHODS.get(peer) == "corrected" else [plain]:
-                yield chosen, peer, "none", "none"
-
-
-def _chosen(
-    label: str, size: int | str | float, screened: ScreenedBlock | None
-) -> tuple[Chosen, list[Chosen]]:
-    """Return a selection as it is, and as the correction has it: one for each `of` of a list."""
-    if screened is None or len(screened.of or [0]) == 1:
-        one = Chosen(label, size, None if screened is None else (screened.of or [0])[0])
-        return one, [one]
-    return Chosen(label, size), [
-        Chosen(f"{label} of {of:,}", size, of) for of in screened.of or ()
-    ]
-
-
 class Design:
     """The data of a config and their division into splits."""
 
@@ -173,6 +86,7 @@ class Design:
                 f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
                 "class has more cases"
             )
+        notes += screening_notes(self)
         if any(table.missing for table in self.tables):
             methods = selecting_model(self.config).methods
             notes += [
@@ -308,20 +222,7 @@ class Design:
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
                     split = Split(replicate, g, int(f), mine, response, train, test, len(mine))
-                    yield self._screen(split)
-
-    def _screen(self, split: Split) -> Split:
-        """Return a split without the columns that selection.screened.keep leaves out."""
-        screened = self.config.selection.screened if self.config.selection else None
-        if screened is None or screened.keep is None:
-            return split
-        place = (split.replicate, split.group, split.fold)
-        rng = generator(self.config.seed, "screened", *place, screened.keep)
-        kept = select_features(
-            split.features, split.response, screened.keep, rng, cases=split.train
-        )
-        columns = np.sort(kept.selected)
-        return replace(split, features=split.features.take(columns), columns=columns)
+                    yield keep_best(self.config, split)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""

@@ -9,7 +9,7 @@ from thesiskit.config import NaiveModel
 from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import MOST, Ranks, compare_last
-from thesiskit.experiments.selection.design import Arm
+from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes, naive_draws
@@ -36,7 +36,9 @@ class NaiveWork(SelectionWork):
 
     def settings_of_arm(self, arm: Arm) -> Any:
         """Return the part of the model's config that matters to a fitted arm."""
-        exclude = {"methods", "quadrature", "relevant"} | ({"pi"} if arm.relevant == "all" else set())
+        exclude = {"methods", "quadrature", "relevant"} | (
+            {"pi"} if arm.relevant == "all" else set()
+        )
         return self.model.model_dump(exclude=exclude)
 
     def _settings(self, arm: Arm) -> naive_bayes.Settings:
@@ -57,10 +59,11 @@ class NaiveWork(SelectionWork):
         Where some features are relevant, log_joint (splits, K, J), pi (J,), log_pi (splits, J), the
         log probability of each, and relevance are there as well: the probability of every kept
         feature, in the order of `selected`; those of split s are from relevance_offset[s] on.
+        Where no case is tested, promised (splits,) is the error that the model expects to make.
         """
         found: list[naive_bayes.Posterior] = []
-        seconds = []
-        for _, selection in self.pairs(arm, block):
+        seconds, promised = [], []
+        for split, selection in self.pairs(arm, block):
             started = time.perf_counter()
             posterior = naive_bayes.fit(
                 selection, self._settings(arm), correct=arm.method != "uncorrected"
@@ -69,15 +72,22 @@ class NaiveWork(SelectionWork):
             if not found:
                 density = naive_bayes.log_alpha_density(posterior)
             found.append(posterior)
+            if self.promises:
+                rng = generator(self.config.seed, "promise", split.replicate)
+                p = naive_bayes.promise(posterior, rng)
+                promised.append(np.minimum(p, 1 - p).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
             if (arrays[name] == arrays[name][:1]).all():
                 arrays[name] = arrays[name][:1]
         arrays |= _of_some(found) if arm.relevant == SOME else {}
+        arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | {"log_density": density, "seconds": np.array(seconds)}
 
     def join_fits(self, found: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each.
+
+        Where no case is tested, promised (splits, arms) is there as well.
 
         Arms of which some features are relevant are the S columns `some`; their log_joint (splits,
         S, K, J) and log_pi (splits, S, J) are there as well, and pi (J,).  Their relevance lies end
@@ -94,7 +104,15 @@ class NaiveWork(SelectionWork):
         for name in ("alpha", "log_weight"):
             if (arrays[name] == arrays[name][:1, :1]).all():
                 arrays[name] = arrays[name][:1, :1]
+        if self.promises:
+            arrays["promised"] = np.array([one["promised"] for one in found]).T
         return arrays | _join_some(found)
+
+    @property
+    def promises(self) -> bool:
+        """Whether the fit stage says what errors are to be expected, because none are seen."""
+        screened = self.config.selection.screened if self.config.selection else None
+        return screened is not None and self.config.scheme == "none"
 
     def predict(
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
@@ -105,8 +123,8 @@ class NaiveWork(SelectionWork):
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:
         """Rank the truth in split s."""
         split, selection = pair
-        place = (split.replicate, arm.label, arm.method, arm.variant)
-        place += (SOME,) if arm.relevant == SOME else ()
+        place = [split.replicate, arm.label, arm.method, arm.variant]
+        place += [SOME] if arm.relevant == SOME else []
         return naive_ranks(
             self.posterior(fitted, s, arm, selection),
             self.design.drawn(split.replicate),

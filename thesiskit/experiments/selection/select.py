@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.config.selection import SelectionBlock
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.selection.design import Chosen, Split, selections
-from thesiskit.models.left_out import LeftOut, Screened
+from thesiskit.experiments.selection.arms import Chosen, selections
+from thesiskit.experiments.selection.design import Split
+from thesiskit.experiments.selection.screened import screened_before
+from thesiskit.models.left_out import LeftOut
 from thesiskit.models.selection import (
     Selection,
     correlations,
@@ -67,15 +68,6 @@ def _select_one(config: Config, split: Split, chosen: Chosen, rng) -> Selection:
         ties=wanted.ties,
         screened=before,
     )
-
-
-def screened_before(wanted: SelectionBlock, split: Split, chosen: Chosen) -> Screened | None:
-    """Return what a selection is told of the screening of the table, None if nothing."""
-    if wanted.screened is None or chosen.of is None:
-        return None
-    threshold = wanted.screened.threshold
-    squared = None if threshold is None else Fraction(str(threshold)) ** 2
-    return Screened(chosen.of or split.width, squared)
 
 
 def _both_correlations(split: Split) -> dict[str, np.ndarray]:

@@ -16,7 +16,9 @@ from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
-from thesiskit.experiments.selection.design import Arm, Design, Split, arms, selections
+from thesiskit.experiments.selection.arms import Arm, arms, selections
+from thesiskit.experiments.selection.design import Design, Split
+from thesiskit.experiments.selection.screened import check_screening
 from thesiskit.experiments.selection.select import select, unpack_selections
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import naive_bayes
@@ -129,6 +131,7 @@ class SelectionWork(Work):
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
         assert self.design.folds
+        check_screening(self.design)
         name = "class_prior"
         try:
             check_class_prior(self.model.class_prior)

@@ -90,8 +90,10 @@ class Record(Finished):
     def arms(self) -> list[Arm]:
         """All arms, in the order of the arrays."""
         found = self.predictions if self.tests else self.fits
-        columns = [map(str, found[name]) for name in ("label", "method", "variant", "relevant")]
-        return [Arm(i, *one) for i, one in enumerate(zip(*columns, strict=True))]
+        names = ("label", "method", "variant", "relevant")
+        columns = [[str(one) for one in found[name]] for name in names]
+        rows = range(len(columns[0])) if self.tests else map(int, found["arm"])
+        return [Arm(*one) for one in zip(rows, *columns, strict=True)]
 
     @property
     def tests(self) -> bool:
@@ -240,7 +242,8 @@ class Record(Finished):
     @cached_property
     def fitted_arms(self) -> list[Arm]:
         """The arms that were fitted, in the order of the columns of the fit stage."""
-        return [self.arms[int(row)] for row in self.fits["arm"]] if self.tests else self.arms
+        arms = {arm.row: arm for arm in self.arms}
+        return [arms[int(row)] for row in self.fits["arm"]]
 
     @property
     def sampled_arms(self) -> list[tuple[int, Arm]]:
