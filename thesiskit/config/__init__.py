@@ -134,8 +134,8 @@ class Config(Block):
     seed: Count = 1
     """The seed of all random choices; each choice has its own stream."""
     replicates: Positive = 1
-    """Number of data sets, or of random divisions of a table; for a logistic model, how often the
-    folds are drawn."""
+    """Number of data sets (of each setting, if `data` has several), or of random divisions of a
+    table; for a logistic model, how often the folds are drawn."""
     block: Positive = 1
     """Number of replicates that share a result file."""
     data: Data | None = None
@@ -248,9 +248,17 @@ class Config(Block):
 
     @property
     def divisions(self) -> int:
-        """How often cases are drawn or divided: replicates, and of a logistic model also folds."""
+        """How often cases are drawn or divided: replicates of each setting of the data.
+
+        Of a logistic model each fold counts.
+        """
         folded = isinstance(self.model, LogisticModel) and self.scheme == "k-fold"
-        return self.replicates * (self.evaluation.folds if folded else 1)
+        return self.replicates * self.n_settings * (self.evaluation.folds if folded else 1)
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings data sets are drawn with; those of one come one after the other."""
+        return 1 if self.data is None else self.data.n_settings
 
 
 def load_config(

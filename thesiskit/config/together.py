@@ -153,8 +153,10 @@ def check_table(config: "Config") -> None:
         return
     if config.evaluation.scheme not in (None, "test-set"):
         raise ValueError("simulated data come with a test set; leave out evaluation.scheme")
-    assert data.sizes is not None
-    check_sizes(config, data.sizes.width, ValueError)
+    for number in range(data.n_settings):
+        sizes = data.setting(number).sizes
+        assert sizes is not None
+        check_sizes(config, sizes.width, ValueError)
 
 
 def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str | None:

@@ -63,9 +63,11 @@ class Table:
 class Drawn:
     """A simulated data set: what was drawn, and what it was drawn with.
 
+    train, test : real features are to be cut at their medians over the training cases.
+    alpha : NaN where the data are not drawn from a model with one.
     truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
         (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.
+        was drawn with that.  Nothing where the data are not drawn from a model of the thesis.
     """
 
     train: Table
@@ -265,6 +267,20 @@ class Source(Block):
     def sizes(self) -> Sizes | None:
         """How large drawn data are; None of data that must be read to know."""
         return None
+
+    @property
+    def real_features(self) -> bool:
+        """Whether features that are drawn are real numbers, to be cut at training medians."""
+        return False
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings data sets are drawn with, one after the other: a study of several."""
+        return 1
+
+    def setting(self, number: int) -> "Source":  # noqa: ARG002
+        """Return the source of one of the settings, whose data sets all have the same shape."""
+        return self
 
     @property
     def prior_of(self) -> str:

@@ -163,7 +163,7 @@ def needs(experiment) -> Needs:
 
 
 def _blocks(config) -> int:
-    return -(-config.divisions // config.block)
+    return config.n_settings * -(-config.divisions // config.n_settings // config.block)
 
 
 # ---- chapter 2 ----
@@ -174,7 +174,7 @@ def _of_block(work) -> Needs:
     from thesiskit.experiments.selection.arms import selections
 
     config, design, model = work.config, work.design, work.config.model
-    replicates = min(config.block, config.divisions)
+    replicates = min(config.block, config.divisions // config.n_settings)
     sizes_of = _sizes(design)
     train, test, p = sizes_of.train, sizes_of.test, sizes_of.width
     folds, groups = design.folds, config.evaluation.groups

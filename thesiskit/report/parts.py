@@ -12,7 +12,16 @@ from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection import divisions, figures, reliability, selected, tables
+from thesiskit.report.selection import (
+    divisions,
+    figures,
+    maps,
+    reliability,
+    screened,
+    selected,
+    signals,
+    tables,
+)
 from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
@@ -36,6 +45,8 @@ COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 RANKS = "evaluation.ranks: true"
+SCREENED = "selection.screened"
+SETTINGS = "data.source: signals"
 TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
 
@@ -77,6 +88,8 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
+    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
+    SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
@@ -95,6 +108,7 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
+_SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA, TESTS)),
@@ -117,6 +131,10 @@ PARTS: dict[str, Part] = {
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
+    "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
+    "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
+    "screened-figure": Part(screened.screened_figure, _SCREENED),
+    "screened-table": Part(screened.screened_table, _SCREENED),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.config import WHOLE, Config
-from thesiskit.datasets.source import Drawn, SelectionPriors, Table
+from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import selecting_model
@@ -163,26 +163,23 @@ class Design:
         return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
-        drawn = [self.drawn(replicate) for replicate in replicates]
-        response = np.array([np.append(one.train.response, one.test.response) for one in drawn])
-        fold = np.zeros(response.shape, dtype=np.int32)
-        fold[:, : len(drawn[0].train.response)] = -1
-        p = drawn[0].train.features.shape[1]
-        return {
-            "words": np.array(
-                [PackedFeatures.pack(one.train.features, one.test.features).words for one in drawn]
-            ),
-            "response": response,
-            "fold": fold,
-            "group": np.array([self._groups(p, replicate) for replicate in replicates]),
-            "alpha": np.array([one.alpha for one in drawn]),
-        }
+        rows = []
+        for replicate in replicates:
+            one = self.drawn(replicate)
+            train = np.arange(len(one.train.response))
+            packed = PackedFeatures.pack(one.train.features, one.test.features, cases=train)
+            response = np.append(one.train.response, one.test.response)
+            fold = np.where(np.arange(len(response)) < len(train), -1, 0).astype(np.int32)
+            group = self._groups(len(packed), replicate)
+            rows.append((packed.words, response, fold, group, one.alpha))
+        names = ("words", "response", "fold", "group", "alpha")
+        return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
     def drawn(self, replicate: int) -> Drawn:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
-        assert self.data is not None
-        model = selecting_model(self.config)
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        model, data = selecting_model(self.config), self._source(replicate)
+        place = replicate % self.config.replicates
+        rng = generator(self.config.seed, "data", data.settings_of_draws, place)
         priors = SelectionPriors(
             model.class_prior,
             model.alpha_prior,
@@ -190,7 +187,12 @@ class Design:
             tuple(getattr(model, "pi", (1.0,))),
         )
         with self.config.wrong_data():
-            return self.data.draw(rng, priors)
+            return data.draw(rng, priors)
+
+    def _source(self, replicate: int) -> Source:
+        """Return what a replicate's data are drawn with, of a study of several settings."""
+        assert self.data is not None
+        return self.data.setting(replicate // self.config.replicates)
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""
@@ -232,15 +234,19 @@ class Design:
 
         group (p,) : the group of each feature, in this replicate.
         """
-        if not self.tables:
+        tables = self.tables
+        if not tables and not self._source(split.replicate).real_features:
             for columns in split.features.chunks():
                 yield split.features.unpack(np.arange(len(split.features))[columns])
             return
-        for columns in chunks(self.tables[0].features):
+        if not tables:
+            drawn = self.drawn(split.replicate)
+            tables = [drawn.train, drawn.test]
+        for columns in chunks(tables[0].features):
             mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
             if split.columns is not None:
                 mine = np.intersect1d(mine, split.columns)
-            yield np.concatenate([read_columns(one.features, mine) for one in self.tables])
+            yield np.concatenate([read_columns(one.features, mine) for one in tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""
