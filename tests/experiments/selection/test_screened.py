@@ -145,10 +145,15 @@ def test_the_fit_stage_says_how_probable_pi_and_relevance_are(tmp_path):
 def test_predictions_are_those_of_the_estimator(tmp_path, table, relevant):
     model = {"methods": ["corrected"], "relevant": relevant}
     data = OWN["data"] | {"test_path": "new.csv"}
-    _, (found,) = stages(tmp_path, OWN, data=data, model=model)
     X, y, new = table
-    for row, k in zip(found["probability"], (5, None), strict=True):
-        estimator = NaiveBayesClassifier(n_features=k, relevant=relevant, screened={"of": 1000})
+    falling = np.sort(np.abs(np.corrcoef(X.T, y)[-1, :-1]))[::-1]
+    k = 3 + int(np.argmax(-np.diff(falling[2:]) > 1e-9))  # no tie at the cut
+    selection = OWN["selection"] | {"features": [k, "all"]}
+    _, (found,) = stages(tmp_path, OWN, data=data, model=model, selection=selection)
+    for row, n_features in zip(found["probability"], (k, None), strict=True):
+        estimator = NaiveBayesClassifier(
+            n_features=n_features, relevant=relevant, screened={"of": 1000}
+        )
         expected = estimator.fit(X, y).predict_proba(new)[:, 1]
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
