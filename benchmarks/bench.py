@@ -26,7 +26,6 @@ import sequences
 
 from thesiskit.config import load_config
 from thesiskit.datasets import gene_expression
-from thesiskit.datasets.gene_expression import COLON, fetch
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
@@ -135,7 +134,7 @@ def mapped_rows():
 
 def colon_rows():
     try:
-        fetch(COLON)
+        gene_expression.colon()
     except DataError:
         print("colon: skipped, the data are not here", file=sys.stderr)
         return

@@ -149,10 +149,10 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
         for value in values:
             crafted(path, models, "naive", nothing, **{name: value})
     _, gaps = read_model(models["missing"])
-    present, dropped = gaps["arm-0/present"], gaps["arm-0/dropped"]
+    present, left_out = gaps["arm-0/present"], gaps["arm-0/left_out"]
     wrong = {
         "arm-0/present": [present * 0, -present, present + 100, present[1:]],
-        "arm-0/dropped": [dropped[1:], -dropped, dropped[:, 1:], dropped + 100],
+        "arm-0/left_out": [left_out[1:], -left_out, left_out[:, 1:], left_out + 100],
     }
     for name, values in wrong.items():
         for value in values:

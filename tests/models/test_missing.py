@@ -12,6 +12,8 @@ from thesiskit.errors import DataError
 from thesiskit.experiments.selection.select import pack_selections, unpack_selections
 from thesiskit.models import gaps
 from thesiskit.models import naive_bayes as nb
+from thesiskit.models.integrals import log_discard_probability, pair_integrals
+from thesiskit.models.left_out import LeftOut
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers.selection import fill
 from thesiskit.models.selection import is_binary, select_features
@@ -34,7 +36,7 @@ def test_predictions_are_those_of_enumeration(correct, k):
     X, y, new, rng = gappy(1)
     X[:, 2] = GONE  # a feature that no case has
     X[y == 1, 4] = GONE  # one that no case of a class has
-    found = select_features(X, y, k, rng)
+    found = select_features(X, y, k, rng, ties="as-printed")
     settings = nb.Settings(class_prior=(2.0, 0.5), alpha_points=3)
     posterior = nb.fit(found, settings, correct=correct)
     ours = nb.predict(posterior, new[:, found.selected])
@@ -66,7 +68,7 @@ def test_features_are_kept_by_the_cases_that_have_them(seed):
     for j, ones, present in zip(found.selected, found.ones, found.present, strict=True):
         assert [here[y == c, j].sum() for c in (0, 1)] == present.tolist()
         assert [(X[y == c, j] == 1).sum() for c in (0, 1)] == ones.tolist()
-    assert found.dropped[:, 2].sum() == found.n_dropped == 54
+    assert found.left_out.total == found.n_dropped == 54
     again = select_features(X, y, None, rng, threshold=Fraction(1, 3))
     assert set(again.selected) == {j for j, one in enumerate(squares) if one > Fraction(1, 9)}
     cases = np.flatnonzero(np.arange(16) % 4)
@@ -79,7 +81,7 @@ def test_features_are_kept_by_the_cases_that_have_them(seed):
 def test_a_table_without_gaps_says_the_same_through_either_way(quadrature, rule):
     X, y, new, rng = gappy(3, n=(20, 24), p=90, rate=0.0)
     settings = nb.Settings(quadrature=quadrature, alpha_quadrature=rule)
-    found = select_features(X, y, 5, rng)
+    found = select_features(X, y, 5, rng, ties="as-printed")
     assert found.present is None
     p = nb.predict(nb.fit(found, settings), new[:, found.selected])
     whole = PackedFeatures.pack(X)
@@ -89,9 +91,11 @@ def test_a_table_without_gaps_says_the_same_through_either_way(quadrature, rule)
     if found.tied == found.tied_kept:
         assert (again.selected == found.selected).all()
     mine = nb.KeptCounts.of(found, True)
+    (row,) = found.left_out.rows.tolist()
+    rows = np.array([[*row[:3], 1], [*row[:3], row[3] - 1]])
     same = type(found)(
         **vars(found) | {"present": np.tile(found.class_counts, (5, 1)),
-                         "dropped": np.array([[*found.class_counts, found.n_dropped]])}
+                         "left_out": LeftOut(rows, found.gamma_squared)}
     )  # fmt: skip
     assert nb.KeptCounts.of(same, True).present.shape == mine.pairs.shape
     q = nb.predict(nb.fit(same, settings), new[:, found.selected])
@@ -133,7 +137,7 @@ def test_selections_with_gaps_are_kept_whole():
     again = unpack_selections(pack_selections(found, np.zeros(3)))
     for one, other in zip(found, again, strict=True):
         np.testing.assert_array_equal(one.present, other.present)
-        np.testing.assert_array_equal(one.dropped, other.dropped)
+        np.testing.assert_array_equal(one.left_out.rows, other.left_out.rows)
         assert one.gamma_squared == other.gamma_squared
 
 
@@ -153,10 +157,10 @@ def test_many_numbers_of_cases_share_tables(quadrature, monkeypatch):
                 assert (found.log_marginal[d] == 0).all()
                 assert (left_out[d] == 0).all()
                 continue
-            one = nb.pair_integrals(pairs[[d]], (n0, n1), alpha, quadrature)
+            one = pair_integrals(pairs[[d]], (n0, n1), alpha, quadrature)
             for mine, right in zip(found, one, strict=True):
                 np.testing.assert_allclose(mine[d], right[0], rtol=1e-10)
-            right = nb.log_discard_probability(n0, n1, gamma, alpha, quadrature=quadrature)
+            right = log_discard_probability(n0, n1, gamma, alpha, quadrature=quadrature)
             np.testing.assert_allclose(left_out[d], right, rtol=1e-10, atol=1e-14)
 
 
@@ -168,9 +172,9 @@ def test_many_cases_need_no_tables():
     left_out = gaps.log_discard_of(counts, Fraction(1, 400), np.array([3.0]), "exact")
     for d in range(3):
         n0, n1 = counts[d].tolist()
-        one = nb.pair_integrals(pairs[[d]], (n0, n1), np.array([3.0]))
+        one = pair_integrals(pairs[[d]], (n0, n1), np.array([3.0]))
         np.testing.assert_allclose(found.log_marginal[d], one.log_marginal[0], rtol=1e-9)
-        right = nb.log_discard_probability(n0, n1, Fraction(1, 400), np.array([3.0]))
+        right = log_discard_probability(n0, n1, Fraction(1, 400), np.array([3.0]))
         np.testing.assert_allclose(left_out[d], right, rtol=1e-9)
 
 

@@ -115,6 +115,7 @@ class NaiveArm(SelectingArm):
             arrays["left_out"] = kept.left_out.rows
             about["gamma_squared"] = str(kept.left_out.gamma_squared)
             about["tied_kept"] = kept.left_out.tied_kept
+            about["n_dropped"] = kept.left_out.total
         return about, arrays | {"selected": self.selected, "ones": kept.pairs[kept.group]}
 
     @classmethod
@@ -159,7 +160,7 @@ def _left_out(about: dict[str, Any], arrays: Arrays, class_counts: tuple[int, in
     rows = arrays["left_out"].astype(np.int64)
     check(rows.ndim == 2 and rows.shape[1] == 4 and bool(len(rows)) and bool((rows >= 0).all()))
     check(bool((rows[:, :2] <= class_counts).all() and (rows[:, 3] > 0).all()))
-    check(bool((rows[:, 2] <= LOT).all()))
+    check(bool((rows[:, 2] <= LOT).all()) and rows[:, 3].sum() == about["n_dropped"])
     gamma_squared, tied_kept = Fraction(about["gamma_squared"]), int(about["tied_kept"])
     check(0 <= gamma_squared <= 1 and tied_kept >= int((rows[:, 2] == LOT).any()))
     return LeftOut(rows, gamma_squared, tied_kept)
