@@ -124,10 +124,11 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
             "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
             "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
             "method": np.array(["corrected"]), "variant": np.array(["simpson-21"]),
+            "relevant": np.array(["all"]),
             **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
         },
     )  # fmt: skip
-    record = Record(results, 1, {"model": {"kind": "naive-bayes"}})
+    record = Record(results, 1, {"model": {"kind": "naive-bayes"}, "scheme": "test-set"})
     record.__dict__["thesis_calibration"] = table.assign(features_selected="10", method="corrected")
     return record
 

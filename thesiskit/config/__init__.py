@@ -43,9 +43,11 @@ from thesiskit.config.together import (
     check_logistic,
     check_mixture,
     check_reduction,
+    check_screened,
     check_sizes,
     check_table,
     rank_problem,
+    screening,
 )
 from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
 from thesiskit.datasets import SOURCES
@@ -132,8 +134,8 @@ class Config(Block):
     seed: Count = 1
     """The seed of all random choices; each choice has its own stream."""
     replicates: Positive = 1
-    """Number of data sets, or of random divisions of a table; for a logistic model, how often the
-    folds are drawn."""
+    """Number of data sets (of each setting, if `data` has several), or of random divisions of a
+    table; for a logistic model, how often the folds are drawn."""
     block: Positive = 1
     """Number of replicates that share a result file."""
     data: Data | None = None
@@ -196,6 +198,7 @@ class Config(Block):
         if data is None and self.lattice is None:
             raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
         check_table(self)
+        check_screened(self)
         return self
 
     def training_with_all(self) -> "Config":
@@ -217,8 +220,8 @@ class Config(Block):
 
     @property
     def all_train(self) -> bool:
-        """Whether no case is tested: see `training_with_all`."""
-        return self._all_train
+        """Whether no case is tested: see `training_with_all`, and `usual_scheme`."""
+        return self.scheme == "none"
 
     @property
     def scheme(self) -> str:
@@ -229,8 +232,14 @@ class Config(Block):
 
     @property
     def usual_scheme(self) -> str:
-        """A test set where the data come with one, else folds."""
-        return "test-set" if self.data and self.data.has_test_set else "k-fold"
+        """A test set where the data come with one, else folds.
+
+        In folds of a table that was screened with all its cases there is nothing to learn: none.
+        """
+        if self.data and self.data.has_test_set:
+            return "test-set"
+        screened = screening(self)
+        return "none" if screened is not None and screened.keep is None else "k-fold"
 
     @property
     def drawn(self) -> bool:
@@ -239,9 +248,17 @@ class Config(Block):
 
     @property
     def divisions(self) -> int:
-        """How often cases are drawn or divided: replicates, and of a logistic model also folds."""
+        """How often cases are drawn or divided: replicates of each setting of the data.
+
+        Of a logistic model each fold counts.
+        """
         folded = isinstance(self.model, LogisticModel) and self.scheme == "k-fold"
-        return self.replicates * (self.evaluation.folds if folded else 1)
+        return self.replicates * self.n_settings * (self.evaluation.folds if folded else 1)
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings data sets are drawn with; those of one come one after the other."""
+        return 1 if self.data is None else self.data.n_settings
 
 
 def load_config(

@@ -9,12 +9,14 @@ from thesiskit.blocks import (
     Block,
     Count,
     Counts,
+    Number,
     Pair,
     Points,
     Positive,
     distinct,
 )
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, THESIS
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, PI, THESIS
+from thesiskit.errors import cut
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
@@ -41,6 +43,53 @@ class Evaluation(Block):
     ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
 
 
+class ScreenedBlock(Block):
+    """How the table was screened before anything else saw it."""
+
+    of: Annotated[list[Positive], Field(min_length=1)] | None = None
+    """How many features there were before, of which the table has the best ones. A list, such as
+    `[5000, 10000]`, gives an arm for each: how much the answer depends on it. With `keep`, as many
+    as the table has unless given."""
+    threshold: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
+    """The absolute correlation above which features were kept; the smallest one in the table unless
+    given. More is known, and the answer is a little better, if it is given."""
+    keep: Positive | None = None
+    """For studies, in place of `threshold`: in every training set the features with so many largest
+    absolute correlations are kept before anything else sees the table."""
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _list(cls, value):
+        return value if value is None or isinstance(value, list) else [value]
+
+    @field_validator("of")
+    @classmethod
+    def _each_once(cls, value):
+        return value if value is None else distinct(value)
+
+    @model_validator(mode="after")
+    def _known(self):
+        if self.keep is None and self.of is None:
+            raise ValueError(
+                "give `of`, the number of features before the screening, or `keep`, how many are "
+                "to be kept before anything else"
+            )
+        if self.keep is not None and self.threshold is not None:
+            raise ValueError("`keep` keeps the best ones; leave out `threshold`")
+        if self.keep is not None and self.of is not None:
+            check_before(self.of, self.keep)
+        return self
+
+
+def check_before(of: list[int], columns: int) -> None:
+    """Raise ValueError where fewer features are claimed before a screening than it left."""
+    if min(of) < columns:
+        raise ValueError(
+            f"`of` is {min(of):,}, but {columns:,} features are left; it is the number before the "
+            f"screening, so at least {columns:,}"
+        )
+
+
 class SelectionBlock(Block):
     """How many features to keep."""
 
@@ -48,6 +97,14 @@ class SelectionBlock(Block):
     """Numbers of features to keep, or `all`."""
     thresholds: list[Annotated[float, Field(strict=True, ge=0, lt=1)]] | None = None
     """In place of `features`: keep the features with an absolute correlation above the threshold.
+    """
+    ties: Literal["exact", "as-printed"] = "exact"
+    """How the correction counts features that tie at the cut when a number of features is kept.
+    `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
+    With thresholds both are the same."""
+    screened: ScreenedBlock | None = None
+    """For a table that has only the best features of a larger one, chosen by their correlations
+    with the response in the same cases. The correction then counts the features that are not there.
     """
 
     @field_validator("features", "thresholds")
@@ -70,7 +127,7 @@ class ModelBlock(Block):
     alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the Inverse-Gamma prior of alpha."""
 
-    @field_validator("methods", "quadrature", "samplers", check_fields=False)
+    @field_validator("methods", "quadrature", "samplers", "relevant", check_fields=False)
     @classmethod
     def _each_once(cls, value):
         return distinct(value) if isinstance(value, list) else value
@@ -111,8 +168,26 @@ class NaiveModel(ModelBlock):
     """The rule for alpha. `adaptive` refines it until predictions change by less than 1e-6."""
     quadrature: Annotated[list[Literal["exact", "simpson-21"]], Field(min_length=1)] = ["exact"]
     """The rules for theta; `simpson-21` is the rule of the thesis."""
+    relevant: Annotated[list[Literal["all", "some"]], Field(min_length=1)] = ["all"]
+    """`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is
+    relevant with an unknown probability pi, and else the same in both classes: better where few
+    features matter. `[all, some]` compares both."""
+    pi: list[Number] = list(PI)
+    """The values of pi that `some` averages over, each as probable as the others before the data
+    are seen."""
 
-    @field_validator("quadrature", mode="before")
+    @field_validator("pi")
+    @classmethod
+    def _probabilities(cls, value):
+        beyond = [pi for pi in value if not 0 < pi <= 1]
+        if beyond or not value:
+            got = f"; {cut(beyond[0])} is not" if beyond else ", not an empty list"
+            raise ValueError(
+                f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
+            )
+        return distinct(value)
+
+    @field_validator("quadrature", "relevant", mode="before")
     @classmethod
     def _list(cls, value):
         return [value] if isinstance(value, str) else value
@@ -121,6 +196,11 @@ class NaiveModel(ModelBlock):
     def variants(self) -> list[str]:
         """What every method is done by: rules for theta."""
         return list(self.quadrature)
+
+    @property
+    def relevances(self) -> list[str]:
+        """Which features may be relevant, all or some: what our own methods are done with."""
+        return list(self.relevant)
 
 
 class CollapsedBlock(Block):
@@ -191,6 +271,17 @@ class MixtureModel(ModelBlock):
     thesis: ThesisBlock = ThesisBlock()
     """How the samplers `thesis` and `as-printed` run."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _all_relevant(cls, value):
+        for name in ("relevant", "pi"):
+            if isinstance(value, dict) and name in value:
+                raise ValueError(
+                    f"{name}: in a mixture every feature may be relevant; leave it out, or use "
+                    "model.kind: naive-bayes"
+                )
+        return value
+
     @field_validator("collapsed", "thesis")
     @classmethod
     def _something_kept(cls, value):
@@ -204,6 +295,11 @@ class MixtureModel(ModelBlock):
     def variants(self) -> list[str]:
         """What every method is done by: samplers."""
         return list(self.samplers)
+
+    @property
+    def relevances(self) -> list[str]:
+        """Which features may be relevant: all."""
+        return ["all"]
 
 
 class Lattice(Block):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from thesiskit.config.logistic import LogisticModel, check_peers
-from thesiskit.config.selection import Evaluation, MixtureModel
+from thesiskit.config.selection import Evaluation, MixtureModel, ScreenedBlock, check_before
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.defaults import TABLE_CASES
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 RANKS_NEED = {  # of data, by the kind of the model
-    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior",
+    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior and data.relevant: all "
+    "or some",
     "mixture": "needs data.source: mixture with data.alpha: prior and data.response: prior",
     "logistic": "needs data.source: logistic, or interactions with data.sigma: prior",
 }
@@ -22,8 +23,10 @@ RANKS_NEED = {  # of data, by the kind of the model
 def check_sizes(config: "Config", p: int, error: type[Exception] | None = None) -> None:
     """Raise an error if more features, or more groups, are asked for than there are."""
     groups = config.evaluation.groups
-    problem = None
-    if groups > p:
+    problem, screened = None, screening(config)
+    if screened is not None:
+        problem, p = _screened_problem(screened, p)
+    if problem is None and groups > p:
         problem = ("evaluation.groups", f"cannot make {groups} groups of {p} features")
     for k in (config.selection and config.selection.features) or []:
         if problem is None and k != "all" and k > p // groups:
@@ -31,6 +34,47 @@ def check_sizes(config: "Config", p: int, error: type[Exception] | None = None) 
             problem = ("selection.features", f"cannot keep {k} of {p // groups} features{each}")
     if problem is not None:
         raise error(": ".join(problem)) if error else config.wrong(*problem)
+
+
+def screening(config: "Config") -> ScreenedBlock | None:
+    """Return how the table was screened before, None if it was not."""
+    return config.selection.screened if config.selection else None
+
+
+def _screened_problem(screened: ScreenedBlock, p: int) -> tuple[tuple[str, str] | None, int]:
+    """Return what is wrong with a screening of a table of p features, and how many it leaves."""
+    if screened.keep is not None and screened.keep > p:
+        return ("selection.screened.keep", f"cannot keep {screened.keep} of {p} features"), p
+    left = screened.keep or p
+    try:
+        check_before(screened.of or [p], left)
+    except ValueError as error:
+        return ("selection.screened.of", str(error)), left
+    return None, left
+
+
+def check_screened(config: "Config") -> None:
+    """Refuse what cannot be done with a table that was screened before."""
+    screened = screening(config)
+    if screened is None:
+        return
+    if config.evaluation.groups != 1:
+        raise ValueError(
+            "evaluation.groups: it is not known to which group the features belong that were "
+            "screened away; leave it out"
+        )
+    if screened.keep is not None or config.drawn:
+        return
+    divides = {"scheme", "folds", "test_fraction"} & config.evaluation.model_fields_set
+    if divides and config.evaluation.scheme != "test-set":
+        key = "scheme" if "scheme" in divides else min(divides)
+        raise ValueError(
+            f"evaluation.{key}: all cases took part in the screening of the table, so a test on "
+            "some of them promises too few errors; give data.test_path with cases that it did not "
+            "see, or leave out `evaluation`: then nothing is tested"
+        )
+    if config.scheme == "none" and config.replicates > 1:
+        raise ValueError("replicates: nothing is divided at random here; leave it out")
 
 
 def check_reduction(config: "Config") -> None:
@@ -109,8 +153,10 @@ def check_table(config: "Config") -> None:
         return
     if config.evaluation.scheme not in (None, "test-set"):
         raise ValueError("simulated data come with a test set; leave out evaluation.scheme")
-    assert data.sizes is not None
-    check_sizes(config, data.sizes.width, ValueError)
+    for number in range(data.n_settings):
+        sizes = data.setting(number).sizes
+        assert sizes is not None
+        check_sizes(config, sizes.width, ValueError)
 
 
 def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str | None:
@@ -121,6 +167,12 @@ def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str
         return "needs evaluation.groups: 1"
     if data is None or data.prior_of != model.kind:
         return RANKS_NEED[model.kind]
+    drawn = getattr(data, "relevant", "all")
+    if model.kind == "naive-bayes" and model.relevant != [drawn]:
+        return (
+            f"needs model.relevant: [{drawn}], because data.relevant is {drawn}; of another model "
+            "ranks need not be uniform"
+        )
     if model.kind == "mixture" and isinstance(getattr(data, "train", None), tuple):
         return "needs labels that are drawn; give data.train as one number"
     if model.kind != "logistic":

@@ -63,8 +63,11 @@ class Table:
 class Drawn:
     """A simulated data set: what was drawn, and what it was drawn with.
 
-    truth : theta (p,); of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.
+    train, test : real features are to be cut at their medians over the training cases.
+    alpha : NaN where the data are not drawn from a model with one.
+    truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
+        (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
+        was drawn with that.  Nothing where the data are not drawn from a model of the thesis.
     """
 
     train: Table
@@ -183,11 +186,13 @@ class SelectionPriors:
 
     class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
     response_alpha_prior : of a mixture; None of naive Bayes.
+    pi : the values, equally probable, that the probability of being relevant can have.
     """
 
     class_prior: tuple[float, float]
     alpha_prior: tuple[float, float]
     response_alpha_prior: tuple[float, float] | None = None
+    pi: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -262,6 +267,20 @@ class Source(Block):
     def sizes(self) -> Sizes | None:
         """How large drawn data are; None of data that must be read to know."""
         return None
+
+    @property
+    def real_features(self) -> bool:
+        """Whether features that are drawn are real numbers, to be cut at training medians."""
+        return False
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings data sets are drawn with, one after the other: a study of several."""
+        return 1
+
+    def setting(self, number: int) -> "Source":  # noqa: ARG002
+        """Return the source of one of the settings, whose data sets all have the same shape."""
+        return self
 
     @property
     def prior_of(self) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from numbers import Integral
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -48,6 +48,10 @@ class NaiveBayesData(_DrawnTable):
     test: Counts | Positive
     """The same for test cases. A single number: the classes of so many test cases are drawn given
     those of the training cases."""
+    relevant: Literal["all", "some"] | Probability = "all"
+    """Which features differ between the classes: `all`, as in the thesis; each with this
+    probability, if it is a number; or `some`, each with a probability that is drawn from `model.pi`
+    for each data set."""
 
     @field_validator("train", "test")
     @classmethod
@@ -66,17 +70,32 @@ class NaiveBayesData(_DrawnTable):
     @property
     def prior_of(self) -> str:
         """The kind of model from whose priors all parameters are drawn."""
-        return "naive-bayes" if self.alpha == "prior" else ""
+        fixed = isinstance(self.relevant, float)
+        return "naive-bayes" if self.alpha == "prior" and not fixed else ""
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+        """Say that probabilities of being relevant are those of naive Bayes."""
+        if self.relevant == "some" and kind != "naive-bayes":
+            return "data.relevant: some needs model.kind: naive-bayes, which has model.pi"
+        return None
+
+    @property
+    def settings_of_draws(self) -> dict[str, Any]:
+        """What the generator depends on; data sets of the thesis's model are what they were."""
+        return self.model_dump(exclude={"relevant"} if self.relevant == "all" else None)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         """Return what is drawn."""
+        alpha = self._alpha(rng, priors)
+        pi = None if self.relevant == "all" else self.relevant
         return draw_naive_bayes(
             rng,
             features=self.features,
-            alpha=self._alpha(rng, priors),
+            alpha=alpha,
             train=self.train,
             test=self.test,
             class_prior=priors.class_prior,
+            pi=rng.choice(priors.pi) if pi == "some" else pi,
         )
 
 
@@ -154,6 +173,7 @@ def draw_naive_bayes(
     train: tuple[int, int],
     test: tuple[int, int] | int,
     class_prior: tuple[float, float] = (1.0, 1.0),
+    pi: float | None = None,
 ) -> Drawn:
     """Draw binary data from equations sample-x-b, prior-theta-b and prior-phi-b.
 
@@ -165,8 +185,14 @@ def draw_naive_bayes(
     train, test : cases in class 0 and in class 1.  A single number for `test` draws the classes
         too, from their posterior given the training ones under the prior `class_prior`
         (f_0, f_1): the order in which prior, training and test data come does not matter.
+    pi : each feature differs between the classes with this probability, otherwise phi_0 = phi_1 =
+        theta; None draws nothing for it, and all do.
     """
     theta, phi = _component_probabilities(rng, alpha, features)
+    truth = {"theta": theta}
+    if pi is not None:
+        truth |= {"pi": np.array(pi), "relevant": rng.random(features) < pi}
+        phi = np.where(truth["relevant"], phi, theta)
     if isinstance(test, Integral):
         psi = rng.beta(class_prior[1] + train[1], class_prior[0] + train[0])
         test_response = np.sort(rng.random(test) < psi).astype(np.uint8)
@@ -177,7 +203,7 @@ def draw_naive_bayes(
         Table(_bernoulli(rng, phi, response), response),
         Table(_bernoulli(rng, phi, test_response), test_response),
         alpha,
-        {"theta": theta},
+        truth,
     )
 
 

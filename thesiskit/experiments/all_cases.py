@@ -19,7 +19,7 @@ from thesiskit.experiments.logistic.design import Arm as PatternsArm
 from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.sequences import SequencePatterns
 from thesiskit.experiments.logistic.work import LogisticWork
-from thesiskit.experiments.selection.design import Arm
+from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
 from thesiskit.experiments.selection.naive import NaiveWork
 from thesiskit.experiments.selection.work import Pair, SelectionWork
@@ -150,7 +150,7 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
 def _selecting_arm(
     work: SelectionWork, arm: Arm, pair: Pair, stored: Arrays, block: Block
 ) -> SelectingArm:
-    selected = pair[1].selected.astype(np.intp)
+    selected = pair[0].of_table(pair[1].selected).astype(np.intp)
     if isinstance(work, NaiveWork):
         return NaiveArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
     assert isinstance(work, MixtureWork)

@@ -163,7 +163,7 @@ def needs(experiment) -> Needs:
 
 
 def _blocks(config) -> int:
-    return -(-config.divisions // config.block)
+    return config.n_settings * -(-config.divisions // config.n_settings // config.block)
 
 
 # ---- chapter 2 ----
@@ -171,17 +171,17 @@ def _blocks(config) -> int:
 
 def _of_block(work) -> Needs:
     """Return what a block of selections, naive Bayes fits or mixtures needs."""
-    from thesiskit.experiments.selection.design import sizes
+    from thesiskit.experiments.selection.arms import selections
 
     config, design, model = work.config, work.design, work.config.model
-    replicates = min(config.block, config.divisions)
+    replicates = min(config.block, config.divisions // config.n_settings)
     sizes_of = _sizes(design)
     train, test, p = sizes_of.train, sizes_of.test, sizes_of.width
     folds, groups = design.folds, config.evaluation.groups
     splits = replicates * folds * groups
-    kept = [p if not isinstance(k, int) else k for k in sizes(config)]
+    kept = [k.size if isinstance(k.size, int) else p for k in selections(config)]
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
-    tested = replicates * groups * (test if config.scheme == "test-set" else n)
+    tested = replicates * groups * (test if config.scheme in ("test-set", "none") else n)
     own, arms = len(work.own_arms), len(work.all_arms)
     stored = replicates * (5 * n + 4 * p + words * config.drawn)
     stored += 20 * splits * sum(kept) + 16 * p

@@ -400,7 +400,8 @@ def _log_predictive(
     """
     kept, alpha = posterior.kept, posterior.alpha[at]
     ones, cases = kept.pairs[:, y, None], kept.cases(y)
-    _, theta, complement = (one[:, at] for one in posterior.integrals)
+    # in the order of memory that a matrix product adds up in
+    _, theta, complement = (np.ascontiguousarray(one[:, at]) for one in posterior.integrals)
     # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
     one, zero = alpha * theta + ones, alpha * complement + (cases - ones)
     if posterior.irrelevant is None:

@@ -73,13 +73,15 @@ def drawn_words(text: str, most: int = 40) -> str:
 
 
 def size_words(label: str) -> str:
-    """Return the label of a selection as figures show it, such as 10,000."""
-    return f"{int(label):,}" if label.isdigit() else label
+    """Return the label of a selection as figures show it, such as 10,000, or 10 of 50,000."""
+    size, of, rest = label.partition(" of ")
+    return (f"{int(size):,}" if size.isdigit() else size) + of + rest
 
 
 def kept_words(label: str) -> str:
     """Return the title of a panel, such as "100 kept"."""
-    return f"{size_words(label)} kept" if label.isdigit() or label == "all" else label
+    size, of, rest = size_words(label).partition(" of ")
+    return f"{size} kept{of}{rest}" if not label.startswith("|") else label
 
 
 def hide_from(axes, used: int) -> None:

@@ -23,12 +23,17 @@ def expected_error(p: np.ndarray) -> float:
 
 
 def amlp(p: np.ndarray, y: np.ndarray) -> float:
-    """Average minus log probability of the actual class.
+    """Average minus log probability of the actual class."""
+    return float(np.mean(losses(p, y)))
+
+
+def losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Minus log probability of the actual class, (N,).
 
     Probabilities are kept 2.2e-16 away from 0 and 1, as scikit-learn's log_loss does.
     """
     p = np.clip(p, np.finfo(float).eps, 1 - np.finfo(float).eps)
-    return float(-np.mean(np.log(np.where(y == 1, p, 1 - p))))
+    return -np.log(np.where(y == 1, p, 1 - p))
 
 
 def squared_error(p: np.ndarray, y: np.ndarray) -> float:

@@ -12,7 +12,16 @@ from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection import divisions, figures, reliability, selected, tables
+from thesiskit.report.selection import (
+    divisions,
+    figures,
+    maps,
+    reliability,
+    screened,
+    selected,
+    signals,
+    tables,
+)
 from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
@@ -36,6 +45,9 @@ COMPRESSED = "true in model.compress"
 ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 RANKS = "evaluation.ranks: true"
+SCREENED = "selection.screened"
+SETTINGS = "data.source: signals"
+TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -76,6 +88,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
+    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
+    SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
+    TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
 
@@ -84,7 +99,7 @@ class Part(NamedTuple):
     """The function that makes a part, and what it needs."""
 
     make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
-    needs: tuple[str, ...] = (DATA, SELECTION)
+    needs: tuple[str, ...] = (DATA, SELECTION, TESTS)
 
     @property
     def about(self) -> str:
@@ -93,28 +108,33 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
+_SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
-    "summary": Part(summary.summary, (DATA,)),
+    "summary": Part(summary.summary, (DATA, TESTS)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, SOME)),
-    "predictions": Part(predictions.prediction_table, (DATA,)),
-    "selection-table": Part(tables.selection_table),
+    "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
+    "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(tables.calibration_table),
     "score-table": Part(tables.score_table),
-    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES)),
+    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(tables.timing_table),
     "diagnostics-table": Part(sampling.diagnostics_table, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(sampling.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS)),
+    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
     "reliability-table": Part(reliability.reliability_table),
     "correlation-scatter": Part(figures.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS)),
+    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
     "log-alpha": Part(figures.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
+    "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
+    "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
+    "screened-figure": Part(screened.screened_figure, _SCREENED),
+    "screened-table": Part(screened.screened_table, _SCREENED),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),

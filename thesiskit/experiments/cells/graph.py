@@ -25,21 +25,30 @@ from thesiskit.store.results import Results, without_times
 class Blocks(Sequence[range]):
     """The replicates of each result file; a range is made when it is asked for.
 
-    Of a logistic model with folds, each fold counts as a replicate.
+    Of a logistic model with folds, each fold counts as a replicate.  The replicates of a setting
+    of the data come one after the other, and share no file with those of another.
     """
 
     def __init__(self, config: Config):
         alone = config.data is None and config.reduction is None
-        self.replicates, self.block = (1, 1) if alone else (config.divisions, config.block)
+        self.settings = config.n_settings
+        self.replicates = 1 if alone else config.divisions // self.settings  # of a setting
+        self.block = 1 if alone else config.block
+
+    @property
+    def _of_setting(self) -> int:
+        return -(-self.replicates // self.block)
 
     def __len__(self) -> int:
-        return -(-self.replicates // self.block)
+        return self.settings * self._of_setting
 
     def __getitem__(self, number):
         if not 0 <= number < len(self):
             raise IndexError(number)
-        start = number * self.block
-        return range(start, min(start + self.block, self.replicates))
+        setting, place = divmod(number, self._of_setting)
+        start, end = setting * self.replicates, (setting + 1) * self.replicates
+        start += place * self.block
+        return range(start, min(start + self.block, end))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""What an experiment of chapter 2 consists of: its data, splits and arms.
+"""The data of an experiment of chapter 2, and their division into splits.
 
 A *split* is one training set with its test cases: one per replicate for simulated data, one per
-fold and group of features for a table.  An *arm* is what is done with it: how many features to
-keep, by which method, with which quadrature or sampler.
+fold and group of features for a table.
 """
 
 from collections.abc import Iterator
@@ -13,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
-from thesiskit.datasets.source import Drawn, SelectionPriors, Table
+from thesiskit.config import WHOLE, Config
+from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError
 from thesiskit.experiments.cells.seeds import generator
+from thesiskit.experiments.selection.arms import selecting_model
+from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -41,7 +42,8 @@ FILLED = {
 class Split:
     """One training set with its test cases.
 
-    `features` and `response` hold all cases; `train` and `test` are row numbers.
+    `features` and `response` hold all cases; `train` and `test` are row numbers.  Where most
+    columns were left out before anything else, `columns` are those that are features, of `width`.
     """
 
     replicate: int
@@ -51,56 +53,12 @@ class Split:
     response: np.ndarray
     train: np.ndarray
     test: np.ndarray
+    width: int
+    columns: np.ndarray | None = None
 
-
-@dataclass(frozen=True)
-class Arm:
-    """One analysis of a split; `size` counts through the config's selections."""
-
-    size: int
-    label: str  # how many features: "10", "all", or "|COR| > 0.2"
-    method: str
-    variant: str  # the rule for theta, or the sampler; "none" for a peer
-
-    @property
-    def name(self) -> str:
-        """What it is called, the same whatever else is done."""
-        return " ".join(one for one in (self.label, self.method, self.variant) if one != "none")
-
-
-def sizes(config: Config) -> list[int | str | float]:
-    """Return the selections asked for: numbers of features, "all", or thresholds."""
-    assert config.selection is not None
-    return list(config.selection.features or config.selection.thresholds or [])
-
-
-def selecting_model(config: Config) -> NaiveModel | MixtureModel:
-    """Return the model of an experiment of chapter 2."""
-    assert isinstance(config.model, NaiveModel | MixtureModel)
-    return config.model
-
-
-def arms(config: Config) -> list[Arm]:
-    """Return what is done with every split; keeping all features needs no correction."""
-    result = []
-    by_k = bool(config.selection and config.selection.features)
-    model = selecting_model(config)
-    for i, size in enumerate(sizes(config)):
-        label = str(size) if by_k else f"|COR| > {size}"
-        for variant in model.variants:
-            if size == "all":
-                # with nothing to correct the two are one
-                if variant != "as-printed" or "thesis" not in model.variants:
-                    result.append(Arm(i, label, "complete", variant))
-                continue
-            own = [method for method in model.methods if method in OWN_METHODS]
-            result.extend(Arm(i, label, method, variant) for method in own)
-        if size != "all":
-            peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
-            result.extend(Arm(i, label, method, "none") for method in peers)
-    if WHOLE in model.methods:
-        result.append(Arm(0, "all", WHOLE, "none"))
-    return result
+    def of_table(self, features: np.ndarray) -> np.ndarray:
+        """Return which columns of the table, or of the group, some features are."""
+        return features if self.columns is None else self.columns[features]
 
 
 class Design:
@@ -128,6 +86,7 @@ class Design:
                 f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
                 "class has more cases"
             )
+        notes += screening_notes(self)
         if any(table.missing for table in self.tables):
             methods = selecting_model(self.config).methods
             notes += [
@@ -204,31 +163,36 @@ class Design:
         return told | {"columns": count_columns(*(table.features for table in self.tables))}
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
-        drawn = [self.drawn(replicate) for replicate in replicates]
-        response = np.array([np.append(one.train.response, one.test.response) for one in drawn])
-        fold = np.zeros(response.shape, dtype=np.int32)
-        fold[:, : len(drawn[0].train.response)] = -1
-        p = drawn[0].train.features.shape[1]
-        return {
-            "words": np.array(
-                [PackedFeatures.pack(one.train.features, one.test.features).words for one in drawn]
-            ),
-            "response": response,
-            "fold": fold,
-            "group": np.array([self._groups(p, replicate) for replicate in replicates]),
-            "alpha": np.array([one.alpha for one in drawn]),
-        }
+        rows = []
+        for replicate in replicates:
+            one = self.drawn(replicate)
+            train = np.arange(len(one.train.response))
+            packed = PackedFeatures.pack(one.train.features, one.test.features, cases=train)
+            response = np.append(one.train.response, one.test.response)
+            fold = np.where(np.arange(len(response)) < len(train), -1, 0).astype(np.int32)
+            group = self._groups(len(packed), replicate)
+            rows.append((packed.words, response, fold, group, one.alpha))
+        names = ("words", "response", "fold", "group", "alpha")
+        return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
     def drawn(self, replicate: int) -> Drawn:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
-        assert self.data is not None
-        model = selecting_model(self.config)
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        model, data = selecting_model(self.config), self._source(replicate)
+        place = replicate % self.config.replicates
+        rng = generator(self.config.seed, "data", data.settings_of_draws, place)
         priors = SelectionPriors(
-            model.class_prior, model.alpha_prior, getattr(model, "response_alpha_prior", None)
+            model.class_prior,
+            model.alpha_prior,
+            getattr(model, "response_alpha_prior", None),
+            tuple(getattr(model, "pi", (1.0,))),
         )
         with self.config.wrong_data():
-            return self.data.draw(rng, priors)
+            return data.draw(rng, priors)
+
+    def _source(self, replicate: int) -> Source:
+        """Return what a replicate's data are drawn with, of a study of several settings."""
+        assert self.data is not None
+        return self.data.setting(replicate // self.config.replicates)
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""
@@ -257,7 +221,8 @@ class Design:
                     features = PackedFeatures.pack(*tables, cases=train if per_fold else None)
                 for g, members in enumerate(columns):
                     mine = features if len(columns) == 1 else features.take(members)
-                    yield Split(replicate, g, int(f), mine, response, train, test)
+                    split = Split(replicate, g, int(f), mine, response, train, test, len(mine))
+                    yield keep_best(self.config, split)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""
@@ -269,13 +234,19 @@ class Design:
 
         group (p,) : the group of each feature, in this replicate.
         """
-        if not self.tables:
+        tables = self.tables
+        if not tables and not self._source(split.replicate).real_features:
             for columns in split.features.chunks():
                 yield split.features.unpack(np.arange(len(split.features))[columns])
             return
-        for columns in chunks(self.tables[0].features):
+        if not tables:
+            drawn = self.drawn(split.replicate)
+            tables = [drawn.train, drawn.test]
+        for columns in chunks(tables[0].features):
             mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
-            yield np.concatenate([read_columns(one.features, mine) for one in self.tables])
+            if split.columns is not None:
+                mine = np.intersect1d(mine, split.columns)
+            yield np.concatenate([read_columns(one.features, mine) for one in tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""

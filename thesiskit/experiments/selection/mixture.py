@@ -15,7 +15,8 @@ from thesiskit.config import Config, MixtureModel
 from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks, compare_last, spaced
-from thesiskit.experiments.selection.design import Arm, Split
+from thesiskit.experiments.selection.arms import Arm
+from thesiskit.experiments.selection.design import Split
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import mixture

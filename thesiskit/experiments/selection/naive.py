@@ -9,7 +9,7 @@ from thesiskit.config import NaiveModel
 from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import MOST, Ranks, compare_last
-from thesiskit.experiments.selection.design import Arm
+from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes, naive_draws
@@ -17,6 +17,7 @@ from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
+SOME = "some"
 
 
 class NaiveWork(SelectionWork):
@@ -35,7 +36,10 @@ class NaiveWork(SelectionWork):
 
     def settings_of_arm(self, arm: Arm) -> Any:
         """Return the part of the model's config that matters to a fitted arm."""
-        return self.model.model_dump(exclude={"methods", "quadrature", "samplers"})
+        exclude = {"methods", "quadrature", "relevant"} | (
+            {"pi"} if arm.relevant == "all" else set()
+        )
+        return self.model.model_dump(exclude=exclude)
 
     def _settings(self, arm: Arm) -> naive_bayes.Settings:
         model = self.model
@@ -45,13 +49,21 @@ class NaiveWork(SelectionWork):
             alpha_points=model.alpha_points,
             alpha_quadrature=model.alpha_quadrature,
             quadrature=arm.variant,
+            relevant=arm.relevant,
+            pi=tuple(model.pi),
         )
 
     def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
-        """Return the posteriors of an arm, (splits, ...) each."""
+        """Return the posteriors of an arm, (splits, ...) each.
+
+        Where some features are relevant, log_joint (splits, K, J), pi (J,), log_pi (splits, J), the
+        log probability of each, and relevance are there as well: the probability of every kept
+        feature, in the order of `selected`; those of split s are from relevance_offset[s] on.
+        Where no case is tested, promised (splits,) is the error that the model expects to make.
+        """
         found: list[naive_bayes.Posterior] = []
-        seconds = []
-        for _, selection in self.pairs(arm, block):
+        seconds, promised = [], []
+        for split, selection in self.pairs(arm, block):
             started = time.perf_counter()
             posterior = naive_bayes.fit(
                 selection, self._settings(arm), correct=arm.method != "uncorrected"
@@ -60,14 +72,28 @@ class NaiveWork(SelectionWork):
             if not found:
                 density = naive_bayes.log_alpha_density(posterior)
             found.append(posterior)
+            if self.promises:
+                rng = generator(self.config.seed, "promise", split.replicate)
+                p = naive_bayes.promise(posterior, rng)
+                promised.append(np.minimum(p, 1 - p).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
             if (arrays[name] == arrays[name][:1]).all():
                 arrays[name] = arrays[name][:1]
+        arrays |= _of_some(found) if arm.relevant == SOME else {}
+        arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | {"log_density": density, "seconds": np.array(seconds)}
 
     def join_fits(self, found: list[Arrays]) -> Arrays:
-        """Return the arrays of the fit stage, (splits, arms, ...) each."""
+        """Return the arrays of the fit stage, (splits, arms, ...) each.
+
+        Where no case is tested, promised (splits, arms) is there as well.
+
+        Arms of which some features are relevant are the S columns `some`; their log_joint (splits,
+        S, K, J) and log_pi (splits, S, J) are there as well, and pi (J,).  Their relevance lies end
+        to end: that of split s in the i-th of them begins at relevance_offset[i, s], and ends at
+        relevance_offset[i, s + 1].
+        """
         seconds = np.array([one["seconds"] for one in found]).T
         arrays = {"seconds": seconds}
         arrays["log_density"] = np.array([one["log_density"] for one in found])
@@ -78,7 +104,15 @@ class NaiveWork(SelectionWork):
         for name in ("alpha", "log_weight"):
             if (arrays[name] == arrays[name][:1, :1]).all():
                 arrays[name] = arrays[name][:1, :1]
-        return arrays
+        if self.promises:
+            arrays["promised"] = np.array([one["promised"] for one in found]).T
+        return arrays | _join_some(found)
+
+    @property
+    def promises(self) -> bool:
+        """Whether the fit stage says what errors are to be expected, because none are seen."""
+        screened = self.config.selection.screened if self.config.selection else None
+        return screened is not None and self.config.scheme == "none"
 
     def predict(
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
@@ -89,11 +123,12 @@ class NaiveWork(SelectionWork):
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:
         """Rank the truth in split s."""
         split, selection = pair
-        place = (split.replicate, arm.label, arm.method, arm.variant)
+        place = [split.replicate, arm.label, arm.method, arm.variant]
+        place += [SOME] if arm.relevant == SOME else []
         return naive_ranks(
             self.posterior(fitted, s, arm, selection),
             self.design.drawn(split.replicate),
-            selection.selected,
+            split.of_table(selection.selected),
             split.features.unpack(selection.selected, split.train[:1]),
             generator(self.config.seed, "ranks", *place),
         )
@@ -103,10 +138,42 @@ class NaiveWork(SelectionWork):
     ) -> naive_bayes.Posterior:
         """Return the posterior of an arm in split s from its stored arrays."""
         stored = {name: fitted[name][s % len(fitted[name])] for name in STORED}
-        stored["log_joint"] = stored.pop("log_posterior")[:, None]
+        log_posterior = stored.pop("log_posterior")
+        stored["log_joint"] = (
+            fitted["log_joint"][s] if arm.relevant == SOME else log_posterior[:, None]
+        )
         return naive_bayes.restore(
             selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
         )
+
+
+def _of_some(found: list[naive_bayes.Posterior]) -> Arrays:
+    """Return what posteriors say of pi and of relevance."""
+    relevance = [one.relevance for one in found]
+    return {
+        "log_joint": np.array([one.log_joint for one in found]),
+        "pi": found[0].pi,
+        "log_pi": np.array([np.logaddexp.reduce(one.log_joint, axis=0) for one in found]),
+        "relevance": np.concatenate(relevance),
+        "relevance_offset": np.cumsum([0] + [len(one) for one in relevance]),
+    }
+
+
+def _join_some(found: list[Arrays]) -> Arrays:
+    """Return what `_of_some` returned for some of the arms, in one."""
+    places = [i for i, one in enumerate(found) if "pi" in one]
+    if not places:
+        return {}
+    mine = [found[i] for i in places]
+    starts = np.cumsum([0] + [len(one["relevance"]) for one in mine[:-1]])
+    offset = np.array([one["relevance_offset"] for one in mine])
+    return {
+        "some": np.array(places),
+        "pi": mine[0]["pi"],
+        **{name: np.stack([one[name] for one in mine], axis=1) for name in ("log_joint", "log_pi")},
+        "relevance": np.concatenate([one["relevance"] for one in mine]),
+        "relevance_offset": offset + starts[:, None],
+    }
 
 
 def naive_ranks(
@@ -116,18 +183,23 @@ def naive_ranks(
     case: np.ndarray,
     rng: np.random.Generator,
 ) -> Ranks:
-    """Rank log alpha, and the log odds of class 1 of a case given alpha and theta.
+    """Rank log alpha, and the log odds of class 1 of a case given all parameters.
 
+    Where some features are relevant also log pi, and how many of the kept ones are.
     kept (k,) are the features kept, case (1, k) their values.
     """
     draws = naive_draws.sample(posterior, MOST, rng)
+    everything = np.ones(len(drawn.truth["theta"]), dtype=bool)
     # the truth is the last of the draws
-    k = len(kept)
     draws = naive_draws.Draws(
         np.append(draws.alpha, drawn.alpha),
-        np.append(draws.pi, 1.0),
+        np.append(draws.pi, drawn.truth.get("pi", 1.0)),
         np.concatenate([draws.theta, drawn.truth["theta"][None, kept]]),
-        np.concatenate([draws.relevant, np.ones((1, k), dtype=bool)]),
+        np.concatenate([draws.relevant, drawn.truth.get("relevant", everything)[None, kept]]),
     )
-    odds = naive_draws.log_odds(posterior, draws, case[0])
-    return compare_last({"log alpha": np.log(draws.alpha), "log odds": odds}, rng)
+    quantities = {"log alpha": np.log(draws.alpha)}
+    if posterior.settings.relevant == SOME:
+        quantities["log pi"] = np.log(draws.pi)
+        quantities["relevant features"] = draws.relevant.sum(axis=1)
+    quantities["log odds"] = naive_draws.log_odds(posterior, draws, case[0])
+    return compare_last(quantities, rng)

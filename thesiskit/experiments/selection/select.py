@@ -8,7 +8,9 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.selection.design import Split, sizes
+from thesiskit.experiments.selection.arms import Chosen, selections
+from thesiskit.experiments.selection.design import Split
+from thesiskit.experiments.selection.screened import screened_before
 from thesiskit.models.left_out import LeftOut
 from thesiskit.models.selection import (
     Selection,
@@ -20,32 +22,51 @@ from thesiskit.models.selection import (
 
 
 def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str, np.ndarray]:
-    """Return the arrays of the select stage; the first block has correlations to draw, too."""
+    """Return the arrays of the select stage; the first block has correlations to draw, too.
+
+    Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
+    and features that are selected are numbered among them.
+    """
     record: list[Selection] = []
     seconds: list[float] = []
     arrays: dict[str, np.ndarray] = {}
+    labels = [chosen.label for chosen in selections(config)]
+    columns: list[np.ndarray] = []
     for split in splits:
-        for size in sizes(config):
+        columns += [] if split.columns is None else [split.columns]
+        for chosen in selections(config):
             place = (split.replicate, split.group, split.fold)
-            rng = generator(config.seed, "ties", *place, str(size))
+            rng = generator(config.seed, "ties", *place, str(chosen.size))
             started = time.perf_counter()
-            record.append(_select_one(config, split, size, rng))
+            record.append(_select_one(config, split, chosen, rng))
             seconds.append(time.perf_counter() - started)
         if first and not arrays and config.scheme == "test-set":
             arrays = _both_correlations(split)
-    return arrays | pack_selections(record, np.array(seconds))
+    if columns:
+        arrays["columns"] = np.array(columns, dtype=np.int32)
+    return arrays | {"label": np.array(labels)} | pack_selections(record, np.array(seconds))
 
 
-def _select_one(config: Config, split: Split, size, rng) -> Selection:
-    by_k = bool(config.selection and config.selection.features)
-    p = len(split.features)
+def _select_one(config: Config, split: Split, chosen: Chosen, rng) -> Selection:
+    wanted = config.selection
+    assert wanted is not None
+    before = screened_before(wanted, split, chosen)
+    k = threshold = None
+    if wanted.thresholds:
+        threshold = str(chosen.size)
+    elif chosen.size != "all":
+        k = int(chosen.size)
+    elif before is None:  # else None says that all are kept
+        k = len(split.features)
     return select_features(
         split.features,
         split.response,
-        (p if size == "all" else int(size)) if by_k else None,
+        k,
         rng,
-        threshold=None if by_k else str(size),
+        threshold=threshold,
         cases=split.train,
+        ties=wanted.ties,
+        screened=before,
     )
 
 

@@ -3,7 +3,7 @@
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
-from thesiskit.experiments.selection.design import Arm, Design, Split, arms, sizes
+from thesiskit.experiments.selection.arms import Arm, arms, selections
+from thesiskit.experiments.selection.design import Design, Split
+from thesiskit.experiments.selection.screened import check_screening
 from thesiskit.experiments.selection.select import select, unpack_selections
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import naive_bayes
@@ -129,6 +131,7 @@ class SelectionWork(Work):
         for table in self.design.tables[:1]:
             check_sizes(self.config, table.features.shape[1])
         assert self.design.folds
+        check_screening(self.design)
         name = "class_prior"
         try:
             check_class_prior(self.model.class_prior)
@@ -152,11 +155,12 @@ class SelectionWork(Work):
             priors = None
             if config.drawn:
                 wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
+                wanted |= {"pi"} if getattr(config.data, "relevant", "") == "some" else set()
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":  # an arm says itself which selection it is of
-            return None if arm else config.selection.model_dump()
+            return config.selection.model_dump(include={"ties", "screened"} if arm else None)
         if stage == "predict":
             return config.evaluation.ranks
         if not arm:
@@ -194,6 +198,7 @@ class SelectionWork(Work):
             **_described([arm for _, arm in self.all_arms.values()]),
             "probability": np.array([one["probability"] for one in found]),
             "seconds": np.array([one["seconds"] for one in found]).T,
+            **self._promises([one.get("cross_validated") for one in found]),
             **(ranks.of_arms(found) if self.config.evaluation.ranks else {}),
         }
 
@@ -205,12 +210,12 @@ class SelectionWork(Work):
         """Return each split of a block with the selection that an arm has there."""
         if self._unpacked[0] != block.number:
             self._unpacked = block.number, unpack_selections(block.load("select"))
-        selections = self._unpacked[1][arm.size :: len(sizes(self.config))]
-        return zip(self.splits(block), selections, strict=True)
+        found = self._unpacked[1][arm.size :: len(selections(self.config))]
+        return zip(self.splits(block), found, strict=True)
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
-        probability, seconds, ranked = [], [], []
+        probability, seconds, ranked, promised = [], [], [], []
         group = block.load("simulate", ("group",))["group"] if arm.method == WHOLE else None
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             table = split.features.unpack(selection.selected, split.test)
@@ -220,9 +225,12 @@ class SelectionWork(Work):
             elif arm.method in NAIVE_METHODS:
                 answer = self._predict_naive(selection, arm, table)
             elif group is not None:
-                answer = self._predict_whole(split, group[split.replicate - block.replicates.start])
+                mine = group[split.replicate - block.replicates.start]
+                answer, promise = self._predict_whole(split, mine)
+                promised.append(promise)
             else:
-                answer = self._predict_peer(split, selection, arm)
+                answer, promise = self._predict_peer(split, selection, arm)
+                promised.append(promise)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
             if self.config.evaluation.ranks and fitted is not None:
@@ -230,6 +238,7 @@ class SelectionWork(Work):
         return {
             "probability": np.concatenate(probability),
             "seconds": np.array(seconds),
+            **self._promises(promised or [np.nan] * len(seconds)),
             **(ranks.of_arm(ranked) if ranked else {}),
         }
 
@@ -244,31 +253,62 @@ class SelectionWork(Work):
         )
         return naive_bayes.predict(posterior, table)
 
-    def _predict_whole(self, split: Split, group: np.ndarray) -> np.ndarray:
-        """Return the predictions of the peer that takes all features as they are."""
-        peers.load()
-        blocks = self.design.column_blocks(split, group)
-        rng = generator(self.config.seed, WHOLE, split.replicate, split.group, split.fold)
-        response, seed = split.response[split.train], int(rng.integers(2**31))
-        return peers.l2_logistic(blocks, split.train, response, split.test, seed)
+    def _predict_whole(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the predictions of the peer that takes all features as they are, and its promise.
 
-    def _predict_peer(self, split: Split, selection: Selection, arm: Arm) -> np.ndarray:
-        """Return a peer's predictions; it selects, fits and predicts."""
-        peers.load()
+        The promise is the error rate by cross-validation, NaN where nobody screened the table.
+        """
+        blocks: Iterable[np.ndarray] = self.design.column_blocks(split, group)
+        if self._screened:
+            blocks = list(blocks)  # few columns, of which several models are made
+        seed, other = self._seeds(WHOLE, split)
+
+        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            return peers.l2_logistic(blocks, train, split.response[train], test, seed)
+
+        return self._with_promise(predict, split, other)
+
+    def _predict_peer(
+        self, split: Split, selection: Selection, arm: Arm
+    ) -> tuple[np.ndarray, float]:
+        """Return a peer's predictions, and its promise; it selects, fits and predicts."""
         table = split.features.unpack(np.arange(len(split.features)))
-        rng = generator(self.config.seed, arm.method, split.replicate, split.group, split.fold)
-        train, test = peers.fill(table[split.train], table[split.test])
-        return peers.fit_predict(
-            arm.method,
-            len(selection.selected),
-            train,
-            split.response[split.train],
-            test,
-            int(rng.integers(2**31)),
-        )
+        seed, other = self._seeds(arm.method, split)
+
+        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            known, new = peers.fill(table[train], table[test])
+            k = len(selection.selected)
+            return peers.fit_predict(arm.method, k, known, split.response[train], new, seed)
+
+        return self._with_promise(predict, split, other)
+
+    def _with_promise(
+        self, predict: peers.Predict, split: Split, seed: int
+    ) -> tuple[np.ndarray, float]:
+        peers.load()
+        promise = float("nan")
+        answer = predict(split.train, split.test)
+        if self._screened:
+            inner = lambda train, test: predict(split.train[train], split.train[test])  # noqa: E731
+            promise = peers.cross_validated(inner, split.response[split.train], seed)
+        return answer, promise
+
+    def _seeds(self, method: str, split: Split) -> tuple[int, int]:
+        """Return the seed of a peer in a split, and that of its cross-validation."""
+        rng = generator(self.config.seed, method, split.replicate, split.group, split.fold)
+        first, second = (int(rng.integers(2**31)) for _ in range(2))
+        return first, second
+
+    def _promises(self, promised: list) -> Arrays:
+        """Return what peers promise by cross-validation of a table that was screened before."""
+        return {"cross_validated": np.array(promised)} if self._screened else {}
+
+    @property
+    def _screened(self) -> bool:
+        return self.config.selection is not None and self.config.selection.screened is not None
 
 
 def _described(listed: list[Arm]) -> Arrays:
     """Return what arms are, (arms,) each."""
-    names = ("label", "method", "variant")
+    names = ("label", "method", "variant", "relevant")
     return {name: np.array([getattr(arm, name) for arm in listed]) for name in names}

@@ -47,9 +47,8 @@ def _sizes(selection: dict, p: int) -> str:
 
 
 def features(record: Record) -> int:
-    """Return the number of features, in all groups together."""
-    found = record.selection["n_features"][:: len(record.labels)]
-    return int(found[: record.config["evaluation"]["groups"]].sum())
+    """Return the number of features of the table, in all groups together."""
+    return record.results.load("simulate", 0, ("group",))["group"].shape[1]
 
 
 def card(record: Record) -> list[tuple[str, str]]:
@@ -62,13 +61,28 @@ def card(record: Record) -> list[tuple[str, str]]:
         ("source", source_words(config)),
         ("cases", f"{len(response):,}"),
         ("classes", balance(response, names)),
-        ("features", f"{features(record):,}"),
+        ("features", f"{features(record):,}{_screened(config['selection']['screened'])}"),
     ]
     columns = record.simulated.get("columns")
     if columns is not None:
         rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
         rows.append(("made binary", _binary(columns, config["data"])))
     return [*rows, ("divided", _divided(config, fold))]
+
+
+def _screened(screened: dict | None) -> str:
+    """Say how the table was screened before; nothing if it was not."""
+    if screened is None:
+        return ""
+    of = listed([f"{one:,}" for one in screened["of"] or ()] or [""], "or")
+    if screened["keep"] is not None:
+        said = f" (said to be kept from {of})" if of else ""
+        return f", of which each training set keeps the best {screened['keep']:,}{said}"
+    above = screened["threshold"]
+    how = (
+        "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
+    )
+    return f", {how} of {of}"
 
 
 def _binary(columns: np.ndarray, data: dict) -> str:

@@ -30,11 +30,12 @@ class Arm:
     label: str
     method: str
     variant: str
+    relevant: str
 
     @property
     def words(self) -> str:
         """The method, as tables name it."""
-        return method_words(self.method)
+        return method_words(self.method) + (", some relevant" if self.relevant == "some" else "")
 
 
 def method_words(method: str) -> str:
@@ -88,18 +89,21 @@ class Record(Finished):
     @cached_property
     def arms(self) -> list[Arm]:
         """All arms, in the order of the arrays."""
-        found = self.predictions
-        return [
-            Arm(i, str(label), str(method), str(variant))
-            for i, (label, method, variant) in enumerate(
-                zip(found["label"], found["method"], found["variant"], strict=True)
-            )
-        ]
+        found = self.predictions if self.tests else self.fits
+        names = ("label", "method", "variant", "relevant")
+        columns = [[str(one) for one in found[name]] for name in names]
+        rows = range(len(columns[0])) if self.tests else map(int, found["arm"])
+        return [Arm(*one) for one in zip(rows, *columns, strict=True)]
+
+    @property
+    def tests(self) -> bool:
+        """Whether cases are tested; of a table that was screened with all of them none may be."""
+        return self.config["scheme"] != "none"
 
     @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
-        return list(dict.fromkeys(arm.label for arm in self.arms if arm.method != WHOLE))
+        return [str(one) for one in self.selection["label"]]
 
     @property
     def variants(self) -> list[str]:
@@ -127,7 +131,7 @@ class Record(Finished):
         return [method for method in order if method in used] or ["corrected"]
 
     def find(self, label: str, method: str, variant: str | None = None) -> Arm | None:
-        """Return an arm, None if there is none.
+        """Return an arm, None if there is none; the first by model.relevant.
 
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
@@ -165,13 +169,15 @@ class Record(Finished):
 
     @cached_property
     def forecasts(self) -> list[Forecast]:
-        """What every arm predicted."""
+        """What every arm predicted; nothing where no case is tested."""
+        if not self.tests:
+            return []
         several = len(self.variants) > 1
         result = []
         for arm in self.arms:
             keys = {"features": arm.label, "method": arm.words}
             size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
-            kept = arm.label == "all" or arm.label.isdigit()
+            kept = not arm.label.startswith("|")  # else the label says it
             name = f"{size if kept else arm.label}, {arm.words}"
             if several:
                 keys[self.variant_name] = arm.variant
@@ -236,7 +242,8 @@ class Record(Finished):
     @cached_property
     def fitted_arms(self) -> list[Arm]:
         """The arms that were fitted, in the order of the columns of the fit stage."""
-        return [self.arms[int(row)] for row in self.fits["arm"]]
+        arms = {arm.row: arm for arm in self.arms}
+        return [arms[int(row)] for row in self.fits["arm"]]
 
     @property
     def sampled_arms(self) -> list[tuple[int, Arm]]:
@@ -278,12 +285,12 @@ class Record(Finished):
     def timings(self) -> list[dict[str, Any]]:
         """Rows of timings.csv: seconds by arm and stage."""
         select = dict(self.by_size("seconds"))
-        fit_column = {int(row): j for j, row in enumerate(self.fits["arm"])}
+        fit_column = {arm.row: j for j, arm in enumerate(self.fitted_arms)}
         rows = []
         for arm in self.arms:
             own = arm.row in fit_column
             fit = self.fits["seconds"][:, fit_column[arm.row]].sum() if own else np.nan
-            predict = self.predictions["seconds"][:, arm.row].sum()
+            predict = self.predictions["seconds"][:, arm.row].sum() if self.tests else 0.0
             rows.append(
                 {
                     "features": arm.label,

@@ -81,6 +81,8 @@ def _count(record: Record) -> tuple[dict[str, Tally], int]:
             if label == "all":  # nothing is selected
                 continue
             columns = members[split * len(group) // mine][split % groups]
+            if "columns" in select:  # others were left out before
+                columns = columns[select["columns"][split]]
             tally = tallies.setdefault(label, Tally(group.shape[1]))
             tally.add(columns[select["selected"][part]], signed[part])
     return tallies, splits // groups

@@ -36,16 +36,15 @@ def _simulate(record: Record, arrays) -> str:
     return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
 
 
-def _select(record: Record, arrays) -> str:
-    selection = record.config["selection"]
-    sizes = selection["features"] or [f"|COR| > {one}" for one in selection["thresholds"]]
-    gamma = metrics.gammas(arrays["gamma_squared"]).reshape(-1, len(sizes)).mean(axis=0)
-    p = arrays["n_features"].reshape(-1, len(sizes))[0]
+def _select(_record: Record, arrays) -> str:
+    labels = [str(one) for one in arrays["label"]]
+    gamma = metrics.gammas(arrays["gamma_squared"]).reshape(-1, len(labels)).mean(axis=0)
+    kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
     parts = [
-        f"{size} (gamma {g:.2f})" if size not in ("all", of) else f"{size} (nothing to correct)"
-        for size, g, of in zip(sizes, gamma, p, strict=True)
+        f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
+        for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
     ]
-    return f"kept {', '.join(parts)} of {p[0]:,} features"
+    return f"kept {', '.join(parts)}" + (f" of {p[0]:,} features" if len(set(p)) == 1 else "")
 
 
 def _fit(record: Record, arrays) -> str:
@@ -92,9 +91,12 @@ def _names(record: Record, arrays) -> list[str]:
     """Return short names of the arms of a stage."""
     model = record.config["model"]
     several = len(model["samplers" if record.mixture else "quadrature"]) > 1
-    arms = zip(arrays["label"], arrays["method"], arrays["variant"], strict=True)
+    names = ("label", "method", "variant", "relevant")
     return [
-        f"{label} {method}" + (f" {variant}" if several else "") for label, method, variant in arms
+        f"{label} {method}"
+        + (f" {variant}" if several else "")
+        + (" some" if one == "some" else "")
+        for label, method, variant, one in zip(*(arrays[name] for name in names), strict=True)
     ]
 
 

@@ -1,0 +1,97 @@
+"""What is done with every split: its selections, and the arms that start from each.
+
+An *arm* is one analysis: how many features to keep, by which method, with which quadrature or
+sampler, and whether all features may be relevant or some.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
+from thesiskit.config.selection import ScreenedBlock
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One analysis of a split; `size` counts through `selections`."""
+
+    size: int
+    label: str  # that of the selection
+    method: str
+    variant: str  # the rule for theta, or the sampler; "none" for a peer
+    relevant: str = "all"  # which features may be relevant, "all" or "some"; "none" for a peer
+
+    @property
+    def name(self) -> str:
+        """What it is called, the same whatever else is done."""
+        others = (self.method, self.variant, self.relevant)
+        return " ".join([self.label, *(one for one in others if one not in ("none", "all"))])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A selection that is asked for.
+
+    size : a number of features, "all", or a threshold.
+    of : how many features there were before the table was screened, 0 for as many as the table has;
+        None where it was not, or where the arms of this selection do not ask.
+    """
+
+    label: str  # how many features: "10", "all", or "|COR| > 0.2"; of several, "10 of 5,000"
+    size: int | str | float
+    of: int | None = None
+
+
+def selections(config: Config) -> list[Chosen]:
+    """Return the selections that are made in every split; each has another label."""
+    return list(dict.fromkeys(chosen for chosen, *_ in _analyses(config)))
+
+
+def selecting_model(config: Config) -> NaiveModel | MixtureModel:
+    """Return the model of an experiment of chapter 2."""
+    assert isinstance(config.model, NaiveModel | MixtureModel)
+    return config.model
+
+
+def arms(config: Config) -> list[Arm]:
+    """Return what is done with every split."""
+    place = {chosen: i for i, chosen in enumerate(selections(config))}
+    found = [Arm(place[chosen], chosen.label, *how) for chosen, *how in _analyses(config)]
+    if WHOLE in selecting_model(config).methods:
+        found.append(Arm(0, "all", WHOLE, "none", "none"))
+    return found
+
+
+def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str]]:
+    """Yield a selection, a method, a variant and which features may be relevant, for each arm."""
+    assert config.selection is not None
+    screened, model = config.selection.screened, selecting_model(config)
+    peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
+    for size in config.selection.features or config.selection.thresholds or []:
+        label = str(size) if config.selection.features else f"|COR| > {size}"
+        plain, counted = _chosen(label, size, screened)
+        for variant in model.variants:
+            if size == "all" and screened is None:
+                # with nothing to correct the two are one
+                if variant != "as-printed" or "thesis" not in model.variants:
+                    for relevant in model.relevances:
+                        yield plain, "complete", variant, relevant
+                continue
+            for method in (one for one in model.methods if one in OWN_METHODS):
+                mine = counted if method == "corrected" else [plain]
+                for chosen, relevant in product(mine, model.relevances):
+                    yield chosen, method, variant, relevant
+        for peer in peers if size != "all" or screened else ():
+            for chosen in counted if NAIVE_METHODS.get(peer) == "corrected" else [plain]:
+                yield chosen, peer, "none", "none"
+
+
+def _chosen(
+    label: str, size: int | str | float, screened: ScreenedBlock | None
+) -> tuple[Chosen, list[Chosen]]:
+    """Return a selection as it is, and as the correction has it: one for each `of` of a list."""
+    if screened is None or len(screened.of or [0]) == 1:
+        one = Chosen(label, size, None if screened is None else (screened.of or [0])[0])
+        return one, [one]
+    return Chosen(label, size), [Chosen(f"{label} of {of:,}", size, of) for of in screened.of or ()]

@@ -1,0 +1,214 @@
+"""Tables and maps of a study of several settings of the data: when does which method help?
+
+Everything is a mean over the data sets of a setting, with its standard error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import Table, kept_words
+from thesiskit.report.selection.record import WHOLE, Arm, Record
+
+MEASURES = ("error", "promised", "AMLP")
+BEST, AS_GOOD = "lowest", "as low"
+SURE = 2.0  # standard errors between two methods that differ
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of every arm in every data set.
+
+    settings : what the data are drawn with, as the config has it.
+    values : (arms, settings, data sets, measures), in the order of MEASURES.
+    """
+
+    arms: list[Arm]
+    settings: list[dict[str, Any]]
+    values: np.ndarray
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Means over data sets, (arms, settings, measures)."""
+        return self.values.mean(axis=2)
+
+    @cached_property
+    def standard_error(self) -> np.ndarray:
+        """Their standard errors."""
+        return _standard_error(self.values, axis=2)
+
+    def rivals(self, label: str) -> list[int]:
+        """Return the rows of the arms with this selection, and of one that selects nothing."""
+        return [i for i, arm in enumerate(self.arms) if arm.label == label or arm.method == WHOLE]
+
+    def best(self, rows: list[int], setting: int) -> tuple[int, int, float, float]:
+        """Return the arm with the lowest AMLP, the next, and by how much it is lower, +- what."""
+        amlp = self.mean[rows, setting, 2]
+        first, second = (rows[i] for i in np.argsort(amlp, kind="stable")[:2])
+        difference, error = self.differ(first, second, setting)
+        return first, second, difference, error
+
+    def differ(self, one: int, other: int, setting: int) -> tuple[float, float]:
+        """Return by how much the AMLP of an arm is lower than another's, and the standard error."""
+        lower = self.values[other, setting, :, 2] - self.values[one, setting, :, 2]
+        return float(lower.mean()), float(_standard_error(lower, axis=0))
+
+
+def _standard_error(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return standard errors of means; NaN of one value."""
+    n = values.shape[axis]
+    return values.std(axis=axis, ddof=1) / np.sqrt(n) if n > 1 else values.mean(axis=axis) * np.nan
+
+
+def compared(record: Record) -> list[Arm]:
+    """Return the arms that are compared, with the first rule for theta.
+
+    Without the correction nothing tells how many features are null, and the model in which some are
+    relevant says what the other one says: it is left out beside that.
+    """
+    arms = record.main_arms
+    both = {arm.relevant for arm in arms if arm.method == "uncorrected"} == {"all", "some"}
+    return [arm for arm in arms if not (both and arm.method == "uncorrected"
+                                        and arm.relevant == "some")]  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def scored(record: Record) -> Scores:
+    """Return the scores of the arms that are compared."""
+    found, arms = record.predictions, compared(record)
+    settings = record.config["data"].get("settings", [{}])
+    each = record.config["replicates"]
+    place, cases = found["replicate"], np.bincount(found["replicate"])
+    values = np.empty((len(arms), len(cases), len(MEASURES)))
+    y = record.response
+    for i, arm in enumerate(arms):
+        p = record.probability(arm)
+        kinds = ((p >= 0.5) != (y == 1), np.minimum(p, 1 - p), metrics.losses(p, y))
+        for j, of_cases in enumerate(kinds):
+            values[i, :, j] = np.bincount(place, of_cases) / cases
+    return Scores(arms, settings, values.reshape(len(arms), len(settings), each, -1))
+
+
+def setting_words(setting: dict[str, Any]) -> str:
+    """Return what data sets are drawn with, in a few words."""
+    n, of = sum(setting["train"]), setting["of"]
+    if setting["alpha"] is not None:
+        return f"the thesis's model, alpha {setting['alpha']:g}, {of:,} features, n = {n:,}"
+    if not (setting["relevant"] and setting["effect"]):
+        return f"0 of {of:,} relevant, n = {n:,}"
+    return f"{setting['relevant']:,} of {of:,} relevant, effect {setting['effect']:g}, n = {n:,}"
+
+
+# ---- the table ----
+
+
+def signals_table(record: Record) -> list[Table]:
+    """Errors made and promised, and AMLP, of every method in every setting of the data."""
+    found, rows = scored(record), []
+    for s, setting in enumerate(found.settings):
+        for label in record.labels:
+            rivals = found.rivals(label)
+            first = found.best(rivals, s)[0]
+            for i in rivals:
+                if found.arms[i].method == WHOLE and label != record.labels[0]:
+                    continue  # it is the same for all selections
+                rows.append(_row(found, i, s, first) | {"data": setting_words(setting)})
+    columns = ["data", *(name for name in rows[0] if name != "data")]
+    each = record.config["replicates"]
+    return [
+        Table(
+            "signals",
+            "Which method is best where",
+            pd.DataFrame(rows)[columns],
+            f"Means over {each:,} data sets of each kind, ± their standard errors. Promised is the "
+            "error rate that the predictions themselves promise; below the actual one they are too "
+            "sure, above it too careful. To guess with probability one half has an AMLP of 0.693. "
+            f"The last column marks the method with the lowest AMLP of those that keep as many "
+            f'features ("{BEST}"), and those that differ from it by at most two standard errors '
+            f'("{AS_GOOD}").',
+            lead=tuple(_sentences(record)),
+        )
+    ]
+
+
+def _row(found: Scores, i: int, s: int, first: int) -> dict[str, Any]:
+    error, promised, amlp = found.mean[i, s]
+    spread = found.standard_error[i, s]
+    mark = BEST if i == first else ""
+    if i != first:
+        difference, own = found.differ(first, i, s)
+        mark = "" if difference > SURE * own else AS_GOOD
+    return {
+        "kept": found.arms[i].label,
+        "method": found.arms[i].words,
+        "errors: mean": error,
+        "errors: ±": spread[0],
+        "promised errors: mean": promised,
+        "promised errors: ±": spread[1],
+        "AMLP: mean": amlp,
+        "AMLP: ±": spread[2],
+        "AMLP: best": mark,
+    }
+
+
+MOST_SENTENCES = 8  # settings that are told one by one
+
+
+def _sentences(record: Record) -> list[str]:
+    """Say where each method is best: setting by setting if they are few, else in how many."""
+    found = scored(record)
+    if len(found.settings) * len(record.labels) <= MOST_SENTENCES:
+        return [
+            _sentence(found, s, label, several=len(record.labels) > 1)
+            for s in range(len(found.settings))
+            for label in record.labels
+        ]
+    return _counted(record)
+
+
+def _sentence(found: Scores, s: int, label: str, *, several: bool) -> str:
+    rivals = found.rivals(label)
+    first, second, difference, error = found.best(rivals, s)
+    words = setting_words(found.settings[s])
+    where = f"{words}, {kept_words(label)}" if several else words
+    made, promised, amlp = found.mean[first, s]
+    text = (
+        f"{where[0].upper()}{where[1:]}: {found.arms[first].words} has the lowest AMLP "
+        f"({amlp:.3f}); it promises {promised:.1%} errors and makes {made:.1%}. Next is "
+        f"{found.arms[second].words} ({found.mean[second, s, 2]:.3f}), "
+    )
+    if difference > SURE * error:
+        return f"{text}which is worse by {difference:.3f} ± {error:.3f}."
+    return f"{text}which these data sets cannot tell from it."
+
+
+def _counted(record: Record) -> list[str]:
+    """Say in how many settings each method is best, how far it loses, and keeps its promises."""
+    found = scored(record)
+    places = [(s, label) for s in range(len(found.settings)) for label in record.labels]
+    told: dict[str, list[tuple[bool, bool, float, float]]] = {}
+    for s, label in places:
+        rivals = found.rivals(label)
+        first = found.best(rivals, s)[0]
+        for i in rivals:
+            lower, error = found.differ(first, i, s) if i != first else (0.0, 0.0)
+            off = found.mean[i, s, 1] - found.mean[i, s, 0]
+            one = (i == first, i == first or lower <= SURE * error, lower, off)
+            told.setdefault(found.arms[i].words, []).append(one)
+    text = [f"There are {len(places):,} settings of the data and of the number of features kept."]
+    order = sorted(told, key=lambda name: -sum(one[0] for one in told[name]))
+    for name in order:
+        best, good, lower, off = (np.array(column) for column in zip(*told[name], strict=True))
+        text.append(
+            f"{name[0].upper()}{name[1:]}: lowest AMLP in {best.sum():,}, not clearly worse than "
+            f"the lowest in {good.sum():,}; at most {lower.max():.3f} above the lowest, and "
+            f"{lower.mean():.3f} on average. Its promised error is off by "
+            f"{np.abs(off).mean():.3f} on average, from {off.min():+.3f} to {off.max():+.3f}."
+        )
+    return text
