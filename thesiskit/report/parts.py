@@ -64,6 +64,11 @@ def _sizes(config: dict[str, Any]) -> list[Any]:
     return selection.get("features") or selection.get("thresholds") or []
 
 
+def _screened(config: dict[str, Any]) -> dict[str, Any]:
+    """Return how the table was screened before; empty if it was not."""
+    return (config["selection"] or {}).get("screened") or {}
+
+
 # Each need of a part, as messages name it, with a function that says whether a config has it.
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,
@@ -90,9 +95,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
-    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
+    SCREENED: lambda config: bool(_screened(config)),
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
-    CLAIMS: lambda config: len(config["selection"]["screened"]["of"] or ()) > 1,
+    CLAIMS: lambda config: len(_screened(config).get("of") or ()) > 1,
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
