@@ -16,6 +16,7 @@ from thesiskit.report.selection import (
     divisions,
     figures,
     maps,
+    promised,
     reliability,
     screened,
     selected,
@@ -48,6 +49,7 @@ RANKS = "evaluation.ranks: true"
 SCREENED = "selection.screened"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
+CLAIMS = "two numbers in selection.screened.of"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -60,6 +62,11 @@ def _sizes(config: dict[str, Any]) -> list[Any]:
     """Return the sizes or thresholds of the selection; empty if nothing is selected."""
     selection = config["selection"] or {}
     return selection.get("features") or selection.get("thresholds") or []
+
+
+def _screened(config: dict[str, Any]) -> dict[str, Any]:
+    """Return how the table was screened before; empty if it was not."""
+    return (config["selection"] or {}).get("screened") or {}
 
 
 # Each need of a part, as messages name it, with a function that says whether a config has it.
@@ -88,8 +95,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
-    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
+    SCREENED: lambda config: bool(_screened(config)),
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
+    CLAIMS: lambda config: len(_screened(config).get("of") or ()) > 1,
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
@@ -108,6 +116,7 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
+_PROMISED = (DATA, SELECTION, SCREENED, NAIVE)
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
@@ -133,6 +142,8 @@ PARTS: dict[str, Part] = {
     "null-figure": Part(figures.null_figure),
     "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
+    "promise-table": Part(promised.promise_table, _PROMISED),
+    "promise-figure": Part(promised.promise_figure, (*_PROMISED, CLAIMS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),
     "screened-table": Part(screened.screened_table, _SCREENED),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
@@ -171,7 +182,7 @@ PARTS: dict[str, Part] = {
 }
 
 
-OWN = ("summary", "data-card", "selected-features", "predictions")
+OWN = ("summary", "data-card", "promise-table", "selected-features", "predictions")
 
 
 def wanted_parts(config: dict[str, Any]) -> list[str]:

@@ -325,3 +325,40 @@ def test_data_of_which_some_features_are_relevant_need_a_model_with_pi(tmp_path)
     data = DRAWN["data"] | {"relevant": "some"}
     path = write(tmp_path, DRAWN, data=data, model={"kind": "mixture"})
     must_fail(invoke("run", path), "data.relevant: some needs model.kind: naive-bayes")
+
+
+# ---- the page ----
+
+
+@pytest.mark.parametrize("more", [{}, {"test_path": "new.csv"}])
+def test_the_page_shows_how_the_promise_depends_on_what_was_said(tmp_path, table, more):
+    selection = {"features": ["all"], "screened": {"of": [100, 1000]}}
+    path = write(tmp_path, OWN, selection=selection, data=OWN["data"] | more,
+                 report={"parts": ["promise-figure"]})  # fmt: skip
+    done = invoke("run", path, "--results", tmp_path / "results")
+    assert done.exit_code == 0, done.output
+    assert "all of 1,000 features, corrected" in done.output
+    found = pd.read_csv(tmp_path / "results/tried/tables/promises.csv")
+    assert found["before the screening"].tolist()[:2] == [100, 1000]
+    assert np.isnan(found["before the screening"][2])
+    low, high, none = found["promised error"]
+    assert none < low < high <= 0.5
+    fits = arrays(tmp_path / "results/tried/fit/0000.npz")
+    assert ("promised" in fits) == (not more)
+    if more:
+        predicted = arrays(tmp_path / "results/tried/predict/0000.npz")
+        wrong = (predicted["probability"] > 0.5) != predicted["response"]
+        np.testing.assert_allclose(found["error"], wrong.mean(axis=1))
+    else:
+        np.testing.assert_allclose(found["promised error"], fits["promised"][0])
+        assert "promised error" in done.output
+        page = (tmp_path / "results/tried/report.html").read_text()
+        assert "How the answer depends on" in page
+
+
+def test_a_figure_of_promises_needs_several_numbers(tmp_path, table):
+    path = write(tmp_path, OWN, report={"parts": ["promise-figure"]})
+    must_fail(invoke("run", path, "--results", tmp_path / "results"),
+              "promise-figure needs two numbers in selection.screened.of")  # fmt: skip
+    path = write(tmp_path, OWN, selection={"features": [5]}, report={"parts": ["promise-figure"]})
+    must_fail(invoke("run", path, "--results", tmp_path / "results"), "needs selection.screened")
