@@ -42,11 +42,11 @@ class Map(NamedTuple):
     relevant: list[int]
     places: dict[int, tuple[int, int]]
 
-    def squares(self, value: Callable[[int], float]) -> np.ndarray:
-        """Return the values of the settings, NaN where the grid has none."""
+    def squares(self, values: np.ndarray) -> np.ndarray:
+        """Return the values of the settings as a map, NaN where the grid has none."""
         found = np.full((len(self.effects), len(self.relevant)), np.nan)
         for setting, place in self.places.items():
-            found[place] = value(setting)
+            found[place] = values[setting]
         return found
 
 
@@ -75,14 +75,14 @@ def signals_maps(record: Record) -> list[Figure]:
     found = scored(record)
     promise = _small_multiples(
         record,
-        lambda i, s: found.mean[i, s, 1] - found.mean[i, s, 0],
+        found.mean[:, :, 1] - found.mean[:, :, 0],
         (-0.4, 0.0, 0.4),
         COLOURS,
         "promised minus actual error rate",
         _signed,
     )
     amlp = _small_multiples(
-        record, lambda i, s: found.mean[i, s, 2], (0.0, GUESSING, 2 * GUESSING),
+        record, found.mean[:, :, 2], (0.0, GUESSING, 2 * GUESSING),
         f"{COLOURS}_r",
         "average minus log probability", lambda value: f"{value:.2f}".lstrip("0"),
     )  # fmt: skip
@@ -121,13 +121,16 @@ def _signed(value: float) -> str:
 
 def _small_multiples(
     record: Record,
-    value: Callable[[int, int], float],
+    values: np.ndarray,
     limits: tuple[float, float, float],
     colours: str,
     words: str,
     text: Callable[[float], str],
 ):
-    """Draw a map of each method, one below the other for each number of features and cases."""
+    """Draw a map of each method, one below the other for each number of features and cases.
+
+    values (arms, settings) : `text` writes them into the squares.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import TwoSlopeNorm
 
@@ -140,7 +143,7 @@ def _small_multiples(
     for r, one in enumerate(maps):
         for c, i in enumerate(found.rivals(one.label)):
             axis = axes[r, c]
-            squares = one.squares(lambda s, i=i: value(i, s))
+            squares = one.squares(values[i])
             axis.imshow(squares, origin="lower", cmap=colours, norm=norm, aspect="auto")
             for place, number in np.ndenumerate(squares):
                 if np.isfinite(number):
