@@ -165,8 +165,7 @@ def mixture_data(k, seed=1, n=100):
 
 def mixture_target(k, correct, settings, data=None):
     found, X, y, _ = data or mixture_data(k)
-    dropped = found.n_dropped if correct else 0
-    return mixture.Target(X, y, settings, dropped, found.gamma_squared if dropped else None)
+    return mixture.Target(X, y, settings, found.left_out if correct else None)
 
 
 def sampled(target, seed=1):
@@ -196,12 +195,14 @@ def sweep_seconds(target, sweeps=200):
 TABLE = r"""
 import re, time
 from fractions import Fraction
+from thesiskit.models.left_out import WITHIN, LeftOut
 from thesiskit.models.mixture import Settings, Tables
 peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
 before = peak()
 started = time.perf_counter()
 tables = Tables(200, Settings().alpha, block_bytes=1 << 22)
-tables.discards((100, 100), Fraction(1, 20)).fill_all()
+one = LeftOut.of({WITHIN: 1}, (100, 100), Fraction(1, 20))
+tables.discards((100, 100), one).fill_all()
 print(time.perf_counter() - started, peak() - before)
 """
 

@@ -1,7 +1,7 @@
 # What the kernels of the mixture model share: what a sampler asks of the tables, and its draws.
 #
-# The tables are objects of the kernel mixture_tables.  A sampler holds the object, and asks it by
-# the functions below, so that each kernel is compiled by itself.
+# The tables are objects of the kernels mixture_tables and mixture_discards.  Who asks a table holds
+# the object, and asks it by the functions below, so that each kernel is compiled by itself.
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport exp
@@ -12,6 +12,7 @@ ctypedef double *(*table_t)(void *owner, Py_ssize_t m, Py_ssize_t a) noexcept no
 ctypedef double (*cell_at_t)(void *owner, const double *nodes, Py_ssize_t cell,
                              Py_ssize_t a) noexcept nogil
 ctypedef Py_ssize_t (*first_cell_t)(void *owner, Py_ssize_t s) noexcept nogil
+ctypedef const double *(*log_chance_t)(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil
 ctypedef const double *(*entry_t)(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil
 
 cdef enum:
@@ -25,12 +26,20 @@ cdef struct MarginalsDoor:
     first_cell_t first_cell  # where the cells of a total begin
     Py_ssize_t points, nodes
 
+cdef struct ChancesDoor:
+    void *owner
+    log_chance_t log_chance  # log P(COR in a set) at the nodes, by the cases of each class in
+    # component 1, which has at most half of all
+
 cdef struct DiscardsDoor:
     void *owner
-    entry_t entry  # log P(discarded) for every alpha, by the cases of each class in component 1
+    entry_t entry  # log P(selection) for every alpha, by the cases of each class in component 1
 
 cdef inline MarginalsDoor *marginals_door(object marginals) except NULL:
     return <MarginalsDoor *> PyCapsule_GetPointer(marginals.door, "thesiskit.marginals")
+
+cdef inline ChancesDoor *chances_door(object chances) except NULL:
+    return <ChancesDoor *> PyCapsule_GetPointer(chances.door, "thesiskit.chances")
 
 cdef inline DiscardsDoor *discards_door(object discards) except NULL:
     return <DiscardsDoor *> PyCapsule_GetPointer(discards.door, "thesiskit.discards")
@@ -47,6 +56,13 @@ cdef inline double cell_at(MarginalsDoor *door, const double *nodes, Py_ssize_t 
 
 cdef inline Py_ssize_t first_cell(MarginalsDoor *door, Py_ssize_t s) noexcept nogil:
     return door.first_cell(door.owner, s)
+
+cdef inline const double *log_chance(ChancesDoor *door, Py_ssize_t c0,
+                                     Py_ssize_t c1) noexcept nogil:
+    # NULL where there is no table
+    if door == NULL:
+        return NULL
+    return door.log_chance(door.owner, c0, c1)
 
 cdef inline const double *log_discards(DiscardsDoor *door, Py_ssize_t c0,
                                        Py_ssize_t c1) noexcept nogil:

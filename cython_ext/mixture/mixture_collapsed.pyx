@@ -41,7 +41,7 @@ cdef class Collapsed:
     R replicas of the state have the targets, by t = 0..R - 1,
 
         P(labels) P(response | labels, alpha_0)
-            (P(features | labels, alpha) P(discarded | labels, alpha)^dropped)^power[t],
+            (P(features | labels, alpha) P(selection | labels, alpha))^power[t],
 
     power[0] = 1 first, and exchange their powers now and then: replica holder[t] has power[t].
 
@@ -60,7 +60,6 @@ cdef class Collapsed:
     cdef MarginalsDoor *response
     cdef DiscardsDoor *discards
     cdef bint corrected
-    cdef double dropped
     cdef const double[::1] log_prior, power
     cdef unsigned char[:, ::1] labels
     cdef Py_ssize_t[:, ::1] point, c  # c (R, 2): cases of each class in component 1
@@ -74,17 +73,16 @@ cdef class Collapsed:
     cdef Py_ssize_t n, k
 
     def __init__(self, const unsigned char[:, ::1] x, const unsigned char[::1] y, marginals,
-                 response, discards, double dropped, const double[::1] log_prior,
-                 const double[::1] power, unsigned char[:, ::1] labels, Py_ssize_t[:, ::1] point,
-                 Py_ssize_t[::1] holder):
+                 response, discards, const double[::1] log_prior, const double[::1] power,
+                 unsigned char[:, ::1] labels, Py_ssize_t[:, ::1] point, Py_ssize_t[::1] holder):
         cdef Py_ssize_t replicas = labels.shape[0]
         self.x, self.y, self.n, self.k = x, y, x.shape[0], x.shape[1]
         self.tables = marginals, response, discards
         self.marginals, self.response = marginals_door(marginals), marginals_door(response)
-        self.corrected = discards is not None and dropped > 0
+        self.corrected = discards is not None
         if self.corrected:
             self.discards = discards_door(discards)
-        self.dropped, self.log_prior, self.power = dropped, log_prior, power
+        self.log_prior, self.power = log_prior, power
         self.labels, self.point, self.holder = labels, point, holder
         self.x_response = np.empty(self.n, dtype=np.uint8)
         self.row = np.empty(self.k + 1, dtype=np.int32)
@@ -190,7 +188,7 @@ cdef class Collapsed:
     cdef double energy_at(self, Py_ssize_t r, Py_ssize_t a) noexcept nogil:
         cdef double result = self.features_at(r, self.c[r, 0] + self.c[r, 1], a, 0, 0)
         if self.corrected:
-            result += self.dropped * log_discards(self.discards, self.c[r, 0], self.c[r, 1])[a]
+            result += log_discards(self.discards, self.c[r, 0], self.c[r, 1])[a]
         return result
 
     cdef double response_cell(self, Py_ssize_t m, Py_ssize_t a, Py_ssize_t cell) noexcept nogil:
@@ -238,7 +236,7 @@ cdef class Collapsed:
             energy = self.features_at(r, m + step, a, i, step)
             if self.corrected:
                 self.c[r, y] += step
-                energy += self.dropped * log_discards(self.discards, self.c[r, 0], self.c[r, 1])[a]
+                energy += log_discards(self.discards, self.c[r, 0], self.c[r, 1])[a]
                 self.c[r, y] -= step
             response = self.response_cell(m + step, self.point[r, 1],
                                           self.index[r, self.k] + step * self.x_response[i])
@@ -284,7 +282,7 @@ cdef class Collapsed:
         for a in range(self.marginals.points):
             self.log_weight[a] = cell_at(self.marginals, &self.at_nodes[0], 0, a)
             if self.corrected:
-                self.log_weight[a] += self.dropped * factor[a]
+                self.log_weight[a] += factor[a]
         a = categorical(&self.log_weight[0], self.marginals.points, power, rng)
         self.point[r, 0], self.energy[r, 0] = a, self.energy_at(r, a)
 

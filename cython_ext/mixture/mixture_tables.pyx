@@ -1,4 +1,4 @@
-"""Tables of the mixture model: marginals of features, and adjustment factors, by counts.
+"""Tables of the mixture model: marginals of features, and chances of correlations, by counts.
 
 Component 1 holds m of n cases.  A feature with s ones in all has I1 of them in component 1, and
 theta and phi integrated out leave
@@ -17,12 +17,12 @@ filled up to multiples of LANES, which the loops run over: J and G.
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_New
-from libc.math cimport NAN, exp, log, log1p
+from libc.math cimport INFINITY, NAN, exp, log
 from libc.stdint cimport int32_t
 
 from _counts cimport fill_counts
 from _maths cimport dot
-from _mixture cimport LANES, DiscardsDoor, MarginalsDoor
+from _mixture cimport LANES, ChancesDoor, MarginalsDoor
 
 
 def filled_up(array, double value):
@@ -48,7 +48,7 @@ cdef class Marginals:
     cdef Py_ssize_t blocks_used, pool_used
     cdef bint counted
     cdef const double[::1] node, theta, complement, weight, log_factorial
-    cdef const double[:, ::1] interpolation
+    cdef readonly const double[:, ::1] interpolation
     cdef const Py_ssize_t[::1] totals, start  # start (D + 1,): where the cells of each total begin
     cdef const Py_ssize_t[::1] first_cell  # the same by total, (n // 2 + 1,)
     cdef double[:, :, ::1] block  # (., cells, J)
@@ -168,83 +168,75 @@ cdef Py_ssize_t marginals_first_cell(void *owner, Py_ssize_t s) noexcept nogil:
     return (<Marginals> owner).first_cell[s]
 
 
-cdef class Discards:
-    """log P(|COR| <= gamma | labels, alpha_k) of a feature, for all alpha when first met.
+cdef class Chances:
+    """log P(COR in some set | labels, alpha) of a feature, at the nodes for alpha, when first met.
 
     The labels matter through c_y, the cases of class y in component 1.  Of the ones of a feature,
     A among s0 in component 0 and B among s1 in component 1 belong to class 1: hypergeometric.
 
-        P(retained) = sum over s0, s1 of P(s0, s1 | m, alpha) W(s0, s1),
+        P(|COR| > gamma) = sum over s0, s1 of P(s0, s1 | m, alpha) W(s0, s1),
         W = P(A + B >= high[s]) + P(A + B <= low[s]),   s = s0 + s1,
 
     where W has nothing to do with alpha.  Exchanging zeros and ones maps s to n - s and leaves
-    both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  It is taken
-    at the nodes for alpha, and its logarithm interpolated.
+    both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  With `equal` it
+    is P(|COR| = gamma), and W = P(A + B = high[s]) + P(A + B = low[s]).
 
     marginals must be `counted` and have the cells of all totals 0..n // 2; by total, high and low
-    (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, N1 + 1 and -1
-    where there is none.
+    (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, or those with
+    Cor = gamma and Cor = -gamma, N1 + 1 and -1 where there is none.
     """
 
-    cdef readonly Py_ssize_t hits, misses
-    cdef readonly object door  # what samplers ask, a capsule
-    cdef DiscardsDoor answers
+    cdef readonly object door  # what tables of adjustment factors ask, a capsule
+    cdef ChancesDoor answers
     cdef Py_ssize_t N0, N1
-    cdef Marginals marginals
+    cdef bint equal
+    cdef readonly Marginals marginals
     cdef const Py_ssize_t[::1] high, low
-    cdef readonly double[:, :, ::1] value  # (N0 + 1, N1 + 1, K)
+    cdef double[:, :, ::1] value  # (N0 + 1, N1 + 1, J); -inf where nothing is in the set
     cdef unsigned char[:, ::1] known  # which of them are computed, (N0 + 1, N1 + 1)
-    # scratch: (cells,), (J,), (n + 1, N1 + 1), (n + 1, 2 N1 + 1) twice
-    cdef double[::1] weight, retained
+    # scratch: (cells,), (n + 1, N1 + 1), (n + 1, 2 N1 + 1) twice
+    cdef double[::1] weight
     cdef double[:, ::1] pmf, upper, lower
 
     def __init__(self, Py_ssize_t N0, Py_ssize_t N1, Marginals marginals,
-                 const Py_ssize_t[::1] high, const Py_ssize_t[::1] low):
+                 const Py_ssize_t[::1] high, const Py_ssize_t[::1] low, bint equal):
         cdef Py_ssize_t n = N0 + N1
         self.N0, self.N1, self.marginals, self.high, self.low = N0, N1, marginals, high, low
-        self.value = np.empty((N0 + 1, N1 + 1, marginals.answers.points))
+        self.equal = equal
+        self.value = np.empty((N0 + 1, N1 + 1, marginals.answers.nodes))
         self.known = np.zeros((N0 + 1, N1 + 1), dtype=np.uint8)
         self.weight = np.empty(marginals.start[marginals.totals.shape[0]])
-        self.retained = np.empty(marginals.answers.nodes)
         self.pmf = np.empty((n + 1, N1 + 1))
         self.upper, self.lower = np.empty((n + 1, 2 * N1 + 1)), np.empty((n + 1, 2 * N1 + 1))
-        self.hits = self.misses = 0
-        self.answers.owner, self.answers.entry = <void *> self, discards_entry
-        self.door = PyCapsule_New(&self.answers, "thesiskit.discards", NULL)
+        self.answers.owner, self.answers.log_chance = <void *> self, chances_at
+        self.door = PyCapsule_New(&self.answers, "thesiskit.chances", NULL)
 
-    cdef const double *entry(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-        # log P(discarded) for every alpha
-        cdef Py_ssize_t n = self.N0 + self.N1, twice = 2 * (c0 + c1)
-        if twice > n or (twice == n and 2 * c1 > self.N1):  # the same with components exchanged
-            c0, c1 = self.N0 - c0, self.N1 - c1
-        if self.known[c0, c1]:
-            self.hits += 1
-        else:
-            self.misses += 1
+    cdef const double *at(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
+        # the logarithms, (J,), for component 1 of size c0 + c1 <= n / 2
+        if not self.known[c0, c1]:
             self.fill(c0, c1)
             self.known[c0, c1] = 1
         return &self.value[c0, c1, 0]
 
     cdef void fill(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-        cdef Py_ssize_t m = c0 + c1, a, v, s, cell, J = self.retained.shape[0]
+        cdef Py_ssize_t m = c0 + c1, v, s, cell, J = self.value.shape[2]
         cdef const double *p = self.marginals.at_nodes(m)
-        cdef double largest = 0, w, retained
+        cdef double *out = &self.value[c0, c1, 0]
+        cdef double largest = 0, w
         self.fill_weights(c0, c1)
         for v in range(J):
-            self.retained[v] = 0
+            out[v] = 0
         for s in range(self.high.shape[0]):
             for cell in range(self.marginals.start[s], self.marginals.start[s] + min(s, m) + 1):
                 w = self.weight[cell]
                 if w > 0:
                     for v in range(J):
-                        self.retained[v] += w * p[cell * J + v]
+                        out[v] += w * p[cell * J + v]
         for v in range(J):
-            largest = max(largest, self.retained[v])
-            self.retained[v] = log(max(self.retained[v], 1e-300))
-        for a in range(self.value.shape[2]):
-            # a constant feature alone is worth 2 / (n + 1) or more: 1 - retained loses no digits
-            retained = exp(dot(&self.marginals.interpolation[a, 0], &self.retained[0], J))
-            self.value[c0, c1, a] = log1p(-min(retained, 1.0)) if largest > 0 else 0
+            largest = max(largest, out[v])
+        for v in range(J):
+            # beyond the last node there are zeros, which interpolation ignores
+            out[v] = log(max(out[v], 1e-300)) if largest > 0 else -INFINITY
 
     cdef void fill_weights(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
         # weight of a cell = W, doubled unless s = n / 2; 0 where there is no such count.
@@ -290,40 +282,23 @@ cdef class Discards:
                           / ((a + 1) * <double> (m - k - s + a + 1)))
 
     cdef void tails(self, Py_ssize_t m, Py_ssize_t k, Py_ssize_t s) noexcept nogil:
-        # upper and lower for B, where fill_weights reads them
+        # upper and lower for B, where fill_weights reads them; with `equal` both are P(B = N1 - j)
         cdef Py_ssize_t least = max(0, s - (m - k)), most = min(s, k), b, j
         cdef double *pmf = &self.pmf[self.pmf.shape[0] - 1, 0]  # a row that no s0 uses
         cdef double total = 0
         self.hypergeometric(m, k, s, pmf)
         for b in range(most, least - 1, -1):
-            total += pmf[b]
+            total = pmf[b] if self.equal else total + pmf[b]
             self.upper[s, self.N1 - b] = total
         for j in range(self.N1 - least + 1, self.upper.shape[1]):
-            self.upper[s, j] = 1
+            self.upper[s, j] = 0 if self.equal else 1
         total = 0
         for b in range(least, most + 1):
-            total += pmf[b]
+            total = pmf[b] if self.equal else total + pmf[b]
             self.lower[s, self.N1 - b] = total
         for j in range(self.N1 - most):
-            self.lower[s, j] = 1
-
-    def log_discards(self, Py_ssize_t c0, Py_ssize_t c1, double[::1] out):
-        """Write log P(discarded) for every alpha, (K,)."""
-        cdef const double *entry
-        cdef Py_ssize_t a
-        with nogil:
-            entry = self.entry(c0, c1)
-            for a in range(out.shape[0]):
-                out[a] = entry[a]
-
-    def fill_all(self):
-        """Compute the whole table: every count, every alpha."""
-        cdef Py_ssize_t n = self.N0 + self.N1, c1, m
-        with nogil:
-            for m in range(n // 2 + 1):
-                for c1 in range(max(0, m - self.N0), min(self.N1, m) + 1):
-                    self.entry(m - c1, c1)
+            self.lower[s, j] = 0 if self.equal else 1
 
 
-cdef const double *discards_entry(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-    return (<Discards> owner).entry(c0, c1)
+cdef const double *chances_at(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
+    return (<Chances> owner).at(c0, c1)

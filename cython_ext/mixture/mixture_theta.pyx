@@ -27,7 +27,7 @@ cdef class WithTheta:
     cdef object factors  # kept alive: what the door is of
     cdef DiscardsDoor *discards
     cdef bint corrected, in_labels
-    cdef double dropped, step
+    cdef double step
     cdef const double[::1] log_prior
     cdef unsigned char[::1] labels
     cdef double[::1] theta
@@ -40,15 +40,15 @@ cdef class WithTheta:
 
     def __init__(self, const unsigned char[:, ::1] x, const unsigned char[::1] y,
                  const double[::1] alpha, const double[::1] response_alpha, discards,
-                 double dropped, bint in_labels, double step, const double[::1] log_prior,
+                 bint in_labels, double step, const double[::1] log_prior,
                  unsigned char[::1] labels, double[::1] theta, Py_ssize_t[::1] point):
         cdef Py_ssize_t columns = x.shape[1]
         self.x, self.y, self.n, self.k = x, y, x.shape[0], columns - 1
         self.alpha, self.response_alpha = alpha, response_alpha
-        self.factors, self.corrected = discards, discards is not None and dropped > 0
+        self.factors, self.corrected = discards, discards is not None
         if self.corrected:
             self.discards = discards_door(discards)
-        self.dropped, self.in_labels, self.step = dropped, in_labels, step
+        self.in_labels, self.step = in_labels, step
         self.log_prior, self.labels, self.theta, self.point = log_prior, labels, theta, point
         self.ones = np.empty((2, columns), dtype=np.intp)
         self.odds, self.zero = np.empty((2, columns)), np.empty((2, columns))
@@ -73,7 +73,7 @@ cdef class WithTheta:
 
     cdef double log_factor(self, Py_ssize_t a) noexcept nogil:
         # log of the adjustment factor at point a of the grid
-        return self.dropped * log_discards(self.discards, self.c[0], self.c[1])[a]
+        return log_discards(self.discards, self.c[0], self.c[1])[a]
 
     cdef double concentration(self, Py_ssize_t j) noexcept nogil:
         return (self.alpha[self.point[0]] if j < self.k else self.response_alpha[self.point[1]])

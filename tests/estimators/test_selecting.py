@@ -318,6 +318,41 @@ def test_the_mixture_keeps_draws_and_says_whether_they_serve():
     assert np.abs(plain.predict_proba(new) - 0.5).mean() > np.abs(p - 0.5).mean()
 
 
+def kept_by_somebody(rng, n=40, p=2000, k=20):
+    """Noise of which somebody kept the best, with their places, and new cases."""
+    X, y = rng.integers(0, 2, (n, p)), np.arange(n) % 2
+    return X, y, np.sort(select_features(X, y, k, rng).selected), rng.integers(0, 2, (200, p))
+
+
+def test_the_mixture_of_a_screened_table_is_that_of_the_whole(rng):
+    X, y, kept, new = kept_by_somebody(rng)
+    options = {"iterations": 200, "random_state": 0}
+    whole = MixtureClassifier(8, **options).fit(X, y)
+    part = MixtureClassifier(8, screened={"of": 2000}, **options).fit(X[:, kept], y)
+    assert (kept[part.selected_] == whole.selected_).all()
+    ours, theirs = part.predict_proba(new[:, kept]), whole.predict_proba(new)
+    assert (ours == theirs).all()
+    # all that have |COR| above a threshold were kept
+    found = select_features(X, y, None, rng, threshold="0.38")
+    screened = {"of": 2000, "threshold": "0.38"}
+    columns = np.sort(found.selected)
+    part = MixtureClassifier(None, screened=screened, **options).fit(X[:, columns], y)
+    assert part._target.left_out.rows.tolist() == found.left_out.rows.tolist()
+    assert part._target.left_out.gamma_squared == Fraction("0.38") ** 2
+
+
+def test_the_mixture_promises_nothing_of_noise_that_was_screened(rng):
+    X, y, kept, new = kept_by_somebody(rng)
+    X, new = X[:, kept], new[:, kept]
+
+    def promised(**options):
+        p = MixtureClassifier(None, iterations=500, random_state=0, **options).fit(X, y)
+        return np.minimum(*p.predict_proba(new).T).mean()
+
+    assert promised(correct=False) < 0.25
+    assert promised(screened={"of": 2000}) > 0.46
+
+
 def test_the_mixture_warns_of_chains_that_are_too_short():
     X, y, new = binary_data()
     with pytest.warns(UnreliableWarning, match="increase iterations"):

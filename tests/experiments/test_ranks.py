@@ -320,7 +320,7 @@ def test_mixture_ranks_are_those_of_the_posterior(tmp_path):
             exact = label_posterior(
                 X[:, selection.selected], y, [Fraction(a) for a in grid],
                 [Fraction(a) for a in grid], (Fraction(1), Fraction(1)),
-                selection.n_dropped if correct else 0, selection.gamma_squared,
+                selection.left_out if correct else None,
             )  # fmt: skip
             true = [prior.cdf(a) * points for a in (drawn.alpha, drawn.truth["alpha_0"])]
             row = [

@@ -1,5 +1,6 @@
 """The mixture's kernels against rational twins; run on the fast build and on the checked one."""
 
+import re
 from fractions import Fraction
 from itertools import product
 from math import comb, lgamma, log, log1p
@@ -8,14 +9,23 @@ import numpy as np
 import pytest
 import reference
 import reference_mixture as twin
+from scipy import special
 
-from thesiskit._kernels import mixture_collapsed, mixture_tables, mixture_theta
+from thesiskit._kernels import (
+    mixture_collapsed,
+    mixture_discards,
+    mixture_tables,
+    mixture_theta,
+)
 from thesiskit.defaults import TABLE_CASES
+from thesiskit.errors import DataError
 from thesiskit.models import mixture
 from thesiskit.models.integrals import pair_integrals
+from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import chains
 from thesiskit.models.mixture.tables import interpolation
 from thesiskit.models.quadrature import theta_rule
+from thesiskit.models.selection import squared_correlation
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
 COUNTS = [
@@ -47,6 +57,11 @@ def attained(counts) -> list[Fraction]:
             for j in range(n1 + 1)
         }
     )
+
+
+def one(n0, n1, cut) -> LeftOut:
+    """A feature left out, with COR^2 <= cut."""
+    return LeftOut.of({WITHIN: 1}, (n0, n1), cut)
 
 
 def log_of(q: Fraction) -> float:
@@ -83,6 +98,123 @@ def test_ties_at_the_cut_are_discarded():
         assert at == above
         if value:
             assert mixture.log_discard_probability(counts, value - Fraction(1, 10**15), 2.0) < at
+
+
+# ---- ties at the cut ----
+
+
+def log_factor(counts, known, cut, alpha, tied_kept=0) -> np.ndarray:
+    """The log factor of features left out, by event, for (K,) alpha."""
+    (n00, n01), (n10, n11) = counts
+    classes = (n00 + n10, n01 + n11)
+    left_out = LeftOut.of(known, classes, cut, tied_kept)
+    result = np.empty(len(alpha))
+    mixture.Tables(sum(classes), alpha).discards(classes, left_out).log_discards(n10, n11, result)
+    return result
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_chances_below_and_at_the_cut_against_rational_arithmetic(counts):
+    values = attained(counts)
+    dense = np.geomspace(0.01, 1e8, 101)  # more points than nodes: interpolated
+    few = np.array([float(a) for a in ALPHAS])
+    places = {0, len(values) // 3, len(values) // 2, len(values) - 1}
+    for cut in (values[place] for place in places):
+        events = (AT, BELOW) if cut else (AT,)
+        direct = [log_factor(counts, {event: 1}, cut, few) for event in events]
+        smooth = [log_factor(counts, {event: 1}, cut, dense) for event in events]
+        for event, ours, others in zip(events, direct, smooth, strict=True):
+            for a in range(len(few)):
+                exact = log_of(twin.mixture_discard(counts, cut, float(few[a]), event))
+                assert ours[a] == pytest.approx(exact, rel=1e-12, abs=1e-14)
+            for a in (0, 37, 100):
+                exact = log_of(twin.mixture_discard(counts, cut, float(dense[a]), event))
+                assert others[a] == pytest.approx(exact, rel=1e-11, abs=1e-11)
+        whole = np.exp(mixture.log_discard_probability(counts, cut, few))
+        np.testing.assert_allclose(np.exp(direct).sum(axis=0), whole, rtol=0, atol=4e-15)
+
+
+@pytest.mark.parametrize("cells", [(30, 31, 70, 69), (0, 100, 100, 0), (3, 200, 250, 5)])
+def test_chances_at_the_cut_of_many_cases(cells):
+    # e in the difference of two factors, where it is large enough to be one
+    n00, n01, n10, n11 = cells
+    n0, n1 = n00 + n10, n01 + n11
+    alpha = np.geomspace(0.5, 1e6, 80)
+    for i1 in (n1 // 2 + 4, n1 // 2 + 9):
+        cut = squared_correlation(n0 // 2, i1, n0, n1)
+        counts = ((n00, n01), (n10, n11))
+        e, s = (np.exp(log_factor(counts, {event: 1}, cut, alpha)) for event in (AT, BELOW))
+        np.testing.assert_allclose(
+            e + s, np.exp(mixture.log_discard_probability(counts, cut, alpha)), rtol=0, atol=2e-14
+        )
+        assert (e > 1e-9).any()
+        # the factor of all is a sum over how many of them tie
+        both = log_factor(counts, {BELOW: 3, AT: 2}, cut, alpha)
+        np.testing.assert_allclose(both, 3 * np.log(s) + 2 * np.log(e), rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("m", [1, 3, 12])
+@pytest.mark.parametrize("counts", [((2, 1), (1, 2)), ((1, 3), (2, 0)), ((3, 0), (0, 3))])
+def test_lots_against_all_configurations(counts, d, m):
+    # the features left out, one by one: each is below the cut or ties with it, and those that
+    # tie lose against the m kept ones
+    alpha = [Fraction(1, 2), Fraction(7)]
+    for cut in attained(counts):
+        ours = log_factor(counts, {LOT: d}, cut, np.array(alpha, dtype=float), m)
+        for a, found in zip(alpha, ours, strict=True):
+            e, s = (twin.mixture_discard_brute(counts, cut, a, event) for event in (AT, BELOW))
+            exact = Fraction(0)
+            for ties in product((0, 1), repeat=d):
+                t = sum(ties)
+                exact += e**t * s ** (d - t) / comb(m + t, m)
+            assert exact == twin.lot(e, s, d, m)
+            assert found == pytest.approx(log_of(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [40, 1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("m", [1, 2, 30, 2_000])
+def test_lots_among_many(d, m):
+    counts = ((8, 5), (3, 9))
+    alpha = np.geomspace(0.5, 1e6, 7)
+    t = np.arange(d + 1)
+    for cut in (attained(counts)[i] for i in (0, 3, 20, -4, -1)):
+        ours = log_factor(counts, {LOT: d}, cut, alpha, m)
+        e = log_factor(counts, {AT: 1}, cut, alpha)
+        s = log_factor(counts, {BELOW: 1}, cut, alpha) if cut else np.full(7, -np.inf)
+        # C(d, t) / C(m + t, m)
+        ways = special.gammaln(d + 1) + special.gammaln(m + 1)
+        ways = ways - special.gammaln(d - t + 1) - special.gammaln(m + t + 1)
+        for a in range(len(alpha)):
+            rest = (d - t) * s[a] if cut else np.where(t == d, 0, -np.inf)
+            exact = special.logsumexp(ways + t * e[a] + rest)
+            assert ours[a] == pytest.approx(exact, rel=1e-12, abs=1e-7 if d > 1_000 else 1e-10)
+
+
+def test_lots_where_nothing_can_tie():
+    counts, alpha = ((3, 1), (2, 2)), np.array([0.5, 30.0])
+    cut = Fraction(1, 1000)
+    assert cut not in attained(counts)
+    ours = log_factor(counts, {LOT: 7}, cut, alpha, 2)
+    np.testing.assert_allclose(ours, 7 * mixture.log_discard_probability(counts, cut, alpha))
+
+
+@pytest.mark.parametrize(
+    ("known", "cut", "message"),
+    [
+        ({AT: 1}, Fraction(1, 1000), "gamma^2 = 1/1000"),
+        ({AT: 2, BELOW: 1}, Fraction(0), "gamma^2 = 0"),
+    ],
+)
+def test_impossible_ties(known, cut, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        log_factor(((3, 1), (2, 2)), known, cut, np.ones(1))
+
+
+def test_features_with_missing_values_have_no_factor():
+    left_out = LeftOut.of({WITHIN: 3}, (5, 4), Fraction(1, 9))
+    with pytest.raises(DataError, match="seen in 5 and 4 cases of the classes, but there are 5"):
+        mixture.Tables(10, np.ones(1)).discards((5, 5), left_out)
 
 
 def retained(counts, cut: Fraction, a: Fraction, sums) -> Fraction:
@@ -263,7 +395,7 @@ def test_interpolation_reproduces_rational_functions():
 def test_hits_and_misses(class_counts):
     n0, n1 = class_counts
     tables = mixture.Tables(n0 + n1, np.array([1.0, 3.0]))
-    found = tables.discards(class_counts, Fraction(1, 9))
+    found = tables.discards(class_counts, one(*class_counts, Fraction(1, 9)))
     out = np.empty(2)
     assert (found.hits, found.misses) == (0, 0)
     found.log_discards(1, 0, out)
@@ -280,7 +412,7 @@ def test_hits_and_misses(class_counts):
     for c0, c1 in product(range(n0 + 1), range(n1 + 1)):
         found.log_discards(c0, c1, out)
     assert found.misses == misses
-    assert tables.discards(class_counts, (1, 9)) is found
+    assert tables.discards(class_counts, one(*class_counts, Fraction(1, 9))) is found
 
 
 def test_order_and_forgetting_change_nothing(rng):
@@ -289,7 +421,7 @@ def test_order_and_forgetting_change_nothing(rng):
 
     def look(order, **options):
         tables = mixture.Tables(n, alpha, **options)
-        found, out = tables.discards((5, 6), cut), np.empty((len(entries), len(alpha)))
+        found, out = tables.discards((5, 6), one(5, 6, cut)), np.empty((len(entries), len(alpha)))
         for e in order:
             found.log_discards(*entries[e], out[e])
         made = tables.marginals(np.arange(n // 2 + 1))
@@ -320,21 +452,23 @@ def test_several_cuts_and_classes_share_their_marginals():
     tables = mixture.Tables(8, alpha)
     out = np.empty(2)
     for n1, cut in product((3, 4, 5), (Fraction(0), Fraction(1, 9), Fraction(1, 2))):
-        tables.discards((8 - n1, n1), cut).log_discards(1, 2, out)
+        tables.discards((8 - n1, n1), one(8 - n1, n1, cut)).log_discards(1, 2, out)
         counts = ((7 - n1, n1 - 2), (1, 2))
         np.testing.assert_allclose(
             out, mixture.log_discard_probability(counts, cut, alpha), rtol=1e-13
         )
     # the thesis's rule has marginals of its own
-    tables.discards((4, 4), (1, 9), "simpson-11").log_discards(1, 2, out)
+    tables.discards((4, 4), one(4, 4, Fraction(1, 9)), "simpson-11").log_discards(1, 2, out)
     expected = mixture.log_discard_probability(
         ((3, 2), (1, 2)), (1, 9), alpha, quadrature="simpson-11"
     )
     np.testing.assert_allclose(out, expected, rtol=1e-13)
     for n1 in range(9):  # more than are kept
         for cut in range(1, 4):
-            tables.discards((8 - n1, n1), (cut, 7)).log_discards(min(1, 8 - n1), 0, out)
-    tables.discards((4, 4), Fraction(1, 9)).log_discards(1, 2, out)
+            tables.discards((8 - n1, n1), one(8 - n1, n1, Fraction(cut, 7))).log_discards(
+                min(1, 8 - n1), 0, out
+            )
+    tables.discards((4, 4), one(4, 4, Fraction(1, 9))).log_discards(1, 2, out)
     expected = mixture.log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha)
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 
@@ -348,7 +482,9 @@ def some_target(rng, n=9, k=11, dropped=5, cut=Fraction(1, 9), **options):
     )
     x = rng.integers(0, 2, (n, k), dtype=np.uint8)
     y = np.append([0, 1], rng.integers(0, 2, n - 2)).astype(np.uint8)
-    return mixture.Target(x, y, settings, dropped, cut)
+    ones = int(y.sum())
+    left_out = LeftOut.of({WITHIN: dropped}, (n - ones, ones), cut)
+    return mixture.Target(x, y, settings, left_out)
 
 
 def exact_log_posterior(target, z, point, theta=None) -> float:
@@ -371,11 +507,10 @@ def exact_log_posterior(target, z, point, theta=None) -> float:
             total += sum(log(concentration * t + i) for i in range(ones))
             total += sum(log(concentration * (1 - t) + i) for i in range(zeros))
             total -= sum(log(concentration + i) for i in range(ones + zeros))
-    if target.corrected:
+    if target.left_out is not None:
         tally = [twin._tally(target.response, z, c) for c in (0, 1)]
         counts = tuple(zip(*tally, strict=True))
-        q = twin.mixture_discard(counts, target.gamma_squared, float(a))
-        total += target.n_dropped * log_of(q)
+        total += log_of(twin.selection_factor(counts, target.left_out, float(a)))
     return total
 
 
@@ -386,7 +521,7 @@ def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatc
         monkeypatch.setattr("thesiskit.models.mixture.tables.POOL_BYTES", 1)
     target = some_target(rng, dropped=dropped, alpha_points=points, replicas=1)
     tables = mixture.Tables(target.n, target.settings.alpha, block_bytes=1)
-    discards = tables.discards(target.class_counts, target.gamma_squared) if dropped else None
+    discards = tables.discards(target.class_counts, target.left_out) if dropped else None
     labels, point = np.zeros((1, 9), dtype=np.uint8), np.zeros((1, 2), dtype=np.intp)
     holder = np.arange(1)
     sampler = chains.collapsed(target, tables, discards, labels, point, holder)
@@ -411,7 +546,7 @@ def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatc
 def test_log_posterior_of_the_thesis_sampler(rng, dropped):
     target = some_target(rng, dropped=dropped, sampler="thesis")
     tables = mixture.Tables(target.n, target.settings.alpha)
-    discards = tables.discards(target.class_counts, target.gamma_squared) if dropped else None
+    discards = tables.discards(target.class_counts, target.left_out) if dropped else None
     labels, point = np.zeros(9, dtype=np.uint8), np.zeros(2, dtype=np.intp)
     theta = rng.random(target.k + 1)
     sampler = chains.with_theta(target, discards, labels, theta, point)
@@ -438,7 +573,7 @@ def test_draws_do_not_depend_on_what_tables_forget(rng, monkeypatch):
 
     def draws(**options):
         tables = mixture.Tables(target.n, target.settings.alpha, **options)
-        discards = tables.discards(target.class_counts, target.gamma_squared)
+        discards = tables.discards(target.class_counts, target.left_out)
         labels = np.tile(np.arange(12, dtype=np.uint8) % 2, (3, 1))
         point, holder = np.zeros((3, 2), dtype=np.intp), np.arange(3)
         sampler = chains.collapsed(target, tables, discards, labels, point, holder)
@@ -548,8 +683,8 @@ def test_nothing_underflows_for_as_many_cases_as_are_taken():
 def test_the_kernels_are_the_ones_the_models_use(rng):
     target = some_target(rng)
     tables = mixture.Tables(target.n, target.settings.alpha)
-    discards = tables.discards(target.class_counts, target.gamma_squared)
-    assert isinstance(discards, mixture_tables.Discards)
+    discards = tables.discards(target.class_counts, target.left_out)
+    assert isinstance(discards, mixture_discards.Discards)
     assert isinstance(tables.marginals(target.totals[:1]), mixture_tables.Marginals)
     assert chains.Collapsed is mixture_collapsed.Collapsed
     assert chains.WithTheta is mixture_theta.WithTheta

@@ -15,6 +15,7 @@ import numpy as np
 from logistic_cases import NAMES, groups_named
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes
+from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
 from thesiskit.models.selection import select_features
@@ -48,12 +49,15 @@ def selected():
 
 def of_mixtures() -> Iterator[tuple[str, Any]]:
     selection, table, y = selected()
-    for sampler, correct in product(("collapsed", "thesis", "as-printed"), (True, False)):
+    events = {
+        "True": {WITHIN: 195}, "False": {}, "ties": {BELOW: 193, AT: 2}, "lot": {LOT: 195},
+    }  # fmt: skip
+    for sampler, correct in product(("collapsed", "thesis", "as-printed"), events):
+        left_out = LeftOut.of(events[correct], (25, 25), selection.gamma_squared, 2)
         settings = mixture.Settings(
             sampler=sampler, iterations=12, burn_in=2, chains=2, alpha_points=9
         )
-        dropped = (selection.n_dropped, selection.gamma_squared) if correct else ()
-        target = mixture.Target(table, y, settings, *dropped)
+        target = mixture.Target(table, y, settings, left_out)
         draws = mixture.sample(target, [np.random.default_rng([3, c]) for c in range(2)])
         yield f"mixture {sampler} {correct}", [*draws.flat, draws.log_posterior]
         yield "its predictions", target.predict(draws.flat, table[:9])

@@ -2,6 +2,10 @@
 
 Nothing here imports a kernel or the code it checks. Priors of a class or label are pairs
 (f0, f1); counts[z][y] is n_y^[z], the number of cases of class y in component z.
+
+What is known of features left out comes as an object with rows (n0, n1, event, count),
+gamma_squared and tied_kept.  Events: |COR| <= gamma, < gamma, = gamma, and <= gamma where lots were
+drawn against tied_kept features that tie.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -17,6 +22,7 @@ from reference import correlation_squared, integral, multiply, rising_u
 Counts = Sequence[Sequence[int]]
 Grid = Sequence[Fraction | float]
 Pair = tuple[int, int]
+WITHIN, BELOW, AT, LOT = range(4)
 
 
 @cache
@@ -45,19 +51,32 @@ def label_prior(z: Sequence[int], class_prior: tuple[Fraction, Fraction]) -> Fra
     return p
 
 
-def _is_dropped(ones: Pair, n: Pair, gamma_squared: Fraction) -> bool:
-    """Whether COR^2 <= gamma^2 for ones[y] ones among the n[y] cases of class y, in integers."""
-    total, s, g = sum(n), sum(ones), Fraction(gamma_squared)
+def _square(ones: Pair, n: Pair) -> Fraction:
+    """COR^2 for ones[y] ones among the n[y] cases of class y, 0 where it is 0 / 0."""
+    total, s = sum(n), sum(ones)
     sxy, sxx_syy = total * ones[1] - n[1] * s, n[0] * n[1] * s * (total - s)
-    return sxx_syy == 0 or sxy**2 * g.denominator <= sxx_syy * g.numerator
+    return Fraction(sxy**2, sxx_syy) if sxx_syy else Fraction(0)
+
+
+def _is(event: int, square: Fraction, gamma_squared: Fraction) -> bool:
+    """Whether COR^2 is within, below or at gamma^2."""
+    return (square <= gamma_squared, square < gamma_squared, square == gamma_squared)[event]
+
+
+def _is_dropped(ones: Pair, n: Pair, gamma_squared: Fraction) -> bool:
+    """Whether COR^2 <= gamma^2."""
+    return _square(ones, n) <= gamma_squared
 
 
 @cache
-def _discard(counts: tuple[Pair, Pair], gamma_squared: Fraction, alpha: Fraction) -> Fraction:
+def _discard(
+    counts: tuple[Pair, Pair], gamma_squared: Fraction, alpha: Fraction, event: int
+) -> Fraction:
     (n00, n01), (n10, n11) = counts
     total = Fraction(0)
     for i00, i01, i10, i11 in product(*(range(m + 1) for m in (n00, n01, n10, n11))):
-        if _is_dropped((i00 + i10, i01 + i11), (n00 + n10, n01 + n11), gamma_squared):
+        square = _square((i00 + i10, i01 + i11), (n00 + n10, n01 + n11))
+        if _is(event, square, gamma_squared):
             ways = comb(n00, i00) * comb(n01, i01) * comb(n10, i10) * comb(n11, i11)
             ones = i00 + i01, i10 + i11
             zeros = n00 + n01 - ones[0], n10 + n11 - ones[1]
@@ -65,14 +84,16 @@ def _discard(counts: tuple[Pair, Pair], gamma_squared: Fraction, alpha: Fraction
     return total
 
 
-def mixture_discard(counts: Counts, gamma_squared: Fraction, alpha: Fraction | float) -> Fraction:
+def mixture_discard(
+    counts: Counts, gamma_squared: Fraction, alpha: Fraction | float, event: int = WITHIN
+) -> Fraction:
     """P(|COR| <= gamma given y, z, alpha), summed over the ones in each of the four cells."""
     (n00, n01), (n10, n11) = ([int(m) for m in row] for row in counts)
-    return _discard(((n00, n01), (n10, n11)), Fraction(gamma_squared), Fraction(alpha))
+    return _discard(((n00, n01), (n10, n11)), Fraction(gamma_squared), Fraction(alpha), event)
 
 
 def mixture_discard_brute(
-    counts: Counts, gamma_squared: Fraction, alpha: Fraction | float
+    counts: Counts, gamma_squared: Fraction, alpha: Fraction | float, event: int = WITHIN
 ) -> Fraction:
     """The same from every one of the 2^n configurations of a column, case by case."""
     cases = [(z, y) for z in (0, 1) for y in (0, 1) for _ in range(counts[z][y])]
@@ -81,31 +102,50 @@ def mixture_discard_brute(
         (
             column_likelihood(x, labels, alpha)
             for x in product((0, 1), repeat=len(cases))
-            if correlation_squared(x, response) <= gamma_squared
+            if _is(event, correlation_squared(x, response), gamma_squared)
         ),
         Fraction(0),
     )
 
 
-def _selection(
-    y: tuple[int, ...], alphas: Grid, n_dropped: int, gamma_squared: Fraction | None
-) -> dict[tuple[int, ...], list[Fraction]]:
-    """q(z, y, alpha)^d for every z and alpha, up to one constant (adjust-factor-mix).
+def lot(e: Fraction, s: Fraction, d: int, m: int) -> Fraction:
+    """P(d features are left out, and the m kept ones that tie win the lot), by the ties among d."""
+    return sum(
+        (comb(d, t) * e**t * s ** (d - t) * Fraction(1, comb(m + t, m)) for t in range(d + 1)),
+        Fraction(0),
+    )
 
-    q relative to the largest q is rounded to a double before the power, so large d costs
-    neither digits nor memory: the relative error is of the order of d times 1e-16.
+
+def selection_factor(
+    counts: Counts, left_out: Any, alpha: Fraction | float, top: Fraction = Fraction(1)
+) -> Fraction:
+    """P(S given y, z, alpha) (adjust-factor-mix), probabilities of features divided by `top`.
+
+    They are rounded to doubles before the power, so large numbers of features cost neither digits
+    nor memory: the relative error is of the order of their number times 1e-16.
     """
+    total, g = Fraction(1), Fraction(left_out.gamma_squared)
+    for _, _, event, count in left_out.rows.tolist():
+        parts = (AT, BELOW) if event == LOT else (event,)
+        found = [Fraction(float(mixture_discard(counts, g, alpha, one) / top)) for one in parts]
+        if event == LOT:
+            total *= lot(*found, count, left_out.tied_kept)
+        else:
+            total *= Fraction(float(found[0]) ** count)
+    return total
+
+
+def _selection(
+    y: tuple[int, ...], alphas: Grid, left_out: Any | None
+) -> dict[tuple[int, ...], list[Fraction]]:
+    """P(S given z, y, alpha) for every z and alpha, up to one constant."""
     labels = list(product((0, 1), repeat=len(y)))
-    if n_dropped == 0:
+    if left_out is None:
         return {z: [Fraction(1)] * len(alphas) for z in labels}
-    assert gamma_squared is not None
-    q = {}
-    for z in labels:
-        n0, n1 = _tally(y, z, 0), _tally(y, z, 1)
-        counts = list(zip(n0, n1, strict=True))
-        q[z] = [mixture_discard(counts, gamma_squared, a) for a in alphas]
-    top = max(max(row) for row in q.values())
-    return {z: [Fraction(float(v / top) ** n_dropped) for v in row] for z, row in q.items()}
+    tallies = {z: list(zip(_tally(y, z, 0), _tally(y, z, 1), strict=True)) for z in labels}
+    g = left_out.gamma_squared
+    top = max(mixture_discard(tallies[z], g, a) for z in labels for a in alphas)
+    return {z: [selection_factor(tallies[z], left_out, a, top) for a in alphas] for z in labels}
 
 
 def _joint(
@@ -141,12 +181,11 @@ def label_posterior(
     alpha_grid: Grid,
     alpha0_grid: Grid,
     class_prior: tuple[Fraction, Fraction],
-    n_dropped: int,
-    gamma_squared: Fraction | None,
+    left_out: Any | None,
 ) -> dict:
     """Posterior of the labels and of both grids, by enumeration of all of them."""
     columns, response = _tuples(x, y)
-    selection = _selection(response, alpha_grid, n_dropped, gamma_squared)
+    selection = _selection(response, alpha_grid, left_out)
     labels = dict.fromkeys(selection, Fraction(0))
     alpha = [Fraction(0)] * len(alpha_grid)
     alpha0 = [Fraction(0)] * len(alpha0_grid)
@@ -171,13 +210,12 @@ def mixture_predictive(
     alpha_grid: Grid,
     alpha0_grid: Grid,
     class_prior: tuple[Fraction, Fraction],
-    n_dropped: int,
-    gamma_squared: Fraction | None,
+    left_out: Any | None,
 ) -> float:
     """P(y* = 1 given x*, x, y, S): the new case is one more case, outside the selection only."""
     columns, response = _tuples(x, y)
     columns = [(*column, int(v)) for column, v in zip(columns, x_new, strict=True)]
-    selection = _selection(response, alpha_grid, n_dropped, gamma_squared)
+    selection = _selection(response, alpha_grid, left_out)
     total = [Fraction(0), Fraction(0)]
     for z, factor in selection.items():
         for z_new, y_new in product((0, 1), repeat=2):
@@ -220,11 +258,29 @@ class _Quadrature:
         return _log_sum(u, axis=1) - self.norm[:, i0 + o0] - self.norm[:, i1 + o1]
 
 
-def _log_discard(n: Pair, grid: Grid, gamma_squared: Fraction) -> np.ndarray:
-    """log q, indexed by alpha, n_0^[1] and n_1^[1]."""
+def _log_selection(n: Pair, grid: Grid, left_out: Any) -> np.ndarray:
+    """log P(S), indexed by alpha, n_0^[1] and n_1^[1]."""
+    total, g, m = np.zeros(()), left_out.gamma_squared, left_out.tied_kept
+    for _, _, event, d in left_out.rows.tolist():
+        if event == LOT:
+            e, s = (_log_event(n, grid, g, one) for one in (AT, BELOW))
+            terms = [
+                np.log(comb(d, t) / comb(m + t, m)) + t * e + (d - t) * s for t in range(d + 1)
+            ]
+            total = total + _log_sum(np.stack(terms), axis=0)
+        else:
+            total = total + d * _log_event(n, grid, g, event)
+    return total
+
+
+def _log_event(n: Pair, grid: Grid, gamma_squared: Fraction, event: int) -> np.ndarray:
+    """log of the probability of an event, indexed by alpha, n_0^[1] and n_1^[1]."""
     quadrature = _Quadrature(grid, sum(n))
     dropped = np.array(
-        [[_is_dropped((i, j), n, gamma_squared) for j in range(n[1] + 1)] for i in range(n[0] + 1)]
+        [
+            [_is(event, _square((i, j), n), gamma_squared) for j in range(n[1] + 1)]
+            for i in range(n[0] + 1)
+        ]
     )
     log_q = np.empty((len(grid), n[0] + 1, n[1] + 1))
     for n10, n11 in product(range(n[0] + 1), range(n[1] + 1)):
@@ -249,8 +305,7 @@ def posterior_by_counts(
     alpha_grid: Grid,
     alpha0_grid: Grid,
     class_prior: tuple[Fraction, Fraction],
-    n_dropped: int,
-    gamma_squared: Fraction | None,
+    left_out: Any | None,
 ) -> dict:
     """Exact posterior for k = 1: equal rows (x, y) are exchangeable, so labels are counts.
 
@@ -273,10 +328,8 @@ def posterior_by_counts(
     rising0, rising1 = _log_rising(f0, n + 1), _log_rising(f1, n + 1)
     features, response = _Quadrature(alpha_grid, n + 1), _Quadrature(alpha0_grid, n + 1)
     selection = np.zeros((len(alpha_grid), 1))
-    if n_dropped:
-        assert gamma_squared is not None
-        log_q = _log_discard(ny, alpha_grid, gamma_squared)
-        selection = n_dropped * log_q[:, my[0], my[1]]
+    if left_out is not None:
+        selection = _log_selection(ny, alpha_grid, left_out)[:, my[0], my[1]]
 
     def log_column(
         quadrature: _Quadrature, totals: Pair, label1: tuple, extra: tuple

@@ -316,13 +316,11 @@ class MixtureClassifier(SelectingClassifier):
             alpha_points=self.alpha_points,
         )
         X, coded, selection, rng = self._select(X, y)
-        corrected = self.correct and selection.n_dropped > 0
         self._target = mixture.Target(
             _bits(read_columns(X, selection.selected)),
             coded,
             settings,
-            selection.n_dropped if corrected else 0,
-            selection.gamma_squared if corrected else None,
+            selection.left_out if self.correct else None,
         )
         draws = mixture.sample(
             self._target, rng.spawn(settings.chains), jobs=threads_for(self.n_jobs)

@@ -16,13 +16,11 @@ pytestmark = pytest.mark.slow
 def predictions(drawn, k, settings, seed, *, correct=True):
     rng = np.random.default_rng([1, seed])
     found = select_features(drawn.train.features, drawn.train.response, k, rng)
-    dropped = found.n_dropped if correct else 0
     target = mixture.Target(
         drawn.train.features[:, found.selected],
         drawn.train.response,
         settings,
-        dropped,
-        found.gamma_squared if dropped else None,
+        found.left_out if correct else None,
     )
     draws = mixture.sample(target, rng.spawn(settings.chains))
     reliable = mixture.diagnose(target, draws).reliable

@@ -7,12 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 import reference_mixture as twin
-from scipy import stats
+from scipy import special, stats
 from statistical import ALARM, assert_proportions
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import mixture, running
+from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import chains, diagnostics
+from thesiskit.models.selection import squared_correlation
 
 PRIORS = {"class_prior": (2.0, 1.0), "alpha_prior": (1.0, 1.0), "response_alpha_prior": (1.0, 0.5)}
 
@@ -33,6 +35,12 @@ def with_powers(target, powers) -> TargetAt:
     target.__class__ = TargetAt
     target.powers = np.asarray(powers, dtype=float)
     return target
+
+
+def within(y, dropped, cut):
+    """So many features left out with COR^2 <= cut, or None for none."""
+    ones = int(np.sum(y))
+    return LeftOut.of({WITHIN: dropped}, (len(y) - ones, ones), cut) if dropped else None
 
 
 def draws_of(target, seed, chains_=None, **options):
@@ -82,13 +90,26 @@ def assert_frequencies(codes, probability) -> None:
 # ---- each sweep by itself: exact draws of all, data included, must stay what they are ----
 #
 # A joint draw has alpha, labels, response, k kept features and d dropped ones, and is accepted if
-# all of the dropped are weak: the selection is simulated, no adjustment factor is computed.  An
-# update of part of the state, given data and the rest, leaves this distribution alone.
+# all of the dropped are weak: the selection is simulated, no adjustment factor is computed.  Where
+# ties are known, as many as wanted must tie with the cut; where lots are drawn, those among the
+# dropped must lose against the kept ones that tie.  An update of part of the state, given data and
+# the rest, leaves this distribution alone.
 
 CASES, DROPPED, CUT = 6, 6, Fraction(1, 9)  # a cut that COR^2 often attains
+KNOWN = {  # what is known of the dropped features
+    "within": {WITHIN: DROPPED},
+    "ties": {BELOW: 2, AT: 1},
+    "lot": {LOT: 3},
+}
+TIED_KEPT = 6
 
 
-def joint_draws(rng, number, k=1, n=CASES, dropped=DROPPED, cut=CUT):
+def known(rule, class_counts, *, ties=True):
+    counts = KNOWN[rule] if ties else {WITHIN: sum(KNOWN[rule].values())}
+    return LeftOut.of(counts, class_counts, CUT, TIED_KEPT)
+
+
+def joint_draws(rng, number, rule="within", k=1, n=CASES, cut=CUT):
     settings = settings_of_three()
     grids = settings.alpha, settings.response_alpha
     f0, f1 = settings.class_prior
@@ -98,20 +119,28 @@ def joint_draws(rng, number, k=1, n=CASES, dropped=DROPPED, cut=CUT):
         point = rng.integers(0, 3, (size, 2))
         labels = rng.random((size, n)) < rng.beta(f1, f0, (size, 1))
 
-        def columns(alpha, count, labels=labels, size=size):
-            theta = rng.random((size, count))
+        def columns(alpha, labels, count):
+            theta = rng.random((len(alpha), count))
             a = alpha[:, None] * theta
-            phi = rng.beta(a, alpha[:, None] - a, (2, size, count))
+            phi = rng.beta(a, alpha[:, None] - a, (2, *a.shape))
             p = np.where(labels[:, :, None], phi[1][:, None], phi[0][:, None])
-            return theta, (rng.random((size, n, count)) < p).astype(np.int64)
+            return theta, (rng.random(p.shape) < p).astype(np.int64)
 
-        theta0, y = columns(grids[1][point[:, 1]], 1)
-        theta, x = columns(grids[0][point[:, 0]], k)
-        _, other = columns(grids[0][point[:, 0]], dropped)
+        theta0, y = columns(grids[1][point[:, 1]], labels, 1)
+        if rule != "within":  # only with equal classes can a feature tie with the cut
+            equal = 2 * y[:, :, 0].sum(axis=1) == n
+            point, labels, theta0, y = (one[equal] for one in (point, labels, theta0, y))
+        theta, x = columns(grids[0][point[:, 0]], labels, k)
+        _, other = columns(grids[0][point[:, 0]], labels, sum(KNOWN[rule].values()))
         s, t = other.sum(axis=1), y.sum(axis=1)
         sxy = n * (other * y).sum(axis=1) - s * t
-        weak = sxy**2 * cut.denominator <= cut.numerator * (n * s - s**2) * (n * t - t**2)
-        good = weak.all(axis=1)
+        ours, bound = sxy**2 * cut.denominator, cut.numerator * (n * s - s**2) * (n * t - t**2)
+        good = (ours <= bound).all(axis=1)
+        tied = ((ours == bound) & (bound > 0)).sum(axis=1)
+        if rule == "ties":
+            good &= tied == KNOWN[rule][AT]
+        if rule == "lot":
+            good &= rng.random(len(tied)) * special.comb(tied + TIED_KEPT, tied) < 1
         parts.append(
             {
                 "point": point[good],
@@ -154,18 +183,31 @@ def exact_draws():
     return before, joint_draws(rng, 40_000)
 
 
+@pytest.fixture(scope="module")
+def tied_draws():
+    """The same where it is known which of the dropped tie, and where lots were drawn."""
+    rng = np.random.default_rng(405)
+    return {
+        rule: (joint_draws(rng, 30_000, rule), joint_draws(rng, 15_000, rule))
+        for rule in ("ties", "lot")
+    }
+
+
 SWEEPS = {
     "collapsed": ("labels", "alpha", "response_alpha", "all"),
     "thesis": ("labels", "theta", "alpha", "response_alpha", "all"),
 }
 
 
-def factor_tables(settings, sign=1.0):
+def factor_tables(settings, sign=1.0, rule="within", *, ties=True):
     """Tables, and adjustment factors by the size of class 1, with their sign as wanted."""
     tables = mixture.Tables(CASES, settings.alpha)
     made = {}
     for n1 in range(CASES + 1):
-        made[n1] = tables.discards((CASES - n1, n1), CUT)
+        if rule != "within" and 2 * n1 != CASES:
+            continue  # no feature ties with the cut
+        classes = (CASES - n1, n1)
+        made[n1] = tables.discards(classes, known(rule, classes, ties=ties))
         made[n1].fill_all()
         np.asarray(made[n1].value)[...] *= sign
     return tables, made
@@ -184,7 +226,7 @@ def swept(draws, sampler, sweep, factors, times=2, seed=8, dropped=DROPPED):
     parts = SWEEPS[sampler][:-1] if sweep == "all" else (sweep,) * times
     for group in np.split(order, cuts):
         first = group[0]
-        target = mixture.Target(draws["x"][first], draws["y"][first], settings, dropped, CUT)
+        target = mixture.Target(draws["x"][first], draws["y"][first], settings)
         factor = discards[target.class_counts[1]] if dropped else None
         flip = np.append(target.exchanged, False)
         if sampler == "collapsed":
@@ -235,6 +277,28 @@ def test_a_wrong_sign_is_noticed(exact_draws, sampler, sweep, sign):
     before, draws = exact_draws
     factors = factor_tables(settings_of_three(), sign)
     after = swept(draws, sampler, sweep, factors)
+    with pytest.raises(AssertionError):
+        assert_alike(statistics(before, sampler), statistics(after, sampler))
+
+
+@pytest.mark.parametrize("rule", ["ties", "lot"])
+@pytest.mark.parametrize(
+    ("sampler", "sweep"),
+    [(sampler, sweep) for sampler in SWEEPS for sweep in ("labels", "alpha", "all")],
+)
+def test_updates_count_ties(tied_draws, sampler, sweep, rule):
+    before, draws = tied_draws[rule]
+    after = swept(draws, sampler, sweep, factor_tables(settings_of_three(), rule=rule))
+    assert_alike(statistics(before, sampler), statistics(after, sampler))
+
+
+@pytest.mark.parametrize("rule", ["ties", "lot"])
+@pytest.mark.parametrize("sweep", ["labels", "alpha"])
+@pytest.mark.parametrize("sampler", SWEEPS)
+def test_ties_that_are_not_counted_are_noticed(tied_draws, sampler, sweep, rule):
+    before, draws = tied_draws[rule]
+    wrong = factor_tables(settings_of_three(), rule=rule, ties=False)
+    after = swept(draws, sampler, sweep, wrong)
     with pytest.raises(AssertionError):
         assert_alike(statistics(before, sampler), statistics(after, sampler))
 
@@ -299,7 +363,8 @@ def small_data(seed, n, k):
 
 def small_target(seed=1, n=6, k=2, dropped=4, cut=CUT, powers=(1.0,), **options):
     settings = settings_of_three(replicas=len(powers), **options)
-    return with_powers(mixture.Target(*small_data(seed, n, k), settings, dropped, cut), powers)
+    x, y = small_data(seed, n, k)
+    return with_powers(mixture.Target(x, y, settings, within(y, dropped, cut)), powers)
 
 
 def log_targets(target):
@@ -318,9 +383,8 @@ def log_targets(target):
             rest[i, a] += np.log(float(twin.column_likelihood(y, z, alpha0)))
             for column in columns:
                 hot[i, a] += np.log(float(twin.column_likelihood(column, z, alpha)))
-            if target.corrected:
-                q = twin.mixture_discard(counts, target.gamma_squared, alpha)
-                hot[i, a] += target.n_dropped * np.log(float(q))
+            if target.left_out is not None:
+                hot[i, a] += np.log(float(twin.selection_factor(counts, target.left_out, alpha)))
     return np.array(labels, dtype=np.uint8), hot, rest
 
 
@@ -349,7 +413,7 @@ def test_updates_at_any_power(sweep, power):
     point = np.column_stack([code // 3 % 3, code % 3]).astype(np.intp)
     assert (code_of(state, point) == code).all()
     tables = mixture.Tables(target.n, target.settings.alpha)
-    discards = tables.discards(target.class_counts, target.gamma_squared)
+    discards = tables.discards(target.class_counts, target.left_out)
     for part in np.split(np.arange(number), 300):
         z, at = state[part].copy(), point[part].copy()
         made = chains.collapsed(
@@ -373,7 +437,7 @@ def test_exchanges_leave_every_power_its_distribution(first):
     number = 15_000
     codes = np.stack([rng.choice(len(q), size=number, p=q) for q in p], axis=1)
     tables = mixture.Tables(target.n, target.settings.alpha)
-    discards = tables.discards(target.class_counts, target.gamma_squared)
+    discards = tables.discards(target.class_counts, target.left_out)
     z, at = np.zeros((3, target.n), dtype=np.uint8), np.zeros((3, 2), dtype=np.intp)
     holder, accepted = np.arange(3), np.zeros(2, dtype=np.int_)
     made = chains.collapsed(target, tables, discards, z, at, holder)
@@ -409,31 +473,35 @@ def quick_thesis(monkeypatch):
 
 
 RUNS = [
-    # sampler, replicas, n, k, dropped, iterations of each of 4 chains, kept one in
-    ("collapsed", 1, 7, 2, 20, 90_000, 30),
-    ("collapsed", 1, 6, 1, 0, 24_000, 6),
-    ("collapsed", 4, 7, 2, 20, 45_000, 15),
-    ("collapsed", 4, 6, 10, 8, 24_000, 6),
-    ("thesis", 1, 7, 2, 20, 36_000, 30),
-    ("thesis", 1, 6, 10, 8, 10_000, 8),
+    # sampler, replicas, n, k, left out, iterations of each of 4 chains, kept one in
+    ("collapsed", 1, 7, 2, {WITHIN: 20}, 90_000, 30),
+    ("collapsed", 1, 6, 1, {}, 24_000, 6),
+    ("collapsed", 4, 7, 2, {WITHIN: 20}, 45_000, 15),
+    ("collapsed", 4, 6, 10, {WITHIN: 8}, 24_000, 6),
+    ("collapsed", 4, 6, 2, {BELOW: 8, AT: 3}, 24_000, 6),
+    ("collapsed", 1, 6, 2, {LOT: 20}, 45_000, 15),
+    ("thesis", 1, 7, 2, {WITHIN: 20}, 36_000, 30),
+    ("thesis", 1, 6, 10, {WITHIN: 8}, 10_000, 8),
+    ("thesis", 1, 6, 2, {BELOW: 8, AT: 3}, 20_000, 16),
 ]
 
 
-@pytest.mark.parametrize(("sampler", "replicas", "n", "k", "dropped", "iterations", "thin"), RUNS)
+@pytest.mark.parametrize(("sampler", "replicas", "n", "k", "counts", "iterations", "thin"), RUNS)
 def test_samplers_against_enumeration(
-    sampler, replicas, n, k, dropped, iterations, thin, monkeypatch
+    sampler, replicas, n, k, counts, iterations, thin, monkeypatch
 ):
     quick_thesis(monkeypatch)
     settings = mixture.Settings(
         **PRIORS, sampler=sampler, replicas=replicas, alpha_points=4, chains=4,
         iterations=iterations, burn_in=100,
     )  # fmt: skip
-    cut = CUT if dropped else None
     x, y = small_data(2, n, k)
-    target = mixture.Target(x, y, settings, dropped, cut)
+    ones = int(y.sum())
+    left_out = LeftOut.of(counts, (n - ones, ones), CUT, TIED_KEPT) if counts else None
+    target = mixture.Target(x, y, settings, left_out)
     draws = draws_of(target, 71)
     prior = tuple(Fraction(f) for f in settings.class_prior)
-    exact = twin.label_posterior(x, y, settings.alpha, settings.response_alpha, prior, dropped, cut)
+    exact = twin.label_posterior(x, y, settings.alpha, settings.response_alpha, prior, left_out)
     labels, point = draws.labels[:, ::thin], draws.point[:, ::thin]
     # what is left of autocorrelation must not disturb the tests
     for values in (point[:, :, 0], point[:, :, 1], (labels == y).sum(axis=2)):
@@ -453,7 +521,7 @@ def test_samplers_against_enumeration(
     found = target.predict(thinned, new)
     for row in range(len(new)):
         right = twin.mixture_predictive(
-            x, y, new[row], settings.alpha, settings.response_alpha, prior, dropped, cut
+            x, y, new[row], settings.alpha, settings.response_alpha, prior, left_out
         )
         gap = batches[row, 1] - right * batches[row].sum(axis=0)
         error = gap.std(ddof=1) / 10
@@ -461,10 +529,11 @@ def test_samplers_against_enumeration(
         assert abs(found[row] - right) < 0.02
 
 
+@pytest.mark.parametrize("counts", [{WITHIN: 30}, {BELOW: 27, AT: 3}])
 @pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
-def test_samplers_against_counts(sampler, monkeypatch):
+def test_samplers_against_counts(sampler, counts, monkeypatch):
     quick_thesis(monkeypatch)
-    n, dropped, cut = 20, 30, Fraction(1, 25)
+    n, cut = 20, Fraction(1, 25)
     rng = np.random.default_rng(9)
     y = (np.arange(n) % 2).astype(np.uint8)
     x = np.where(rng.random(n) < 0.8, y, 1 - y).astype(np.uint8)[:, None]
@@ -475,10 +544,9 @@ def test_samplers_against_counts(sampler, monkeypatch):
         **PRIORS, sampler=sampler, alpha_points=5, chains=4, burn_in=200, **options
     )
     prior = tuple(Fraction(f) for f in settings.class_prior)
-    exact = twin.posterior_by_counts(
-        x, y, settings.alpha, settings.response_alpha, prior, dropped, cut
-    )
-    target = mixture.Target(x, y, settings, dropped, cut)
+    left_out = LeftOut.of(counts, (10, 10), cut)
+    exact = twin.posterior_by_counts(x, y, settings.alpha, settings.response_alpha, prior, left_out)
+    target = mixture.Target(x, y, settings, left_out)
     draws = draws_of(target, 72)
     found = {
         "alpha": draws.point[:, :, 0],
@@ -505,8 +573,28 @@ def test_samplers_against_counts(sampler, monkeypatch):
         target.predict(draws.flat, rows), [exact["predictive"][v] for v in (0, 1)], atol=0.02
     )
     # the correction matters here: the test would notice its absence
-    plain = twin.posterior_by_counts(x, y, settings.alpha, settings.response_alpha, prior, 0, None)
+    plain = twin.posterior_by_counts(x, y, settings.alpha, settings.response_alpha, prior, None)
     assert np.abs(plain["alpha"] - exact["alpha"]).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    "counts", [{}, {WITHIN: 40}, {BELOW: 37, AT: 3}, {AT: 9}, {LOT: 40}, {BELOW: 9, LOT: 6}]
+)
+@pytest.mark.parametrize("rare", [True, False])
+def test_enumeration_against_counts(counts, rare):
+    n = 14
+    rng = np.random.default_rng(10)
+    y = (np.arange(n) % 2).astype(np.uint8)
+    x = (rng.random(n) < (0.15 if rare else 0.5)).astype(np.uint8)[:, None]
+    settings = mixture.Settings(**PRIORS, alpha_points=6)
+    left_out = LeftOut.of(counts, (7, 7), squared_correlation(2, 4, 7, 7), 4) if counts else None
+    found = mixture.enumerate_posterior(mixture.Target(x, y, settings, left_out))
+    prior = tuple(Fraction(f) for f in settings.class_prior)
+    exact = twin.posterior_by_counts(x, y, settings.alpha, settings.response_alpha, prior, left_out)
+    np.testing.assert_allclose(found.alpha, exact["alpha"], atol=1e-12)
+    np.testing.assert_allclose(found.response_alpha, exact["alpha0"], atol=1e-12)
+    predictive = [exact["predictive"][v] for v in (0, 1)]
+    np.testing.assert_allclose(found.predictive, predictive, atol=1e-12)
 
 
 # ---- chains ----
@@ -518,7 +606,7 @@ def random_target(n=15, k=9, dropped=30, seed=3, **options):
     x = rng.integers(0, 2, (n, k), dtype=np.uint8)
     options = {"iterations": 40, "burn_in": 10, "alpha_points": 6, **options}
     settings = mixture.Settings(**PRIORS, **options)
-    return mixture.Target(x, y, settings, dropped, Fraction(1, 16) if dropped else None)
+    return mixture.Target(x, y, settings, within(y, dropped, Fraction(1, 16)))
 
 
 def arrays(draws):
@@ -626,10 +714,10 @@ def test_degenerate_data(sampler, case):
     if case == "identical":
         x[:] = x[:, :1]
     if case == "nothing dropped":
-        dropped, cut = 0, None
+        dropped = 0
     settings = mixture.Settings(**PRIORS, sampler=sampler, chains=4, iterations=60, burn_in=10,
                                 alpha_points=5)  # fmt: skip
-    target = mixture.Target(x, y, settings, dropped, cut)
+    target = mixture.Target(x, y, settings, within(y, dropped, cut))
     draws = draws_of(target, 13)
     assert np.isfinite(draws.log_posterior).all()
     assert ((draws.point >= 0) & (draws.point < 5)).all()

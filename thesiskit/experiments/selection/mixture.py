@@ -105,13 +105,11 @@ class MixtureWork(SelectionWork):
 
     def target(self, split: Split, selection: Selection, arm: Arm) -> Target:
         """Return the posterior of an arm."""
-        correct = arm.method != "uncorrected" and selection.n_dropped > 0
         return Target(
             split.features.unpack(selection.selected, split.train),
             split.response[split.train],
             self._settings(arm),
-            selection.n_dropped if correct else 0,
-            selection.gamma_squared if correct else None,
+            selection.left_out if arm.method != "uncorrected" else None,
         )
 
     def _sample(

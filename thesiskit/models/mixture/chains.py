@@ -158,9 +158,9 @@ class Chain:
         target = self.target
         tables = SHARED.get(target.n, target.settings.alpha)
         discards = None
-        if target.corrected:
+        if target.left_out is not None:
             discards = tables.discards(
-                target.class_counts, target.gamma_squared, target.settings.quadrature
+                target.class_counts, target.left_out, target.settings.quadrature
             )
         before = (discards.hits, discards.misses) if discards else (0, 0)
         draws: dict[str, np.ndarray] = {
@@ -200,7 +200,6 @@ def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -
         tables.marginals(np.unique(target.totals)),
         response_tables.marginals(np.array([min(target.class_counts)])),
         discards,
-        target.n_dropped,
         target.log_prior,
         target.powers,
         labels,
@@ -218,7 +217,6 @@ def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
         settings.alpha,
         settings.response_alpha,
         discards,
-        target.n_dropped,
         settings.sampler == "thesis",
         THETA_STEP,
         target.log_prior,

@@ -60,13 +60,13 @@ def enumerate_posterior(target: Target) -> Enumerated:
     feature = _Column(ones, int(x.sum()), m, n, settings.alpha)
     response = _Column(c1, target.class_counts[1], m, n, settings.response_alpha)
     log_feature = feature.log_marginal
-    if target.corrected:
+    if target.left_out is not None:
         tables = Tables(n, settings.alpha)
-        discards = tables.discards(target.class_counts, target.gamma_squared, settings.quadrature)
+        discards = tables.discards(target.class_counts, target.left_out, settings.quadrature)
         entry = np.empty(len(settings.alpha))
         for i, counts in enumerate(zip(c0.tolist(), c1.tolist(), strict=True)):
             discards.log_discards(*counts, entry)
-            log_feature[i] += target.n_dropped * entry
+            log_feature[i] += entry
     both = [special.logsumexp(one, axis=1) for one in (log_feature, response.log_marginal)]
     weight = special.softmax(log_weight + both[0] + both[1])
     given = [special.softmax(one, axis=1) for one in (log_feature, response.log_marginal)]

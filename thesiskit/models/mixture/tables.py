@@ -2,20 +2,27 @@
 
 Integrated over phi and theta, a feature enters through its ones in all and in component 1; the
 adjustment factor (adjust-factor-mix) depends on the labels through four counts, two of which are
-free.  Both are tables by component size and alpha, computed when first met (kernel
-`mixture_tables`).  Appendix 2 of chapter 2.
+free.  Both are tables by component size and alpha, computed when first met (kernels
+`mixture_tables` and `mixture_discards`).  Appendix 2 of chapter 2.
+
+The thesis's factor is P(|COR| <= gamma)^d.  Where it is known which of the d features left out tie
+with gamma, it is a product of P(|COR| < gamma) and P(|COR| = gamma); where lots were drawn among
+unknown ties, a sum of such products (headers/_lot.pxd).
 """
 
 from fractions import Fraction
+from math import isqrt
 from operator import index
 
 import numpy as np
 from scipy import special
 
 from thesiskit._kernels import mixture_tables as kernel  # type: ignore[attr-defined]
+from thesiskit._kernels.mixture_discards import Discards
 from thesiskit.defaults import TABLE_CASES
-from thesiskit.errors import UserError
+from thesiskit.errors import DataError, UserError
 from thesiskit.models.integrals import alpha_points
+from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.quadrature import theta_rule
 from thesiskit.models.selection import as_gamma_squared, reach
 
@@ -56,9 +63,10 @@ def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact")
     if c00 + c01 + c10 + c11 == 0:
         raise UserError("counts must not all be 0")
     tables = Tables(c00 + c01 + c10 + c11, alpha)
-    found = tables.discards((c00 + c10, c01 + c11), gamma_squared, quadrature)
+    classes = (c00 + c10, c01 + c11)
+    one = LeftOut.of({WITHIN: 1}, classes, as_gamma_squared(gamma_squared))
     result = np.empty(len(alpha))
-    found.log_discards(c10, c11, result)
+    tables.discards(classes, one, quadrature).log_discards(c10, c11, result)
     return result
 
 
@@ -76,7 +84,8 @@ class Tables:
         self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
         self._marginals: dict[bytes, kernel.Marginals] = {}
         self._counted: dict[str, kernel.Marginals] = {}
-        self._discards: dict[tuple, kernel.Discards] = {}
+        self._chances: dict[tuple, tuple[kernel.Chances, ...]] = {}
+        self._discards: dict[tuple, Discards] = {}
 
     def marginals(self, totals: np.ndarray) -> kernel.Marginals:
         """Return log m of features with these totals, which are sorted."""
@@ -98,23 +107,89 @@ class Tables:
         )
 
     def discards(
-        self, class_counts: tuple[int, int], gamma_squared, quadrature: str = "exact"
-    ) -> kernel.Discards:
-        """Return the adjustment factors for these class counts and this cut."""
-        gamma_squared = as_gamma_squared(gamma_squared)
+        self, class_counts: tuple[int, int], left_out: LeftOut, quadrature: str = "exact"
+    ) -> Discards:
+        """Return the adjustment factors for these class counts and these features left out.
+
+        Raises DataError if the features were seen in other cases, or ties are impossible.
+        """
+        key = (left_out.rows.tobytes(), left_out.gamma_squared, left_out.tied_kept)
         return recent(
             self._discards,
-            (class_counts, gamma_squared, quadrature),
-            lambda: self._make_discards(class_counts, gamma_squared, quadrature),
+            (class_counts, *key, quadrature),
+            lambda: self._make_discards(class_counts, left_out, quadrature),
         )
 
-    def _make_discards(self, class_counts, gamma_squared, quadrature) -> kernel.Discards:
+    def _make_discards(self, class_counts, left_out: LeftOut, quadrature) -> Discards:
+        count = count_events(left_out, class_counts)
+        cut, kept = left_out.gamma_squared, left_out.tied_kept
+        above = reaching = equal = None
+        if count[WITHIN]:
+            (above,) = self._chances_at(class_counts, cut, quadrature, ties=False)
+        if count[[BELOW, AT, LOT]].any():
+            reaching, equal = self._chances_at(class_counts, cut, quadrature, ties=True)
+        return Discards(
+            *class_counts,
+            self._counted[quadrature].interpolation,
+            above,
+            reaching,
+            equal,
+            count,
+            kept,
+            log_choose(int(count[LOT]), kept),
+        )
+
+    def _chances_at(self, class_counts, cut: Fraction, quadrature: str, *, ties: bool):
+        """Return chances that |COR| is above the cut, or that it reaches and that it equals it."""
+        return recent(
+            self._chances,
+            (class_counts, cut, quadrature, ties),
+            lambda: self._make_chances(class_counts, cut, quadrature, ties),
+        )
+
+    def _make_chances(
+        self, class_counts: tuple[int, int], cut: Fraction, quadrature: str, ties: bool
+    ) -> tuple:
         if quadrature not in self._counted:
             totals = np.arange(self.n // 2 + 1)
             self._counted[quadrature] = self._make_marginals(totals, quadrature, counted=True)
-        n0, n1 = class_counts
-        high, low = _retained_from(n0, n1, gamma_squared)
-        return kernel.Discards(n0, n1, self._counted[quadrature], high, low)
+        counted = self._counted[quadrature]
+        high, low = _retained_from(*class_counts, cut)
+        if not ties:
+            return (kernel.Chances(*class_counts, counted, high, low, False),)
+        up, down = _tied_at(*class_counts, cut)
+        equal = kernel.Chances(*class_counts, counted, up, down, True)
+        if cut == 0:  # each feature reaches it
+            return None, equal
+        high, low = np.minimum(high, up), np.maximum(low, down)
+        return kernel.Chances(*class_counts, counted, high, low, False), equal
+
+
+def count_events(left_out: LeftOut, class_counts: tuple[int, int]) -> np.ndarray:
+    """Return how many features were left out, by event, (4,); raise if that cannot be."""
+    rows = left_out.rows
+    if len(rows) and (rows[:, :2] != class_counts).any():
+        raise DataError(
+            f"the features left out were seen in {rows[0, 0]} and {rows[0, 1]} cases of the "
+            f"classes, but there are {class_counts[0]} and {class_counts[1]}: the mixture model "
+            "takes no missing values"
+        )
+    count = np.bincount(rows[:, 2], rows[:, 3], minlength=4)
+    up, down = _tied_at(*class_counts, left_out.gamma_squared)
+    if (count[AT] and (up > class_counts[1]).all() and (down < 0).all()) or (
+        count[BELOW] and left_out.gamma_squared == 0
+    ):
+        raise DataError(
+            f"no feature of {class_counts[0]} and {class_counts[1]} cases can be left out like "
+            f"this: gamma^2 = {left_out.gamma_squared}"
+        )
+    return count
+
+
+def log_choose(d: int, m: int) -> float:
+    """Return log C(d + m, m), without the cancellation of large logarithms."""
+    few, many = sorted((d, m))
+    return float(np.log1p(many / np.arange(1, few + 1)).sum())
 
 
 def recent(known: dict, key, make):
@@ -169,3 +244,24 @@ def _retained_from(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarra
             if n0 - (s - i1) <= limit[n1 - i1]:
                 low[s] = i1
     return high, low
+
+
+def _tied_at(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each total s up to n / 2, the I1 with Cor = gamma, and that with Cor = -gamma.
+
+    n1 + 1 and -1 where there is none; a correlation of 0 is in the first only.
+    """
+    n = n0 + n1
+    up = np.full(n // 2 + 1, n1 + 1, dtype=np.intp)
+    down = np.full(n // 2 + 1, -1, dtype=np.intp)
+    for s in range(n // 2 + 1):
+        # (n I1 - n1 s)^2 = gamma^2 n0 n1 s (n - s), which must be the square of a whole number
+        square = gamma_squared * (n0 * n1 * s * (n - s))
+        root = isqrt(int(square))
+        if root * root != square or (square == 0) != (gamma_squared == 0):
+            continue  # where s = 0 or a class is empty, the correlation is 0
+        for sign, found in ((1, up), (-1, down))[: 2 if root else 1]:
+            i1, rest = divmod(n1 * s + sign * root, n)
+            if rest == 0 and max(0, s - n0) <= i1 <= min(s, n1):
+                found[s] = i1
+    return up, down

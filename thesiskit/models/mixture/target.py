@@ -8,7 +8,7 @@
 | x_0^train | `response` | (n,) |
 | I_{1,j} + I_{0,j} | `totals` | (k,) |
 | n_y^[z] | `counts[z][y]` | (2, 2) |
-| P(S given labels, alpha) = q^(p - k) | log q is `log_discard_probability` | (K,) |
+| P(S given labels, alpha) | of `left_out`; its log is in `Tables.discards` | (K,) |
 
 Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
 """
@@ -21,6 +21,7 @@ from scipy import special
 
 from thesiskit._kernels.mixture_prediction import LogOdds
 from thesiskit.errors import DataError
+from thesiskit.models.left_out import LeftOut
 from thesiskit.models.mixture.settings import Settings
 from thesiskit.models.mixture.tables import check_cases
 from thesiskit.models.naive_bayes import as_probability
@@ -38,11 +39,11 @@ class Target:
     features : (n, k) of 0 and 1, the kept features of the training cases.
     response : (n,) of 0 and 1, both present.
     settings : priors.
-    n_dropped, gamma_squared : how many features were left out, with COR^2 <= gamma_squared; 0 and
-        None where there is nothing to correct for.
+    left_out : the features left out, and what their correlations are known to be; None where there
+        is nothing to correct for.
     """
 
-    def __init__(self, features, response, settings: Settings, n_dropped=0, gamma_squared=None):
+    def __init__(self, features, response, settings: Settings, left_out: LeftOut | None = None):
         bits = as_bits(np.asarray(features))
         if bits is None or bits.ndim != 2:
             raise DataError("features must be a (cases, features) table of 0 and 1")
@@ -57,9 +58,7 @@ class Target:
         self.totals = self.bits.sum(axis=0, dtype=np.intp)
         n1 = int(self.response.sum())
         self.class_counts = (self.n - n1, n1)
-        self.n_dropped = n_dropped
-        self.gamma_squared = gamma_squared
-        self.corrected = n_dropped > 0 and gamma_squared is not None
+        self.left_out = left_out if left_out is not None and left_out.total else None
 
     @property
     def powers(self) -> np.ndarray:
