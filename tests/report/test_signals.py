@@ -8,6 +8,7 @@ from commands import run
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.experiments.selection.design import Design
+from thesiskit.models.peers import selection as peers
 from thesiskit.models.peers.selection import cross_validated, fit_predict
 from thesiskit.report.parts import PARTS
 from thesiskit.report.selection import maps, screened, signals
@@ -27,7 +28,7 @@ def finished(folder, settings, selection, methods, parts, replicates=4):
         "title": "Small",
         "about": "A test.",
         "replicates": replicates,
-        "block": 3,
+        "block": 4,
         "data": {"source": "signals", "settings": settings},
         "selection": selection,
         "model": {"methods": methods, "relevant": ["all", "some"]},
@@ -51,14 +52,16 @@ def kept(tmp_path_factory):
         {"relevant": 0, "of": 400, "effect": 0, **CASES},
         {"relevant": 10, "of": 300, "effect": 2.0, **CASES},
     ]
-    return finished(
-        tmp_path_factory.mktemp("kept"),
-        settings,
-        {"features": ["all"], "screened": {"keep": 8}},
-        [*METHODS, "l2-logistic"],
-        ["screened-figure", "screened-table"],
-        replicates=2,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "WHOLE_CS", np.array([1.0]))  # one penalty to choose from: quick
+        return finished(
+            tmp_path_factory.mktemp("kept"),
+            settings,
+            {"features": ["all"], "screened": {"keep": 8}},
+            [*METHODS, "l2-logistic"],
+            ["screened-figure", "screened-table"],
+            replicates=2,
+        )
 
 
 def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
