@@ -14,6 +14,7 @@ from thesiskit.report.selection.signals import SURE, scored
 
 # colours that everybody can tell apart: orange is too sure, or worse than to guess
 COLOURS, GUESSING = "PuOr", float(np.log(2))
+LEAST = 0.005  # of AMLP: nobody minds less
 NAMES = {  # on narrow maps
     "corrected, some relevant": "corrected,\nsome relevant",
     "SelectKBest + BernoulliNB": "SelectKBest +\nBernoulliNB",
@@ -21,12 +22,12 @@ NAMES = {  # on narrow maps
     "logistic regression, L2": "logistic\nregression, L2\n(all features)",
 }
 SHORT = {  # in a square of a map, with a colour of its own
-    "uncorrected": ("none", "#f0e442"),
-    "corrected": ("corr.", "#56b4e9"),
-    "corrected, some relevant": ("some", "#009e73"),
-    "SelectKBest + BernoulliNB": ("NB", "#e69f00"),
-    "SelectKBest + BernoulliNB, calibrated": ("cal.", "#cc79a7"),
-    "logistic regression, L2": ("L2", "#c8c8c8"),
+    "uncorrected": ("unc.", "#f7ea8f"),
+    "corrected": ("corr.", "#9fd3f2"),
+    "corrected, some relevant": ("some", "#84cfb4"),
+    "SelectKBest + BernoulliNB": ("NB", "#f3c173"),
+    "SelectKBest + BernoulliNB, calibrated": ("cal.", "#e2b4d0"),
+    "logistic regression, L2": ("L2", "#d5d5d5"),
 }
 
 
@@ -93,9 +94,10 @@ def signals_maps(record: Record) -> list[Figure]:
             "Which method is best where",
             _best(record),
             "In each square is the method with the lowest AMLP, and by how much it is lower than "
-            "that of the next. Where this is less than two standard errors the name is in brackets "
-            f"and the square is white: these {each:,} data sets cannot tell which is better. "
-            "Whatever is kept, logistic regression takes all features.",
+            "that of the next. Where this is less than two standard errors over "
+            f"{each:,} data sets, or less than {LEAST:g}, nobody is clearly best: the name is in "
+            "brackets and the square is white. Whatever is kept, logistic regression takes all "
+            "features.",
         ),
         Figure(
             "signals-promise",
@@ -189,7 +191,7 @@ def _best(record: Record):
             first, _, lower, error = found.best(found.rivals(one.label), s)
             words = found.arms[first].words
             short, colour = SHORT.get(words, (words[:6], GREY))
-            sure = lower > SURE * error
+            sure = lower > max(SURE * error, LEAST)
             face = colour if sure else "white"
             axis.add_patch(_square(x, y, face))
             name = short if sure else f"({short})"
