@@ -8,8 +8,8 @@
 
 Sections "Our Method for Avoiding Selection Bias" (eq-cor-def) and "Computation of the Adjustment
 Factor for Naive Bayes Models" (cor-express).  A feature is dropped when |COR| <= gamma; of binary
-features that is decided exactly (models/correlation).  A case in which a feature is missing does not count for it, so that then n0, n1 and n = n0 + n1
-differ by feature.
+features that is decided exactly (models/correlation).  A case in which a feature is missing does
+not count for it, so that then n0, n1 and n = n0 + n1 differ by feature.
 """
 
 from dataclasses import dataclass, replace
