@@ -16,7 +16,6 @@ from thesiskit.report.selection import (
     divisions,
     figures,
     maps,
-    promised,
     reliability,
     screened,
     selected,
@@ -49,7 +48,6 @@ RANKS = "evaluation.ranks: true"
 SCREENED = "selection.screened"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
-CLAIMS = "two numbers in selection.screened.of"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -95,9 +93,8 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
-    SCREENED: lambda config: bool(_screened(config)),
+    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
-    CLAIMS: lambda config: len(_screened(config).get("of") or ()) > 1,
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
@@ -116,7 +113,6 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_PROMISED = (DATA, SELECTION, SCREENED, NAIVE)
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
@@ -142,8 +138,6 @@ PARTS: dict[str, Part] = {
     "null-figure": Part(figures.null_figure),
     "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
-    "promise-table": Part(promised.promise_table, _PROMISED),
-    "promise-figure": Part(promised.promise_figure, (*_PROMISED, CLAIMS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),
     "screened-table": Part(screened.screened_table, _SCREENED),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
@@ -182,7 +176,7 @@ PARTS: dict[str, Part] = {
 }
 
 
-OWN = ("summary", "data-card", "promise-table", "selected-features", "predictions")
+OWN = ("summary", "data-card", "selected-features", "predictions")
 
 
 def wanted_parts(config: dict[str, Any]) -> list[str]:

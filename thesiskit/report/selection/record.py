@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report import metrics
 from thesiskit.report.finished import THESIS, Finished
-from thesiskit.report.forecasts import Forecast, Tested, aligned
+from thesiskit.report.forecasts import Forecast, Tested
 from thesiskit.report.layout import size_words
 from thesiskit.report.selection import about, stages
 
@@ -177,35 +176,17 @@ class Record(Finished):
         result = []
         for arm in self.arms:
             keys = {"features": arm.label, "method": arm.words}
-            keys |= {self.variant_name: arm.variant} if several else {}
-            p, name = self.probability(arm), self.arm_name(arm)
+            size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
+            kept = not arm.label.startswith("|")  # else the label says it
+            name = f"{size if kept else arm.label}, {arm.words}"
+            if several:
+                keys[self.variant_name] = arm.variant
+                name += "" if arm.variant in ("none", self.variants[0]) else f", {arm.variant}"
+            p = self.probability(arm)
             result.append(Forecast(
                 keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE
             ))  # fmt: skip
         return result
-
-    def arm_name(self, arm: Arm) -> str:
-        """Return what the terminal and sentences call an arm."""
-        size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
-        kept = not arm.label.startswith("|")  # else the label says it
-        usual = arm.variant in ("none", self.variants[0])
-        return f"{size if kept else arm.label}, {arm.words}" + ("" if usual else f", {arm.variant}")
-
-    @cached_property
-    def promised(self) -> list[tuple[Arm, float]]:
-        """The error rate that each fitted arm promises, the mean where there are several fits."""
-        if self.tests:
-            return [
-                (arm, metrics.expected_error(self.probability(arm))) for arm in self.fitted_arms
-            ]
-        return list(zip(self.fitted_arms, self.fits["promised"].mean(axis=0), strict=True))
-
-    def headline(self) -> list[str]:
-        """Return lines with the scores of the arms; what they promise, where none is tested."""
-        if self.tests or "promised" not in self.fits:
-            return super().headline()
-        rows = [(self.arm_name(arm), f"{error:.3f}") for arm, error in self.promised]
-        return aligned(["", "promised error"], rows)
 
     @cached_property
     def tested(self) -> Tested:
