@@ -15,16 +15,18 @@ from scipy import special, stats
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes, draw_noise
+from thesiskit.defaults import PI
 from thesiskit.errors import ConfigError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models import naive_draws
 from thesiskit.models import process as gp
+from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.logistic import Settings
+from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.priors import InverseGamma
-from thesiskit.models.selection import select_features, squared_correlation
+from thesiskit.models.selection import select_features
 from thesiskit.report import rank_bands
 
 # ---- bands ----
@@ -231,16 +233,31 @@ def test_naive_ranks_are_those_of_the_posterior(tmp_path):
         assert_expected(found[arm, :, 0], chances[correct], 99)
 
 
+def test_ranks_where_some_features_are_relevant(tmp_path):
+    selection = {"features": [3], "screened": {"keep": 6}}
+    config, found, first = study(tmp_path, NAIVE | {
+        "data": NAIVE["data"] | {"relevant": "some"}, "model": {"relevant": "some"},
+        "selection": selection, "replicates": 200, "block": 100,
+    })  # fmt: skip
+    names = ["log alpha", "log pi", "relevant features", "log odds"]
+    assert first["rank_names"].tolist() == names
+    for q in range(4):
+        assert rank_bands.ecdf_p_value(found[0, :, q], 99) > 1e-4
+    assert config.model.relevances == ["some"]
+
+
 @pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
 def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
     drawn = draw_naive_bayes(rng, features=30, alpha=3.0, train=N, test=1)
-    selection = select_features(drawn.train.features, drawn.train.response, 2, rng)
+    selection = select_features(
+        drawn.train.features, drawn.train.response, 2, rng, ties="as-printed"
+    )
     settings = nb.Settings(alpha_points=1000, alpha_quadrature=rule)
     posterior = nb.fit(selection, settings)
-    alpha, theta = naive_draws.sample(posterior, 4_000, rng)
-    assert theta.shape == (4_000, 2)
+    draws = naive_draws.sample(posterior, 4_000, rng)
+    assert draws.theta.shape == (4_000, 2)
     below = np.array(
-        [chance_below(selection, True, a) for a in np.quantile(alpha, [0.1, 0.5, 0.9])]
+        [chance_below(selection, True, a) for a in np.quantile(draws.alpha, [0.1, 0.5, 0.9])]
     )
     np.testing.assert_allclose(below, [0.1, 0.5, 0.9], atol=4.5 * 0.5 / np.sqrt(4_000))
 
@@ -262,31 +279,53 @@ def test_naive_log_odds_by_hand(rng):
     selection = select_features(drawn.train.features, drawn.train.response, 1, rng)
     posterior = nb.fit(selection, nb.Settings(class_prior=(2.0, 1.0)))
     i0, i1 = selection.ones[0]
-    odds = naive_draws.log_odds(posterior, np.array([2.0]), np.array([[0.3]]), np.array([1]))
-    ratio = (1 + 7) / (2 + 5) * ((0.6 + i1) / (2 + 7)) / ((0.6 + i0) / (2 + 5))
-    assert odds == pytest.approx([np.log(ratio)])
+    draws = naive_draws.Draws(
+        np.full(2, 2.0), np.ones(2), np.full((2, 1), 0.3), np.array([[True], [False]])
+    )
+    odds = naive_draws.log_odds(posterior, draws, np.array([1]))
+    base = (1 + 7) / (2 + 5)
+    ratio = base * ((0.6 + i1) / (2 + 7)) / ((0.6 + i0) / (2 + 5))
+    assert odds == pytest.approx(np.log([ratio, base]))
 
 
-def naive_ranks(rng, data_sets, *, correct=True, alpha_prior=(0.5, 5.0)):
-    """Ranks of log alpha where the data are drawn with the usual prior."""
-    found = []
-    settings = nb.Settings(alpha_points=200, alpha_prior=alpha_prior)
-    for _ in range(data_sets):
-        alpha = InverseGamma(0.5, 5.0).sample(rng)
-        drawn = draw_naive_bayes(rng, features=40, alpha=alpha, train=(8, 8), test=1)
-        selection = select_features(
-            drawn.train.features, drawn.train.response, None, rng, threshold="0.5"
+def naive_ranks(rng, *, n=(8, 8), p=40, some=False, selecting=(None, {"threshold": "0.5"}),
+                correct=True, **settings):  # fmt: skip
+    """p values that ranks of log alpha, and of log pi where it is drawn, are uniform."""
+    found = {"alpha": [], "pi": []}
+    model = nb.Settings(alpha_points=100, **settings)
+    k, more = selecting
+    for _ in range(400):
+        true = {"alpha": InverseGamma(0.5, 5.0).sample(rng)}
+        true |= {"pi": rng.choice(PI)} if some else {}
+        drawn = draw_naive_bayes(
+            rng, features=p, alpha=true["alpha"], train=n, test=1, pi=true.get("pi")
         )
-        posterior = nb.fit(selection, settings, correct=correct)
-        draws, _ = naive_draws.sample(posterior, 99, rng)
-        found.append(ranks.compare({"a": draws}, {"a": alpha}, rng).counts["a"])
-    return np.array(found)
+        selection = select_features(drawn.train.features, drawn.train.response, k, rng, **more)
+        draws = naive_draws.sample(nb.fit(selection, model, correct=correct), 99, rng)
+        for name, value in true.items():
+            values = {name: getattr(draws, name)}
+            found[name].append(ranks.compare(values, {name: value}, rng).counts[name])
+    return {name: rank_bands.ecdf_p_value(np.array(one), 99) for name, one in found.items() if one}
 
 
 def test_a_wrong_prior_or_likelihood_is_found(rng):
-    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400), 99) > 1e-4
-    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400, alpha_prior=(3.0, 5.0)), 99) < 1e-6
-    assert rank_bands.ecdf_p_value(naive_ranks(rng, 400, correct=False), 99) < 1e-6
+    assert naive_ranks(rng)["alpha"] > 1e-4
+    assert naive_ranks(rng, alpha_prior=(3.0, 5.0))["alpha"] < 1e-6
+    assert naive_ranks(rng, correct=False)["alpha"] < 1e-6
+
+
+@pytest.mark.parametrize("n", [(3, 3), (5, 5)])
+def test_ties_that_are_not_counted_are_found(rng, n):
+    assert naive_ranks(rng, n=n, p=200, selecting=(5, {}))["alpha"] > 1e-4
+    assert naive_ranks(rng, n=n, p=200, selecting=(5, {"ties": "as-printed"}))["alpha"] < 1e-6
+
+
+def test_a_wrong_pi_is_found(rng):
+    study = {"n": (20, 20), "p": 100, "some": True, "selecting": (5, {})}
+    assert min(naive_ranks(rng, **study, relevant="some").values()) > 1e-4
+    assert naive_ranks(rng, **study)["alpha"] < 1e-6
+    wrong = naive_ranks(rng, **study, relevant="some", pi=(0.01, 0.1, 1.0))
+    assert wrong["pi"] < 1e-6
 
 
 # ---- mixtures ----
@@ -499,6 +538,9 @@ LOGISTIC = {"kind": "logistic", "orders": [1]}
     [
         ({"data": NAIVE["data"] | {"alpha": 3.0}}, "data.alpha: prior"),
         ({"evaluation": {"ranks": True, "groups": 2}}, "needs evaluation.groups: 1"),
+        ({"data": NAIVE["data"] | {"relevant": 0.5}}, "data.relevant: all or some"),
+        ({"data": NAIVE["data"] | {"relevant": "some"}}, "needs model.relevant: [some]"),
+        ({"model": {"relevant": ["all", "some"]}}, "needs model.relevant: [all]"),
         ({"model": {"kind": "mixture"}}, "needs data.source: mixture"),
         ({"data": {"source": "mixture", "features": 5, "alpha": "prior", "response": "prior",
                    "train": [5, 5], "test": 1}, "model": {"kind": "mixture"}}, "as one number"),

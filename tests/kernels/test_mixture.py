@@ -20,12 +20,12 @@ from thesiskit._kernels import (
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError
 from thesiskit.models import mixture
+from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.integrals import pair_integrals
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import chains
 from thesiskit.models.mixture.tables import interpolation
 from thesiskit.models.quadrature import theta_rule
-from thesiskit.models.selection import squared_correlation
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
 COUNTS = [

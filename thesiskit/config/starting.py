@@ -107,6 +107,7 @@ def _selection(found: Found) -> list[str]:
         "model:",
         "  methods: # with the correction for the selection, without, and another model",
         "    [corrected, uncorrected, l2-logistic]",
+        "  relevant: [some] # some features matter, not all alike; how many, is estimated",
         *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
     ]
 

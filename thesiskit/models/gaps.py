@@ -17,9 +17,9 @@ import numpy as np
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import TABLE_CASES
+from thesiskit.models.correlation import reach, tied_pairs
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
 from thesiskit.models.quadrature import theta_rule
-from thesiskit.models.selection import reach, tied_pairs
 
 TABLE_BYTES = 1 << 26  # of tables at a time
 

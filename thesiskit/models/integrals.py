@@ -30,8 +30,8 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.models.correlation import as_gamma_squared, reach, tied_pairs
 from thesiskit.models.quadrature import ThetaRule, gauss_legendre, theta_rule
-from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
 
 IRRELEVANT = 1e100  # alpha of a feature with phi_0 = phi_1, to the last digit
 TOLERANCE = 1e-11  # relative

@@ -12,7 +12,8 @@ from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
-from thesiskit.models import naive_bayes, naive_draws
+from thesiskit.models import naive_bayes
+from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 

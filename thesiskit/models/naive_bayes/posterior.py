@@ -1,39 +1,4 @@
-"""The binary naive Bayes model of selected features, with the correction for the selection.
-
-| thesis | name | shape |
-|---|---|---|
-| f_0, f_1 | `class_prior` | pair |
-| a, b | `alpha_prior` | pair |
-| N_0, N_1 | `class_counts`; of features with missing values `present` | pair; (D, 2) |
-| I_{0,j}, I_{1,j} | distinct ones are `pairs`; `group` has the row of each feature | (D, 2); (k,) |
-| alpha at the quadrature points | `alpha` | (K,) |
-| E(theta_j given x_j^train, y^train, alpha) | `theta_mean` | (D, K) |
-| E(1 - theta_j given the same) | `complement_mean` | (D, K) |
-| log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
-| pi, the probability that a feature is relevant; not in the thesis | `pi` | (J,) |
-
-Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
-Adjustment Factor for Naive Bayes Models".  Two facts keep the computation small.  The posterior
-depends on a feature only through its pair of counts (I0, I1), so integrals are computed once for
-each distinct pair.  The predictive integral eq-jfact is an average of phi-hat, which is linear in
-theta, so a prediction needs only the posterior mean of theta:
-P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
-
-The thesis's model has one alpha for all features (`relevant="all"`).  With `relevant="some"`, each
-feature is relevant with probability pi, and else phi_0 = phi_1 = theta: alpha is infinite for it.
-Then the posterior is over (alpha, pi), and what a feature says of both, and of a test case, is a
-mixture, with the probability r that it is relevant given its counts, alpha and pi:
-
-    M = P(counts given alpha),   M_0 = P(counts given alpha infinite),
-    r = pi M / (pi M + (1 - pi) M_0),
-    P(x* = 1 given y*) = r (alpha E(theta) + I_y) / (alpha + N_y) + (1 - r) (I + 1) / (N + 2),
-
-with I = I_0 + I_1 ones of N = N_0 + N_1 cases.
-
-A missing value has no term in the likelihood, which is exact under the model where values are
-missing whatever they would be.  So N_0 and N_1 differ by feature; a test case has terms of the
-features that it has; and the probability that a feature is left out depends on its own N_0 and N_1.
-"""
+"""The posterior of alpha, and of pi, given the kept features and what is known of the others."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,14 +6,12 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
-from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
-from thesiskit.models.adjustment import log_factor
+from thesiskit.errors import ThesiskitError, UserError, quoted
 from thesiskit.models.gaps import pair_integrals_of
 from thesiskit.models.integrals import IRRELEVANT, PairIntegrals, pair_integrals
 from thesiskit.models.left_out import LeftOut
-from thesiskit.models.packed import as_bits, find_missing
+from thesiskit.models.naive_bayes.adjustment import log_factor
 from thesiskit.models.priors import (
     InverseGamma,
     check_alpha_prior,
@@ -59,13 +22,10 @@ from thesiskit.models.priors import (
 from thesiskit.models.quadrature import check_rule
 from thesiskit.models.selection import Selection
 
-ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
-ALPHA_POINTS = 129  # of that rule before it is refined
+ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
 ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
 ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
 ALPHA_LIMIT = 150.0  # of abs log alpha
-CASES = 4096  # test cases predicted together
-CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 WEIGHTLESS = 60.0  # points whose log probability is so far below the largest predict nothing: a
 # test case moves it by about as much as one of the training cases did
 
@@ -274,144 +234,6 @@ def log_alpha_density(posterior: Posterior) -> np.ndarray:
         return posterior.log_posterior - np.log(t[1] - t[0])
     prior = posterior.settings.prior.log_density(posterior.alpha)
     return posterior.log_posterior + np.log(len(t)) + prior + t
-
-
-def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
-    """Return P(y* = 1) for each row of the kept features, (T, k) of 0, 1 or NaN (missing) -> (T,).
-
-    Equation eq-unc-pp with eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so that both
-    they and their complements are strictly between.
-
-    Raises DataError for another number of columns, or values that are not 0 or 1.
-    """
-    return as_probability(predict_log_odds(posterior, features))
-
-
-def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
-    """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,).
-
-    With the adaptive rule for alpha, grids are refined until no probability moves by 1e-6.
-    """
-    k = len(posterior.kept.group)
-    features = np.asarray(features)
-    if features.ndim != 2 or features.shape[1] != k:
-        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
-    missing = find_missing(features)
-    bits = as_bits(features if missing is None else np.where(missing, 0, features))
-    if bits is None:
-        raise DataError("features must be 0 or 1")
-    found = _predict_all(posterior, bits, missing)
-    if posterior.settings.alpha_quadrature == "midpoint":
-        return found
-    for _ in range(12):
-        posterior, last = refine(posterior), as_probability(found)
-        found = _predict_all(posterior, bits, missing)
-        if np.abs(as_probability(found) - last).max(initial=0) < ALPHA_TOLERANCE:
-            return found
-    raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
-
-
-def _predict_all(
-    posterior: Posterior, bits: np.ndarray, missing: np.ndarray | None = None
-) -> np.ndarray:
-    """Return log odds at the posterior's points of alpha and pi, some cases at a time."""
-    kept = posterior.kept
-    slopes, bases, single, log_weight = _log_odds(posterior)
-    result = np.empty(len(bits))
-    for start in range(0, len(bits), CASES):
-        rows = bits[start : start + CASES]
-        counts = np.zeros((len(rows), len(kept.pairs)))
-        kernel.accumulate_counts(rows, kept.group, counts)
-        # log P(x* given y*, point) + log posterior of the point, for each row, y* and point
-        joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + log_weight
-        if missing is not None:
-            absent = np.zeros((len(rows), len(kept.pairs)))
-            gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
-            kernel.accumulate_counts(gaps, kept.group, absent)
-            joint -= np.stack([absent @ one for one in single], axis=1)
-        result[start : start + CASES] = np.subtract(*np.logaddexp.reduce(joint, axis=2).T[::-1])
-    f0, f1 = posterior.settings.class_prior
-    n0, n1 = kept.class_counts
-    return result + np.log((f1 + n1) / (f0 + n0))
-
-
-def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
-    """Return P(y* = 1) for new cases drawn as the posterior expects them, (cases,).
-
-    The mean of min(p, 1 - p) is the error that the model promises where no case is tested.  Given
-    alpha, pi and y*, the features of a new case are independent.
-    """
-    f0, f1 = posterior.settings.class_prior
-    n0, n1 = posterior.kept.class_counts
-    y = (rng.random(cases) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
-    slopes, _, single, log_weight = _log_odds(posterior)
-    weight = np.exp(log_weight - log_weight.max())
-    point = rng.choice(len(weight), size=cases, p=weight / weight.sum())
-    rows = np.empty((cases, len(posterior.kept.group)), dtype=np.uint8)
-    for row, label, g in zip(rows, y.tolist(), point.tolist(), strict=True):
-        one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
-        row[:] = rng.random(len(row)) < one[posterior.kept.group]
-    return predict(posterior, rows)
-
-
-def as_probability(log_odds: np.ndarray) -> np.ndarray:
-    """Return probabilities that stay CLOSEST away from 0 and 1."""
-    return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
-
-
-def _log_odds(
-    posterior: Posterior,
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
-    """Return how log P(x* given y*, point) depends on test counts per pair: slopes and bases.
-
-    A point is one of alpha and of pi.  slopes (D, 2 G) holds log P(x* = 1) - log P(x* = 0), bases
-    (2 G,) the sum of log P(x* = 0) over features; the columns are y* = 0 for all points, then
-    y* = 1.  The third result has log P(x* = 0) of one feature of each pair, (D, G) for each y*; the
-    fourth the log probability of each point, (G,).
-    """
-    kept, points = posterior.kept, _points(posterior)
-    G = sum(len(at) for at, _ in points)
-    slopes, bases = np.empty((len(kept.pairs), 2 * G)), np.empty(2 * G)
-    single = []
-    for y in (0, 1):
-        columns = slice(y * G, (y + 1) * G)
-        parts = [_log_predictive(posterior, y, at, j) for at, j in points]
-        slopes[:, columns] = np.hstack([slope for slope, _ in parts])
-        single.append(np.hstack([log_zero for _, log_zero in parts]))
-        bases[columns] = kept.copies @ single[y]
-    log_weight = np.concatenate([posterior.log_joint[at, j] for at, j in points])
-    return slopes, bases, single, log_weight
-
-
-def _points(posterior: Posterior) -> list[tuple[np.ndarray, int]]:
-    """Return the points of alpha, and the one of pi with each, at which predictions are made."""
-    if posterior.irrelevant is None:
-        return [(np.arange(len(posterior.alpha)), 0)]
-    heavy = posterior.log_joint > posterior.log_joint.max() - WEIGHTLESS
-    return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(posterior.pi)) if heavy[:, j].any()]
-
-
-def _log_predictive(
-    posterior: Posterior, y: int, at: np.ndarray, j: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P(x* = 1) - log P(x* = 0), and log P(x* = 0), of one feature of each pair.
-
-    (D, len(at)) each, for y* = y, some points of alpha and one of pi.
-    """
-    kept, alpha = posterior.kept, posterior.alpha[at]
-    ones, cases = kept.pairs[:, y, None], kept.cases(y)
-    # in the order of memory that a matrix product adds up in
-    _, theta, complement = (np.ascontiguousarray(one[:, at]) for one in posterior.integrals)
-    # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
-    one, zero = alpha * theta + ones, alpha * complement + (cases - ones)
-    if posterior.irrelevant is None:
-        log_zero = np.log(zero)
-        return np.log(one) - log_zero, log_zero - np.log(alpha + cases)
-    r, (_, same_one, same_zero) = relevant_given(posterior, at, j), posterior.irrelevant
-    zero = r * zero / (alpha + cases) + (1 - r) * same_zero
-    one = r * one / (alpha + cases) + (1 - r) * same_one
-    log_zero = np.log(zero)
-    return np.log(one) - log_zero, log_zero
 
 
 def _integrals(

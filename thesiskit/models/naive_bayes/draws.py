@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from thesiskit.models.naive_bayes import Posterior, relevant_given
+from thesiskit.models.naive_bayes.posterior import Posterior, relevant_given
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,327 @@
+"""Some features relevant, ties, and tables that were screened before: arms, stages and mistakes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from commands import arrays, invoke, must_fail
+
+from thesiskit.config import load_config
+from thesiskit.estimators import NaiveBayesClassifier
+from thesiskit.experiments.selection.arms import arms, selections
+from thesiskit.experiments.selection.design import Design
+from thesiskit.models import naive_bayes
+from thesiskit.models.selection import select_features
+
+DRAWN = {
+    "experiment": "tried",
+    "title": "Tried",
+    "about": "A test.",
+    "replicates": 3,
+    "block": 2,
+    "data": {"source": "naive-bayes", "features": 120, "alpha": 3.0, "train": [11, 14],
+             "test": 40},
+    "selection": {"features": [4]},
+    "model": {"methods": ["corrected", "uncorrected"]},
+    "report": {"parts": ["selection-table"]},
+}  # fmt: skip
+OWN = DRAWN | {
+    "replicates": 1,
+    "block": 1,
+    "data": {"source": "file", "path": "t.csv", "response": "status", "positive": "sick"},
+    "selection": {"features": [5, "all"], "screened": {"of": 1000}},
+}
+STAGES = {"simulate": "simulate", "select": "select", "fit": "fit-naive", "predict": "predict"}
+
+
+def write(folder, config, **changes):
+    path = folder / "c.yaml"
+    path.write_text(yaml.safe_dump(config | changes))
+    return path
+
+
+def stages(folder, config, *, upto="predict", **changes):
+    """Make stages; return what they said, and the arrays of the last one."""
+    path, said = write(folder, config, **changes), ""
+    for stage in list(STAGES)[: list(STAGES).index(upto) + 1]:
+        done = invoke(STAGES[stage], path, "--results", folder / "results", "--jobs", 0)
+        assert done.exit_code == 0, done.output
+        said += done.output
+    blocks = sorted((folder / "results/tried" / upto).glob("*.npz"))
+    return said, [arrays(one) for one in blocks]
+
+
+def names(folder, **changes):
+    return [arm.name for arm in arms(load_config(write(folder, DRAWN, **changes)))]
+
+
+# ---- arms ----
+
+
+def test_arms_of_the_thesis_have_the_names_they_had(tmp_path):
+    model = {"methods": ["corrected", "uncorrected", "bernoulli-nb", "l2-logistic"]}
+    assert names(tmp_path, selection={"features": [4, "all"]}, model=model) == [
+        "4 corrected exact", "4 uncorrected exact", "4 bernoulli-nb", "all complete exact",
+        "all l2-logistic",
+    ]  # fmt: skip
+    assert names(tmp_path, model={"relevant": ["all", "some"]}) == [
+        "4 corrected exact", "4 corrected exact some", "4 uncorrected exact",
+        "4 uncorrected exact some",
+    ]  # fmt: skip
+
+
+def test_a_list_of_numbers_before_the_screening_makes_arms_of_corrected_ones(tmp_path):
+    methods = {"methods": ["corrected", "uncorrected", "bernoulli-nb"]}
+    selection = {"features": [4, "all"], "screened": {"of": [500, 2000]}}
+    assert names(tmp_path, selection=selection, model=methods) == [
+        "4 of 500 corrected exact", "4 of 2,000 corrected exact", "4 uncorrected exact",
+        "4 bernoulli-nb", "all of 500 corrected exact", "all of 2,000 corrected exact",
+        "all uncorrected exact", "all bernoulli-nb",
+    ]  # fmt: skip
+    config = load_config(tmp_path / "c.yaml")
+    assert [(one.label, one.size, one.of) for one in selections(config)][:4] == [
+        ("4 of 500", 4, 500), ("4 of 2,000", 4, 2000), ("4", 4, None), ("all of 500", "all", 500)
+    ]  # fmt: skip
+    selection["screened"]["of"] = 500
+    assert names(tmp_path, selection=selection)[-2:] == ["all corrected exact",
+                                                         "all uncorrected exact"]  # fmt: skip
+
+
+# ---- what is made ----
+
+
+@pytest.mark.parametrize("relevant", ["all", "some"])
+@pytest.mark.parametrize("more", [{"features": [4]}, {"thresholds": [0.55]}])
+def test_a_screened_table_is_fitted_as_the_whole_table_is(tmp_path, more, relevant):
+    model = DRAWN["model"] | {"relevant": relevant}
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    whole.mkdir(), part.mkdir()
+    _, expected = stages(whole, DRAWN, selection=more, model=model)
+    _, found = stages(part, DRAWN, selection=more | {"screened": {"keep": 30}}, model=model)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other["probability"], one["probability"], atol=1e-12)
+    select = arrays(part / "results/tried/select/0000.npz")
+    assert select["columns"].shape == (2, 30)
+    assert (select["n_features"] == 120).all()
+    before = arrays(whole / "results/tried/select/0000.npz")
+    mine = slice(before["offset"][1], before["offset"][2])
+    kept = select["columns"][1][select["selected"][mine]]
+    assert set(kept) == set(before["selected"][mine])
+
+
+def test_the_adaptive_rule_takes_what_was_stored(tmp_path):
+    model = DRAWN["model"] | {"relevant": "some", "alpha_quadrature": "adaptive"}
+    _, blocks = stages(tmp_path, DRAWN, model=model, selection={"thresholds": [0.5]})
+    drawn = Design(load_config(tmp_path / "c.yaml"), tmp_path).drawn(2)
+    X, y = drawn.train.features, drawn.train.response
+    found = select_features(X, y, None, np.random.default_rng(0), threshold="0.5")
+    settings = naive_bayes.Settings(relevant="some", alpha_quadrature="adaptive")
+    expected = naive_bayes.predict(
+        naive_bayes.fit(found, settings), drawn.test.features[:, found.selected]
+    )
+    np.testing.assert_allclose(blocks[1]["probability"][0], expected, atol=2e-6)
+
+
+def test_the_fit_stage_says_how_probable_pi_and_relevance_are(tmp_path):
+    selection, pi = {"features": [2, 5]}, [0.01, 0.1, 0.5, 1.0]
+    model = DRAWN["model"] | {"relevant": ["all", "some"], "pi": pi}
+    _, blocks = stages(tmp_path, DRAWN, upto="fit", selection=selection, model=model)
+    first = blocks[0]
+    assert first["log_posterior"].shape[:2] == (2, 8)
+    assert first["some"].tolist() == [1, 3, 5, 7]
+    assert first["pi"].tolist() == pi
+    np.testing.assert_allclose(np.exp(first["log_pi"]).sum(axis=2), 1)
+    joint = first["log_joint"]
+    np.testing.assert_allclose(
+        np.logaddexp.reduce(joint, axis=3), first["log_posterior"][:, first["some"]]
+    )
+    sizes = np.diff(first["relevance_offset"], axis=1)
+    assert sizes.tolist() == [[2, 2], [2, 2], [5, 5], [5, 5]]
+    assert len(first["relevance"]) == 28 == first["relevance_offset"][-1, -1]
+    assert ((first["relevance"] > 0) & (first["relevance"] < 1)).all()
+
+
+@pytest.mark.parametrize("relevant", ["all", "some"])
+def test_predictions_are_those_of_the_estimator(tmp_path, table, relevant):
+    model = {"methods": ["corrected"], "relevant": relevant}
+    data = OWN["data"] | {"test_path": "new.csv"}
+    X, y, new = table
+    falling = np.sort(np.abs(np.corrcoef(X.T, y)[-1, :-1]))[::-1]
+    k = 3 + int(np.argmax(-np.diff(falling[2:]) > 1e-9))  # no tie at the cut
+    selection = OWN["selection"] | {"features": [k, "all"]}
+    _, (found,) = stages(tmp_path, OWN, data=data, model=model, selection=selection)
+    for row, n_features in zip(found["probability"], (k, None), strict=True):
+        estimator = NaiveBayesClassifier(
+            n_features=n_features, relevant=relevant, screened={"of": 1000}
+        )
+        expected = estimator.fit(X, y).predict_proba(new)[:, 1]
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Useless features, of which the best 30 of 1,000 are in a table: features, classes, others."""
+    rng = np.random.default_rng(3)
+    y = np.arange(40) % 2
+    X, new = rng.integers(0, 2, (40, 1000)), rng.integers(0, 2, (60, 1000))
+    strength = np.abs(np.corrcoef(X.T, y)[-1, :-1])
+    kept = np.sort(np.argsort(-strength, kind="stable")[:30])
+    for name, values in (("t.csv", X), ("new.csv", new)):
+        frame = pd.DataFrame(values[:, kept], columns=[f"g{j}" for j in kept])
+        frame["status"] = np.where(np.arange(len(values)) % 2, "sick", "well")
+        frame.to_csv(tmp_path / name, index=False)
+    return X[:, kept], y, new[:, kept]
+
+
+def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
+    X, y, new = table
+    model = {"methods": ["corrected", "uncorrected", "bernoulli-nb"]}
+    path = write(tmp_path, OWN, model=model, selection=OWN["selection"] | {"features": ["all"]})
+    arguments = path, "--results", tmp_path / "results"
+    done = invoke("run", *arguments)
+    assert done.exit_code == 0, done.output
+    words = " ".join(done.output.split())
+    assert "all 40 cases took part in the screening, so none can be tested" in words
+    assert "bernoulli-nb: left out, because no case is tested" in words
+    assert not (tmp_path / "results/tried/predict").exists()
+    assert "took part" in (tmp_path / "results/tried/report.html").read_text()
+    corrected, uncorrected = arrays(tmp_path / "results/tried/fit/0000.npz")["promised"][0]
+    assert uncorrected < 0.1 < 0.4 < corrected <= 0.5
+    must_fail(invoke("predict", *arguments), "nothing to predict")
+    done = invoke("predict", *arguments, "--new", tmp_path / "new.csv", "--output",
+                  tmp_path / "p.csv")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(tmp_path / "p.csv")
+    estimator = NaiveBayesClassifier(None, relevant="all", screened={"of": 1000}).fit(X, y)
+    mine = found[found["arm"] == "all corrected exact"]["probability: sick"]
+    np.testing.assert_allclose(mine, estimator.predict_proba(new)[:, 1], atol=1e-12)
+
+
+def test_the_more_features_there_were_the_less_is_promised(tmp_path, table):
+    screened = {"of": [30, 300, 1000, 5000]}
+    selection = {"features": ["all"], "screened": screened}
+    _, (found,) = stages(tmp_path, OWN, upto="fit", selection=selection)
+    promised = found["promised"][0]
+    assert (np.diff(promised[:4]) > 0).all()
+    assert promised[0] == pytest.approx(promised[4], abs=1e-12)  # nothing was left out
+
+
+def test_every_feature_ties(tmp_path):
+    data = DRAWN["data"] | {"train": [3, 3], "features": 400}
+    selection = {"features": [3, "all"], "screened": {"keep": 5}}
+    model = {"methods": ["corrected", "uncorrected"], "relevant": ["all", "some"]}
+    _, blocks = stages(tmp_path, DRAWN, data=data, selection=selection, model=model)
+    select = arrays(tmp_path / "results/tried/select/0000.npz")
+    assert (select["tied"] == 5).all()
+    for block in blocks:
+        assert ((block["probability"] > 0) & (block["probability"] < 1)).all()
+
+
+@pytest.mark.parametrize("screened", [{"keep": 120}, {"of": 120}])
+def test_a_screening_that_left_everything_out_of_nothing(tmp_path, screened):
+    selection = {"features": ["all"], "screened": screened}
+    _, (first, _) = stages(tmp_path, DRAWN, selection=selection)
+    np.testing.assert_allclose(*first["probability"], atol=1e-12)
+
+
+# ---- mistakes ----
+
+FEW = "`of` is 20, but 30 features are left; it is the number before the screening, so at least 30"
+TOLD = "all cases took part in the screening of the table, so a test on some of them promises too"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"screened": {}}, "give `of`, the number of features before the screening, or `keep`"),
+        ({"screened": {"of": []}}, "selection.screened.of: needs at least 1 entries"),
+        ({"screened": {"of": [2000, 2000]}}, "selection.screened.of: 2000 is given twice"),
+        ({"screened": {"of": 20}}, "selection.screened.of: " + FEW),
+        ({"screened": {"of": [2000, 20]}}, "selection.screened.of: " + FEW),
+        ({"screened": {"of": 2000, "threshold": 1}}, "must be less than 1"),
+        ({"screened": {"keep": 31}}, "selection.screened.keep: cannot keep 31 of 30 features"),
+        ({"screened": {"keep": 9, "of": 8}}, "`of` is 8, but 9 features are left"),
+        ({"screened": {"keep": 9, "threshold": 0.2}}, "leave out `threshold`"),
+        ({"screened": {"keep": 4}}, "selection.features: cannot keep 5 of 4 features"),
+        ({"screened": {"of": 2000}, "features": [31]}, "cannot keep 31 of 30 features"),
+        ({"screened": {"of": 2000}, "scheme": "leave-one-out"}, "evaluation.scheme: " + TOLD),
+        ({"screened": {"of": 2000}, "scheme": "k-fold"}, "evaluation.scheme: " + TOLD),
+        ({"screened": {"of": 2000}, "folds": 5}, "evaluation.folds: " + TOLD),
+        ({"screened": {"of": 2000}, "groups": 3}, "it is not known to which group"),
+        ({"screened": {"of": 2000}, "replicates": 3}, "replicates: nothing is divided at random"),
+        ({"screened": {"of": 2000}, "parts": ["score-table"]}, "score-table needs test cases"),
+        ({"screened": {"of": 2000}, "data": {"test_path": "other.csv"}}, "lacks the column"),
+        ({"ties": "printed"}, "selection.ties: cannot be 'printed'; did you mean 'as-printed'?"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(tmp_path, table, changes, words):
+    lines = (tmp_path / "new.csv").read_text().splitlines()
+    other = "\n".join(line.partition(",")[2] for line in lines)
+    (tmp_path / "other.csv").write_text(other)
+    selection = {"features": [5]} | {
+        key: changes[key] for key in ("screened", "features", "ties") if key in changes
+    }
+    evaluation = {key: changes[key] for key in ("scheme", "folds", "groups") if key in changes}
+    path = write(
+        tmp_path, OWN, selection=selection, evaluation=evaluation,
+        data=OWN["data"] | changes.get("data", {}), replicates=changes.get("replicates", 1),
+        report={"parts": changes.get("parts", ["selection-table"])},
+    )  # fmt: skip
+    done = invoke("run", path, "--results", tmp_path / "results")
+    assert done.exit_code == 2, done.output
+    assert words in " ".join(done.output.split()), done.output
+    assert len(done.output) <= 400 + len(str(tmp_path))
+
+
+def test_a_threshold_above_what_the_table_has_names_the_column(tmp_path, table):
+    X, y, _ = table
+    weakest = np.abs(np.corrcoef(X.T, y)[-1, :-1]).min()
+    for threshold, data, fails in [(weakest + 0.05, {}, True), (weakest - 0.05, {}, False),
+                                   (weakest + 0.05, {"test_path": "new.csv"}, True)]:  # fmt: skip
+        screened = {"of": 1000, "threshold": round(float(threshold), 3)}
+        path = write(tmp_path, OWN, selection={"features": [5], "screened": screened},
+                     data=OWN["data"] | data)  # fmt: skip
+        done = invoke("run", path, "--results", tmp_path / "results")
+        if not fails:
+            assert done.exit_code == 0, done.output
+            continue
+        must_fail(done, "c.yaml:", "selection.screened.threshold: is ", "the feature 'g",
+                  f"{weakest:.4f}", " less; both cannot be true")  # fmt: skip
+
+
+def test_real_and_missing_values_of_a_screened_table_are_noted(tmp_path, table):
+    rng = np.random.default_rng(5)
+    frame = pd.read_csv(tmp_path / "t.csv")
+    values = frame.iloc[:, :-1] + rng.normal(0, 0.1, (40, 30))
+    values.iloc[3, 4] = np.nan
+    frame[frame.columns[:-1]] = values
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said, (found,) = stages(tmp_path, OWN, upto="fit")
+    said = " ".join(said.split())
+    assert "the features are real numbers, cut at their medians here" in said
+    assert "features that are not in the table count as never missing" in said
+    assert np.isfinite(found["promised"]).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"pi": []}, "model.pi: needs probabilities above 0 and at most 1, such as [0.001,"),
+        ({"pi": [0.5, 0]}, "0.0 is not"),
+        ({"pi": [1.5]}, "1.5 is not"),
+        ({"pi": [0.5, 0.5]}, "model.pi: 0.5 is given twice"),
+        ({"relevant": []}, "model.relevant: needs at least 1 entries"),
+        ({"relevant": "none"}, "model.relevant.0: cannot be 'none'"),
+        ({"relevant": ["some", "some"]}, "model.relevant: some is given twice"),
+        ({"kind": "mixture", "relevant": ["some"]}, "relevant: in a mixture every feature may be"),
+        ({"kind": "mixture", "pi": [0.5]}, "use model.kind: naive-bayes"),
+    ],
+)
+def test_mistakes_of_the_model_are_told(tmp_path, model, words):
+    must_fail(invoke("run", write(tmp_path, DRAWN, model=model)), words)
+
+
+def test_data_of_which_some_features_are_relevant_need_a_model_with_pi(tmp_path):
+    data = DRAWN["data"] | {"relevant": "some"}
+    path = write(tmp_path, DRAWN, data=data, model={"kind": "mixture"})
+    must_fail(invoke("run", path), "data.relevant: some needs model.kind: naive-bayes")
