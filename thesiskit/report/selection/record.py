@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,25 @@ class Arm:
     relevant: str
 
     @property
+    def way(self) -> "Way":
+        """How it predicts, whatever the selection and the rule."""
+        return Way(self.method, self.relevant)
+
+    @property
     def words(self) -> str:
         """The method, as tables name it."""
+        return self.way.words
+
+
+class Way(NamedTuple):
+    """A method, and which features may be relevant by it: all or some; none for a peer."""
+
+    method: str
+    relevant: str
+
+    @property
+    def words(self) -> str:
+        """What tables and legends call it."""
         return method_words(self.method) + (", some relevant" if self.relevant == "some" else "")
 
 
@@ -101,6 +118,11 @@ class Record(Finished):
         return self.config["scheme"] != "none"
 
     @property
+    def screened(self) -> bool:
+        """Whether the table is said to have been screened before."""
+        return bool(self.config["selection"]["screened"])
+
+    @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
         return [str(one) for one in self.selection["label"]]
@@ -125,13 +147,36 @@ class Record(Finished):
         """The arms with the first rule or sampler, and those that have none."""
         return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
 
-    def methods(self, order: Iterable[str]) -> list[str]:
-        """The methods used, in the order given; corrected if the arms keep all features."""
-        used = {arm.method for arm in self.arms}
-        return [method for method in order if method in used] or ["corrected"]
+    @property
+    def about_some(self) -> str:
+        """What `some relevant` means, a sentence; nothing if there are no such arms."""
+        if "some" not in self.relevants:
+            return ""
+        return (
+            " With 'some relevant', each feature differs between the classes with a probability "
+            "that is estimated"
+            + ("; in the other arms of ours all features do." if "all" in self.relevants else ".")
+        )
 
-    def find(self, label: str, method: str, variant: str | None = None) -> Arm | None:
-        """Return an arm, None if there is none; the first by model.relevant.
+    @property
+    def relevants(self) -> list[str]:
+        """Which features may be relevant by our own methods: all, some, or one after the other."""
+        return list(dict.fromkeys(arm.relevant for arm in self.arms if arm.method in OURS))
+
+    def ways(self, order: Iterable[str]) -> list[Way]:
+        """The methods used, in the order given, ours by what may be relevant.
+
+        They are corrected if the arms keep all features.
+        """
+        used = {arm.way for arm in self.arms}
+        found = [Way(method, relevant) for method in order for relevant in (*self.relevants, "none")
+                 if (method, relevant) in used]  # fmt: skip
+        return found or [Way("corrected", relevant) for relevant in self.relevants]
+
+    def find(
+        self, label: str, method: str, variant: str | None = None, relevant: str = ""
+    ) -> Arm | None:
+        """Return an arm, None if there is none; the first by model.relevant unless that is given.
 
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
@@ -139,7 +184,8 @@ class Record(Finished):
         for arm in self.arms:
             if arm.label == label and arm.variant in (wanted, "none"):
                 own = method in ("corrected", "uncorrected")
-                if arm.method == method or (arm.method == "complete" and own):
+                fits = not relevant or arm.relevant in (relevant, "none")
+                if fits and (arm.method == method or (arm.method == "complete" and own)):
                     return arm
         return None
 
