@@ -21,7 +21,7 @@ from thesiskit.experiments.cells.workers import Failure, Workers
 from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import finished, write_report
-from thesiskit.report.parts import check_parts
+from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.store.provenance import code_digest, surroundings
 from thesiskit.store.results import Results
 
@@ -79,6 +79,13 @@ class Experiment:
             except ConfigError as error:
                 raise self.config.wrong(key, str(error)) from None
 
+    def _untested_parts(self) -> list[str]:
+        """Return a note about the parts that are left out because no case is tested."""
+        names = parts_without_tests(self._work.described)
+        return [f"report.parts: {', '.join(names)}: left out, because no case is tested"] * bool(
+            names
+        )
+
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.
 
@@ -101,7 +108,7 @@ class Experiment:
             for number in todo if force else ():
                 self.graph.forget(stage, number)
             if stage == self.stages[0]:
-                self.notes += self._work.data_notes
+                self.notes += [*self._work.data_notes, *self._untested_parts()]
             self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()

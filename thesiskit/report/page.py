@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup, escape
 
 from thesiskit.errors import ResultsError
 from thesiskit.report.exhibits import exhibits_found
@@ -161,7 +162,13 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals["explain"] = explain
+    environment.filters["commands"] = _commands
     return environment.get_template(name)
+
+
+def _commands(text: str) -> Markup:
+    """Return text as HTML, with `commands` in the letters of code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:

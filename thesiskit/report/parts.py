@@ -11,18 +11,20 @@ from thesiskit.report.logistic import chains as logistic_chains
 from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
-from thesiskit.report.selection import chains as sampling
 from thesiskit.report.selection import (
+    alphas,
     divisions,
     figures,
     maps,
     promised,
+    relevance,
     reliability,
     screened,
     selected,
     signals,
     tables,
 )
+from thesiskit.report.selection import chains as sampling
 from thesiskit.report.selection.record import EXACT
 
 BOTH = {"corrected", "uncorrected"}
@@ -47,9 +49,12 @@ ORDERS = "an order above 0 in model.orders"
 PRIORS = "both priors in model.priors"
 RANKS = "evaluation.ranks: true"
 SCREENED = "selection.screened"
+RELEVANT = "some in model.relevant"
+KNOWN = "corrected in model.methods, or all features"
+ALIKE = "data sets of one kind"
+SEVERAL = "several numbers in selection.screened.of"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
-CLAIMS = "two numbers in selection.screened.of"
 SCALES = "both scales in model.sigma_scale"
 
 
@@ -95,9 +100,17 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ORDERS: lambda config: _of_model(config, "orders") != [0],
     PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
     RANKS: lambda config: config["evaluation"]["ranks"],
-    SCREENED: lambda config: bool(_screened(config)),
+    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
+    RELEVANT: lambda config: "some" in _of_model(config, "relevant"),
+    KNOWN: lambda config: (
+        "corrected" in _of_model(config, "methods")
+        or ("all" in _sizes(config) and not NEEDS[SCREENED](config))
+    ),
+    ALIKE: lambda config: not NEEDS[SETTINGS](config),
+    SEVERAL: lambda config: (
+        NEEDS[SCREENED](config) and len(config["selection"]["screened"]["of"] or []) > 1
+    ),
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
-    CLAIMS: lambda config: len(_screened(config).get("of") or ()) > 1,
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
 }
@@ -116,13 +129,16 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_PROMISED = (DATA, SELECTION, SCREENED, NAIVE)
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
-    "summary": Part(summary.summary, (DATA, TESTS)),
+    "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, SOME)),
+    "relevance": Part(relevance.relevance_part, (DATA, SELECTION, NAIVE, RELEVANT, KNOWN, ALIKE)),
+    "screened-answers": Part(
+        promised.screened_answers, (DATA, SELECTION, NAIVE, SEVERAL, KNOWN, ALIKE)
+    ),
     "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
     "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(tables.calibration_table),
@@ -136,15 +152,13 @@ PARTS: dict[str, Part] = {
     "correlation-scatter": Part(figures.correlation_scatter, (DATA, SELECTION, TEST_SET)),
     "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
-    "log-alpha": Part(figures.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
+    "log-alpha": Part(alphas.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
     "signals-figure": Part(signals.signals_figure, (DATA, SELECTION, SETTINGS)),
     "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
-    "promise-table": Part(promised.promise_table, _PROMISED),
-    "promise-figure": Part(promised.promise_figure, (*_PROMISED, CLAIMS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),
     "screened-table": Part(screened.screened_table, _SCREENED),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
@@ -183,16 +197,33 @@ PARTS: dict[str, Part] = {
 }
 
 
-OWN = ("summary", "data-card", "promise-table", "selected-features", "predictions")
+OWN = (
+    "summary", "data-card", "screened-answers", "relevance", "selected-features", "predictions",
+)  # fmt: skip
+FIRST = ("summary", "data-card")
 
 
 def wanted_parts(config: dict[str, Any]) -> list[str]:
-    """Return the parts of a report; that on the user's own data begins with those in OWN."""
-    named = config["report"]["parts"]
-    if not config.get("own"):
+    """Return the parts of a report; that on the user's own data begins with those in OWN.
+
+    So does that on a table of which no case is tested, without parts that need test cases.
+    """
+    untested = parts_without_tests(config)
+    named = [name for name in config["report"]["parts"] if name not in untested]
+    if not (config.get("own") or config["scheme"] == "none"):
         return named
     first = [name for name in OWN if name not in named and not _lacking(name, config)]
-    return first + named
+    lead = 0  # parts named that stay before these
+    while first and named[lead : lead + 1] and named[lead] in FIRST:
+        lead += 1
+    return sorted([*first, *named[:lead]], key=OWN.index) + named[lead:]
+
+
+def parts_without_tests(config: dict[str, Any]) -> list[str]:
+    """Return the parts that a config names, and that are left out because no case is tested."""
+    if config["scheme"] != "none":
+        return []
+    return [name for name in config["report"]["parts"] if TESTS in _lacking(name, config)]
 
 
 def _lacking(name: str, config: dict[str, Any]) -> list[str]:
@@ -207,5 +238,7 @@ def check_parts(config: dict[str, Any]) -> None:
             near = difflib.get_close_matches(name, PARTS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(PARTS)}"
             raise ConfigError(f"there is no part {name!r}; {hint}")
+        if TESTS in _lacking(name, config) and config["scheme"] == "none":
+            continue  # a note says that it is left out
         for need in _lacking(name, config)[:1]:
             raise ConfigError(f"{name} needs {need}; add that, or leave it out")

@@ -10,6 +10,9 @@ from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, score
 from thesiskit.report.layout import Table
 from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.selection.promised import promised_table
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.relevance import relevance_sentence
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -24,6 +27,8 @@ def summary(record: Finished) -> list[Table]:
     """What was asked, the best arm beside simple rivals, and whether predictions keep promises."""
     if isinstance(record, LogisticRecord) and record.continuous:
         return [_of_real_responses(record)]
+    if isinstance(record, Record) and not record.tests:
+        return promised_table(record)
     scored = record.scores()
     own = [pair for pair in scored if pair[0].own]
     best = min(own, key=lambda pair: pair[1].amlp)[1]
@@ -32,6 +37,8 @@ def summary(record: Finished) -> list[Table]:
         (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
     )
     lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
+    if isinstance(record, Record):
+        lead.append(relevance_sentence(record))
     if record.warnings:
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
@@ -175,6 +182,8 @@ def _explained(record: Finished) -> str:
         "(Wilson's for error rates, normal ones for AMLP). The base rate predicts each class by "
         "its frequency among the training cases."
     )
+    if isinstance(record, Record):
+        text += record.about_some
     return text
 
 

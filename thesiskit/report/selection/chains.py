@@ -88,7 +88,7 @@ def trace_figure(record: Record) -> list[Figure]:
 
 def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
     rows: list[list[Arm | None]] = []
-    for method in record.methods(("corrected", "uncorrected")):
+    for method, _ in record.ways(("corrected", "uncorrected")):
         shown = {arm for row in rows for arm in row}
         found = [record.find(label, method, variant) for label in record.labels]
         rows.append([None if arm in shown else arm for arm in found])

@@ -14,12 +14,11 @@ from thesiskit.report.layout import (
     Figure,
     canvas,
     drawn_words,
-    hide_from,
     kept_words,
     save_space,
     size_words,
 )
-from thesiskit.report.selection.record import Arm, Record, method_words
+from thesiskit.report.selection.record import Arm, Record, Way
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -34,13 +33,25 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
+FULL = {"markerfacecolor": INK, "markersize": 3.5}  # small, on top of what they may cover
+SOME: dict[str, dict[str, Any]] = {  # where some features are relevant
+    "corrected": {"linestyle": "-", "marker": "o", **FULL},
+    "uncorrected": {"linestyle": (0, (3, 1, 1, 1)), "marker": "s", **FULL},
+}
+
+
+def style(way: Way) -> dict[str, Any]:
+    """Return how the line of a method is drawn."""
+    return SOME[way.method] if way.relevant == "some" else STYLES[way.method]
+
+
 def panels(
-    record: Record, methods: list[str], axes, variant: str | None = None
+    record: Record, ways: list[Way], axes, variant: str | None = None
 ) -> Iterator[tuple[int, int, Arm, Any]]:
     """Yield row, column, arm and axis of each method by selection; hide axes that have none."""
-    for i, method in enumerate(methods):
+    for i, way in enumerate(ways):
         for j, label in enumerate(record.labels):
-            arm = record.find(label, method, variant)
+            arm = record.find(label, way.method, variant, way.relevant)
             axes[i, j].set_visible(arm is not None)
             if arm is not None:
                 yield i, j, arm, axes[i, j]
@@ -128,19 +139,23 @@ def variants_shown(record: Record) -> list[tuple[str, str, str]]:
 
 
 def _draw_error_rates(record: Record, variant: str) -> Canvas:
-    figure, axes = canvas(1, 2, sharey=True)
-    for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
-        arms = [record.find(label, method, variant) for label in record.labels]
+    ways = [Way(method, relevant) for relevant in record.relevants
+            for method in ("uncorrected", "corrected")]  # fmt: skip
+    rows = len(record.relevants)
+    figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
+    for way, axis in zip(ways, axes.flat, strict=True):
+        arms = [record.find(label, way.method, variant, way.relevant) for label in record.labels]
         places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
         p = [record.probability(arm) for arm in arms if arm]
         actual = [metrics.error_rate(one, record.response) for one in p]
         expected = [metrics.expected_error(one) for one in p]
         axis.plot(places, actual, "-o", color=INK, label="actual")
         axis.plot(places, expected, ":s", color=INK, markerfacecolor="white", label="expected")
-        axis.set_title(method)
+        axis.set_title(way.words)
         axis.margins(y=0.08)
     axes[0, 0].set_ylim(bottom=0)
-    axes[0, 0].set_ylabel("error rate")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("error rate")
     axes[0, 1].legend(frameon=False)
     save_space(axes)
     return figure
@@ -166,105 +181,51 @@ def performance(record: Record) -> list[Figure]:
 
 
 def _draw_performance(record: Record, variant: str) -> Canvas:
-    figure, axes = canvas(1, 2)
+    figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.relevants) > 1))
     measures = (
         ("average minus log probability", metrics.amlp),
         ("average squared error", metrics.squared_error),
     )
-    methods = record.methods(STYLES)
+    ways = record.ways(STYLES)
     for (words, measure), axis in zip(measures, axes.flat, strict=True):
         places = _selections_axis(record, axis)
-        for method in methods:
+        for way in ways:
             points = []
             for x, label in zip(places, record.labels, strict=True):
-                arm = record.find(label, method, variant)
+                arm = record.find(label, way.method, variant, way.relevant)
                 if arm is not None:
                     points.append((x, measure(record.probability(arm), record.response)))
             axis.plot(
                 *zip(*points, strict=True),
                 color=INK,
-                markerfacecolor="white",
-                label=method_words(method),
-                **STYLES[method],
+                label=way.words,
+                **({"markerfacecolor": "white"} | style(way)),
             )
         axis.set_ylabel(words)
         axis.margins(y=0.08)
         axis.set_ylim(bottom=0)
-    axes[0, 0].legend(frameon=False)
+    if len(record.relevants) > 1:
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+    else:
+        axes[0, 0].legend(frameon=False)
     save_space(axes)
     return figure
 
 
-def log_alpha(record: Record) -> list[Figure]:
-    """Posterior of log alpha, one panel per selection (fig-post-alpha)."""
-    complete = [arm for arm in record.main_arms if arm.method == "complete"]
-    partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
-    truth = record.config["data"].get("alpha")
-    known = isinstance(truth, float | int) and np.isfinite(truth)
-    columns = 2 if len(partial) > 1 else 1
-    rows = -(-len(partial) // columns)
-    figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
-    hide_from(axes, len(partial))
-    shown = [np.log(truth)] if known else []
-    points = {}
-    for label, axis in zip(partial, axes.flat, strict=False):
-        own = [record.find(label, method) for method in ("corrected", "uncorrected")]
-        styles = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-        for arm in [*complete[:1], *filter(None, own)]:
-            words = "all features" if arm.method == "complete" else arm.method
-            x, density = _log_alpha_density(record, arm)
-            axis.plot(x, density, styles[arm.method], color=INK, label=words)
-            shown += list(x[density > 1e-3 * density.max()])
-        points[axis] = x
-        if known:
-            axis.axvline(np.log(truth), color=GREY, linewidth=1.5, zorder=0)
-        axis.set_title(kept_words(label), fontsize=10)
-        axis.set_ylim(bottom=0)
-    low, high = min(shown) - 1, max(shown) + 1
-    axes[0, 0].set_xlim(low, high)
-    for axis, x in points.items():
-        x = x[(x > low) & (x < high)]
-        axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
-    figure.supxlabel("log alpha", fontsize=10)
-    figure.supylabel("posterior density", fontsize=10)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)
-    save_space(axes)
-    return [
-        Figure(
-            "log-alpha",
-            "Posterior of log alpha",
-            figure,
-            ("The grey line is the value with which the data were drawn. " if known else "")
-            + "Dots mark the points at which the posterior is computed. A small alpha means that "
-            "features predict well; without the correction for selection, alpha is estimated too "
-            "small.",
-        )
-    ]
-
-
-def _log_alpha_density(record: Record, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-    fits = record.fits
-    column = list(fits["arm"]).index(arm.row)
-    alpha = fits["alpha"][0, column % fits["alpha"].shape[1]]
-    return np.log(alpha), np.exp(fits["log_density"][column])
-
-
 def null_figure(record: Record) -> list[Figure]:
     """Histograms of predictions where nothing can be predicted."""
-    methods = record.methods(
-        ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected")
-    )
+    ways = record.ways(("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected"))
     labels = record.labels
     figure, axes = canvas(
-        len(methods), len(labels), height=1.55 * len(methods) + 0.7, sharex=True, sharey="row"
+        len(ways), len(labels), height=1.55 * len(ways) + 0.7, sharex=True, sharey="row"
     )
     names = {
         "bernoulli-nb": "SelectKBest +\nBernoulliNB",
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
     bins = np.linspace(0, 1, 26)
-    for i, j, arm, axis in panels(record, methods, axes):
+    for i, j, arm, axis in panels(record, ways, axes):
         p = record.probability(arm)
         weights = np.full(len(p), 1 / len(p))
         axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
@@ -278,8 +239,8 @@ def null_figure(record: Record) -> list[Figure]:
             of = f"{kept_words(arm.label)} of {record.selection['n_features'][0]:,}"
             axis.set_title(f"{of}\n", fontsize=10)
         if j == 0:
-            method = methods[i]
-            axis.set_ylabel(names.get(method, f"naive Bayes,\n{method}"), fontsize=9)
+            words = ways[i].words.replace(", ", ",\n")
+            axis.set_ylabel(names.get(ways[i].method, f"naive Bayes,\n{words}"), fontsize=9)
     one = drawn_words(record.class_words(1))
     figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)

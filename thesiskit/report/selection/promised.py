@@ -1,103 +1,242 @@
-"""How many errors a model of a screened table expects, by what is said of the screening."""
+"""What methods promise for new cases, where a table was screened before it came."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words, save_space
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.data_card import listed
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space, size_words
+from thesiskit.report.selection.figures import STYLES, style
+from thesiskit.report.selection.kept import base_label
+from thesiskit.report.selection.record import Arm, Record, Way
+from thesiskit.report.selection.relevance import alike, relevance_sentence, relevances
 
-STYLES = {
-    ("corrected", "all"): ("o", "-"),
-    ("corrected", "some"): ("s", "--"),
-    ("uncorrected", "all"): ("", ":"),
-    ("uncorrected", "some"): ("", "-."),
-}
+LITTLE = 0.8  # of the errors by guessing: a method that promises so many knows little
+NEXT = (
+    "What to do next: predict new cases, by `thesiskit predict CONFIG --new TABLE`, where CONFIG "
+    "is the file that you ran. If you have the responses of cases that took no part in the "
+    "screening, name their file in data.test_path, and this page will test the methods with them."
+)
 
 
-def promise_table(record: Record) -> list[Table]:
-    """How many errors each model of a screened table expects, and how many it makes if tested."""
-    several, rows = len(record.variants) > 1, []
-    for arm, error in record.promised:
-        size, before = _parts(record, arm)
-        row = {"features": size, "before the screening": before, "method": arm.words}
-        row |= {record.variant_name: arm.variant} if several else {}
-        row["promised error"] = error
+@dataclass(frozen=True)
+class Promise:
+    """The error rate that an arm promises, and that it makes if cases are tested.
+
+    of : how many features there were, as far as the arm knows; None if it is not told.
+    """
+
+    arm: Arm
+    of: int | None
+    told: float
+    actual: float | None = None
+
+
+def promises(record: Record) -> list[Promise]:
+    """Return what each of our arms promises, with the first rule for theta.
+
+    Where cases are tested it is the mean of their predictions, else of cases that were drawn.
+    """
+    first = {arm.row for arm in record.main_arms}
+    sizes = {label: int(values.max()) for label, values in record.by_size("n_features")}
+    found = []
+    for j, arm in enumerate(record.fitted_arms):
+        if arm.row not in first:
+            continue
+        of = None if arm.method == "uncorrected" else sizes[arm.label]
         if record.tests:
-            row["error"] = metrics.error_rate(record.probability(arm), record.response)
+            p, y = record.probability(arm), record.response
+            told = metrics.expected_error(p), metrics.error_rate(p, y)
+            found.append(Promise(arm, of, *told))
+        elif "promised" in record.fits:
+            found.append(Promise(arm, of, float(record.fits["promised"][:, j].mean())))
+    return found
+
+
+def guessing(record: Record) -> float:
+    """Return how often the less frequent class occurs: the error rate of guessing the other."""
+    counts = record.selection["class_counts"].sum(axis=0)
+    return float(counts.min() / counts.sum())
+
+
+# ---- no case is tested ----
+
+
+def promised_table(record: Record) -> list[Table]:
+    """What each arm promises for new cases; nothing is tested."""
+    found = promises(record)
+    says = relevances(record)
+    rows = []
+    for one in found:
+        row = {
+            "features": base_label(one.arm.label),
+            "method": one.arm.words,
+            "kept from": f"{one.of:,}" if one.of else "not told",
+            "promised error": one.told,
+        }
+        if says:
+            mine = [relevance for relevance in says if relevance.arm == one.arm]
+            row["relevant features"] = mine[0].words if mine else ""
         rows.append(row)
+    if not rows:  # the model promises nothing
+        rows = [{"features": arm.label, "method": arm.words} for arm in record.fitted_arms]
     return [
         Table(
-            "promises",
-            "Promised errors",
+            "summary",
+            "Summary",
             pd.DataFrame(rows),
-            "The error rate that each model promises. " + _source(record) + " Without the "
-            "correction a model knows neither of the features that were screened away nor of those "
-            "that it left out itself.",
+            "The promised error is the error rate that an arm expects to have on new cases, which "
+            "are drawn from its own posterior distribution. 'Kept from' is how many features it "
+            "is told that there were before the screening; an uncorrected arm is told nothing, and "
+            "so believes that the features in the table are all there ever were."
+            + record.about_some,
+            lead=tuple(filter(None, [
+                record.question, _screened(record), *_promised(record, found),
+                _relevant(record), NEXT,
+            ])),
         )
-    ]
+    ]  # fmt: skip
 
 
-def promise_figure(record: Record) -> list[Figure]:
-    """Promised errors against the number of features that there are said to have been before."""
-    found = [(*_parts(record, arm), arm, error) for arm, error in record.promised]
-    found = [one for one in found if one[2].variant == record.variants[0]]
-    sizes = list(dict.fromkeys(size for size, *_ in found))
-    figure, axes = canvas(1, len(sizes), width=3.4 * len(sizes) + 1, sharey=True)
-    for axis, size in zip(axes[0], sizes, strict=True):
-        for (method, relevant), (marker, line) in STYLES.items():
-            mine = [
-                (before, error, arm)
-                for label, before, arm, error in found
-                if (label, arm.method, arm.relevant) == (size, method, relevant)
-            ]
-            if not mine:
-                continue
-            x, y, arms = zip(*sorted(mine, key=lambda one: one[0]), strict=True)
-            label = arms[0].words
-            if method == "uncorrected":
-                axis.axhline(y[0], color=INK, linestyle=line, linewidth=1.2, label=label)
-                continue
-            axis.plot(x, y, line, marker=marker, color=INK, label=label)
-            if record.tests:
-                actual = [metrics.error_rate(record.probability(a), record.response) for a in arms]
-                axis.plot(x, actual, line, marker=marker, color=GREY, label=f"{label}: made")
+def _screened(record: Record) -> str:
+    """Say that the table was screened, and why nothing is tested."""
+    cases = len(record.results.load("simulate", 0, ("response",))["response"][0])
+    return (
+        f"This table was screened before: its features are {screening(record)} in these same "
+        f"{cases:,} cases. So no case is tested here. Each has helped to choose the features, and "
+        "among many useless ones a few always fit the cases at hand by luck; a test on these "
+        "cases, also by cross-validation, would make them look good."
+    )
+
+
+def screening(record: Record) -> str:
+    """Say which features of how many were kept."""
+    screened = record.config["selection"]["screened"]
+    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
+    above = screened["threshold"]
+    if above is None:
+        return f"the best of {of}, by their correlations with the response"
+    return f"those of {of} whose absolute correlation with the response is above {above:g}"
+
+
+def _promised(record: Record, found: list[Promise]) -> list[str]:
+    """Say what error is to be expected, what was believed, and whether that is better than none."""
+    corrected = [one for one in found if one.of is not None]
+    if not corrected:
+        return []
+    way = max((one.arm.way for one in corrected), key=lambda one: one.relevant == "some")
+    size = max((one for one in corrected), key=lambda one: record.kept(one.arm.label)).arm.label
+    mine = [one for one in corrected if _alike(one.arm, size, way.relevant)]
+    believed = [one for one in found if one.of is None and _alike(one.arm, size, way.relevant)]
+    guess = guessing(record)
+    told = (
+        "The models say themselves how often they expect to be wrong on new cases. With "
+        f"{_size(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always predicting the "
+        f"more frequent class is wrong in {percent(guess)}."
+    )
+    if believed:
+        told += f" Without the correction one would have believed in {percent(believed[0].told)}."
+    if min(one.told for one in mine) > LITTLE * guess:
+        told += " So these features say little about new cases, if anything."
+    elif max(one.told for one in mine) > LITTLE * guess:
+        told += " So it depends on the number before the screening whether they say anything."
+    return [told]
+
+
+def _alike(arm: Arm, label: str, relevant: str) -> bool:
+    return base_label(arm.label) == base_label(label) and arm.relevant == relevant
+
+
+def _rates(mine: list[Promise]) -> str:
+    """Return the error rates that an arm promises, by the number before the screening."""
+    if len(mine) == 1:
+        return f"{percent(mine[0].told)} of them"
+    return listed([f"{percent(one.told)} if there were {one.of:,} before" for one in mine])
+
+
+def percent(rate: float) -> str:
+    """Return a rate as sentences have it."""
+    return f"{100 * rate:.1f} %"
+
+
+def _size(record: Record, label: str) -> str:
+    """Return a selection as sentences have it, such as "all 50 features"."""
+    if base_label(label) == "all":
+        return f"all {record.kept(label):,.0f} features"
+    size = size_words(base_label(label))
+    return f"{size} features" if size[0] != "|" else f"the features with {size}"
+
+
+def _relevant(record: Record) -> str:
+    """Say how many features are relevant, if that is estimated."""
+    found = alike(record)
+    if len(found) < 2:
+        return relevance_sentence(record)
+    told = [f"{one.middle} of {one.p:,.0f} (90 % interval {one.interval})" for one in found]
+    return f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant."
+
+
+# ---- how the answer moves ----
+
+
+def screened_answers(record: Record) -> list[Figure]:
+    """How the error that is promised moves with the number of features before the screening."""
+    found = promises(record)
+    if not found:
+        return []
+    labels = list(dict.fromkeys(base_label(one.arm.label) for one in found))
+    columns = min(len(labels), 3)
+    rows = -(-len(labels) // columns)
+    figure, axes = canvas(
+        rows, columns, width=max(4.8, 3.0 * columns + 0.8), height=2.6 * rows + 1.0,
+        sharey=True, sharex=True,
+    )  # fmt: skip
+    ofs = sorted({one.of for one in found if one.of is not None})
+    guess = guessing(record)
+    for axis, label in zip(axes.flat, labels, strict=False):
+        mine = [one for one in found if base_label(one.arm.label) == label]
+        for way in dict.fromkeys(one.arm.way for one in mine):
+            _line(axis, [one for one in mine if one.arm.way == way], way, ofs)
+        axis.axhline(guess, color=GREY, linewidth=1.2, zorder=0, label="guessing")
+        axis.set_title(_size(record, mine[0].arm.label), fontsize=10)
         axis.set_xscale("log")
-        axis.set_title(kept_words(size), fontsize=10)
-        axis.set_ylim(0, None)
-    axes[0, 0].set_ylabel("error rate")
+        axis.minorticks_off()
+        axis.set_xticks(ofs, [f"{of:,}" for of in ofs], rotation=30 if len(ofs) > 3 else 0)
+        axis.set_ylim(0, max(guess, *(one.told for one in found)) * 1.12)
+        axis.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
+    for axis in axes.flat[len(labels) :]:
+        axis.set_visible(False)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("promised error")
     figure.supxlabel("features before the screening", fontsize=10)
     handles, words = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside upper center", ncols=2, frameon=False)
     save_space(axes)
+    tested = any(one.actual is not None for one in found)
     return [
         Figure(
-            "promises",
-            "How the answer depends on the number of features before the screening",
+            "screened-answers",
+            "What is promised, by the number of features before the screening",
             figure,
-            "The error rate that each model promises, by how many features it is told that there "
-            "were before the screening. "
-            + _source(record)
-            + (" The error rates that are made are grey." if record.tests else ""),
+            "The error rate that each method promises for new cases, by how many features it is "
+            "told that there were before the screening. Uncorrected methods are told nothing, so "
+            "they promise the same whatever it was. The grey line is the error rate of always "
+            "predicting the more frequent class."
+            + (" Crosses are what corrected methods made of the test cases." if tested else ""),
         )
     ]
 
 
-def _source(record: Record) -> str:
-    if record.tests:
-        return "It is the mean probability of the less probable class over the test cases."
-    return (
-        "No case can be tested, because all took part in the screening: it is what the posterior "
-        "expects of new cases, by 2,000 that are drawn from it."
-    )
-
-
-def _parts(record: Record, arm: Arm) -> tuple[str, float]:
-    """Return which features an arm keeps, and how many it was told that there were before."""
-    size, _, of = arm.label.partition(" of ")
-    if arm.method == "uncorrected":
-        return size, np.nan
-    told = float(of.replace(",", "")) if of else dict(record.by_size("n_features"))[arm.label][0]
-    return size, float(told)
+def _line(axis, mine: list[Promise], way: Way, ofs: list[int]) -> None:
+    """Draw what a method promises; one that is told nothing is a level line."""
+    look = {"markerfacecolor": "white"} | (style(way) if way.method in STYLES else {})
+    told = {one.of: one.told for one in mine}
+    look |= {"marker": ""} if None in told else {}
+    heights = [told.get(of, told.get(None, np.nan)) for of in ofs]
+    axis.plot(ofs, heights, color=INK, label=way.words, **look)
+    made = {one.of: one.actual for one in mine if one.of is not None and one.actual is not None}
+    axis.plot(list(made), list(made.values()), "x", color=INK, markersize=6)

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.report import metrics
 from thesiskit.report.finished import THESIS, Finished
-from thesiskit.report.forecasts import Forecast, Tested, aligned
+from thesiskit.report.forecasts import Forecast, Tested
 from thesiskit.report.layout import size_words
 from thesiskit.report.selection import about, stages
 
@@ -34,8 +33,25 @@ class Arm:
     relevant: str
 
     @property
+    def way(self) -> "Way":
+        """How it predicts, whatever the selection and the rule."""
+        return Way(self.method, self.relevant)
+
+    @property
     def words(self) -> str:
         """The method, as tables name it."""
+        return self.way.words
+
+
+class Way(NamedTuple):
+    """A method, and which features may be relevant by it: all or some; none for a peer."""
+
+    method: str
+    relevant: str
+
+    @property
+    def words(self) -> str:
+        """What tables and legends call it."""
         return method_words(self.method) + (", some relevant" if self.relevant == "some" else "")
 
 
@@ -102,6 +118,11 @@ class Record(Finished):
         return self.config["scheme"] != "none"
 
     @property
+    def screened(self) -> bool:
+        """Whether the table is said to have been screened before."""
+        return bool(self.config["selection"]["screened"])
+
+    @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
         return [str(one) for one in self.selection["label"]]
@@ -126,13 +147,36 @@ class Record(Finished):
         """The arms with the first rule or sampler, and those that have none."""
         return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
 
-    def methods(self, order: Iterable[str]) -> list[str]:
-        """The methods used, in the order given; corrected if the arms keep all features."""
-        used = {arm.method for arm in self.arms}
-        return [method for method in order if method in used] or ["corrected"]
+    @property
+    def about_some(self) -> str:
+        """What `some relevant` means, a sentence; nothing if there are no such arms."""
+        if "some" not in self.relevants:
+            return ""
+        return (
+            " With 'some relevant', each feature differs between the classes with a probability "
+            "that is estimated"
+            + ("; in the other arms of ours all features do." if "all" in self.relevants else ".")
+        )
 
-    def find(self, label: str, method: str, variant: str | None = None) -> Arm | None:
-        """Return an arm, None if there is none; the first by model.relevant.
+    @property
+    def relevants(self) -> list[str]:
+        """Which features may be relevant by our own methods: all, some, or one after the other."""
+        return list(dict.fromkeys(arm.relevant for arm in self.arms if arm.method in OURS))
+
+    def ways(self, order: Iterable[str]) -> list[Way]:
+        """The methods used, in the order given, ours by what may be relevant.
+
+        They are corrected if the arms keep all features.
+        """
+        used = {arm.way for arm in self.arms}
+        found = [Way(method, relevant) for method in order for relevant in (*self.relevants, "none")
+                 if (method, relevant) in used]  # fmt: skip
+        return found or [Way("corrected", relevant) for relevant in self.relevants]
+
+    def find(
+        self, label: str, method: str, variant: str | None = None, relevant: str = ""
+    ) -> Arm | None:
+        """Return an arm, None if there is none; the first by model.relevant unless that is given.
 
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
@@ -140,7 +184,8 @@ class Record(Finished):
         for arm in self.arms:
             if arm.label == label and arm.variant in (wanted, "none"):
                 own = method in ("corrected", "uncorrected")
-                if arm.method == method or (arm.method == "complete" and own):
+                fits = not relevant or arm.relevant in (relevant, "none")
+                if fits and (arm.method == method or (arm.method == "complete" and own)):
                     return arm
         return None
 
@@ -177,35 +222,17 @@ class Record(Finished):
         result = []
         for arm in self.arms:
             keys = {"features": arm.label, "method": arm.words}
-            keys |= {self.variant_name: arm.variant} if several else {}
-            p, name = self.probability(arm), self.arm_name(arm)
+            size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
+            kept = not arm.label.startswith("|")  # else the label says it
+            name = f"{size if kept else arm.label}, {arm.words}"
+            if several:
+                keys[self.variant_name] = arm.variant
+                name += "" if arm.variant in ("none", self.variants[0]) else f", {arm.variant}"
+            p = self.probability(arm)
             result.append(Forecast(
                 keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE
             ))  # fmt: skip
         return result
-
-    def arm_name(self, arm: Arm) -> str:
-        """Return what the terminal and sentences call an arm."""
-        size = f"{size_words(arm.label)} feature{'s' * (arm.label != '1')}"
-        kept = not arm.label.startswith("|")  # else the label says it
-        usual = arm.variant in ("none", self.variants[0])
-        return f"{size if kept else arm.label}, {arm.words}" + ("" if usual else f", {arm.variant}")
-
-    @cached_property
-    def promised(self) -> list[tuple[Arm, float]]:
-        """The error rate that each fitted arm promises, the mean where there are several fits."""
-        if self.tests:
-            return [
-                (arm, metrics.expected_error(self.probability(arm))) for arm in self.fitted_arms
-            ]
-        return list(zip(self.fitted_arms, self.fits["promised"].mean(axis=0), strict=True))
-
-    def headline(self) -> list[str]:
-        """Return lines with the scores of the arms; what they promise, where none is tested."""
-        if self.tests or "promised" not in self.fits:
-            return super().headline()
-        rows = [(self.arm_name(arm), f"{error:.3f}") for arm, error in self.promised]
-        return aligned(["", "promised error"], rows)
 
     @cached_property
     def tested(self) -> Tested:

@@ -16,7 +16,7 @@ from thesiskit.report.layout import (
     save_space,
 )
 from thesiskit.report.selection.figures import STYLES, panels, variants_shown
-from thesiskit.report.selection.record import Arm, Record, method_words
+from thesiskit.report.selection.record import Arm, Record
 
 LEVEL = 0.99  # of the bands, all categories of a method together
 
@@ -100,23 +100,23 @@ def reliability_figure(record: Record) -> list[Figure]:
 
 
 def _draw_reliability(record: Record, variant: str):
-    methods, labels = record.methods(STYLES), record.labels
+    ways, labels = record.ways(STYLES), record.labels
     figure, axes = canvas(
-        len(methods),
+        len(ways),
         len(labels),
-        height=2.5 * len(methods) + 0.4,
+        height=2.5 * len(ways) + 0.4,
         width=2.5 * len(labels) + 0.6,
         sharex=True,
         sharey=True,
     )
     one = drawn_words(record.class_words(1), 20)
-    for i, j, arm, axis in panels(record, methods, axes, variant):
+    for i, j, arm, axis in panels(record, ways, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == 0:
             axis.set_title(kept_words(arm.label), fontsize=10)
         if j == 0:
-            axis.set_ylabel(f"{method_words(methods[i])}\nfraction in {one}")
-        if i == len(methods) - 1:
+            axis.set_ylabel(f"{ways[i].words}\nfraction in {one}")
+        if i == len(ways) - 1:
             axis.set_xlabel(f"mean probability of {one}")
     save_space(axes)
     return figure

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
+from thesiskit.report.selection.kept import base_label, each_kept, feature_names
 from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.relevance import relevances
 
 MOST_SHOWN = 20  # features of a selection, on the page
 
@@ -28,7 +30,6 @@ class Tally:
 def selected_table(record: Record) -> list[Table]:
     """A row for each selection and feature that it kept in some training set."""
     tallies, sets = _count(record)
-    names = [str(one) for one in record.simulated.get("names", ())]
     frames: list[pd.DataFrame] = []
     shown: list[int] = []
     rows = 0
@@ -39,25 +40,27 @@ def selected_table(record: Record) -> list[Table]:
         found, mean = found[order], mean[order]
         frames.append(pd.DataFrame({
             "selection": label,
-            "feature": [names[j] if names else f"number {j + 1}" for j in found],
+            "feature": feature_names(record, found),
             "kept in": tally.kept[found] / sets,
             "correlation: mean": mean,
             "correlation: lowest": tally.low[found],
             "correlation: highest": tally.high[found],
+            **_relevant(record, label, found),
         }))  # fmt: skip
         shown += range(rows, rows + min(MOST_SHOWN, len(found)))
         rows += len(found)
     one = record.class_words(1)
+    frame = pd.concat(frames, ignore_index=True)
     return [
         Table(
             "selected-features",
             "Selected features",
-            pd.concat(frames, ignore_index=True),
+            frame,
             f"'Kept in' is the fraction of the {sets:,} training set{'s' * (sets > 1)} in which "
             "a selection kept the feature. Correlations are those of the binary feature with the "
             f"response, over the training sets that kept it; with a positive one, {one} is more "
             "frequent where the feature is 1. They are too large: these features were chosen "
-            "because their correlations are large in these cases.",
+            "because their correlations are large in these cases." + _explained(frame),
             shown=tuple(shown),
         )
     ]
@@ -65,34 +68,39 @@ def selected_table(record: Record) -> list[Table]:
 
 def _count(record: Record) -> tuple[dict[str, Tally], int]:
     """Return what was kept by selection, and the number of training sets."""
-    groups, sizes = record.config["evaluation"]["groups"], record.labels
+    first = {base_label(label): label for label in reversed(record.labels)}
+    if not record.screened:  # with all features nothing is selected
+        first.pop("all", None)
     tallies: dict[str, Tally] = {}
-    splits = 0
-    for number in range(record.n_blocks):
-        select = record.results.load("select", number)
-        group = record.results.load("simulate", number, ("group",))["group"]
-        members = [[np.flatnonzero(row == g) for g in range(groups)] for row in group]
-        mine = len(select["kept"]) // len(sizes)  # splits: by data set, fold and group
-        splits += mine
-        signed = _signed(select)
-        for entry, kept in enumerate(zip(select["offset"], select["offset"][1:], strict=False)):
-            split, size = divmod(entry, len(sizes))
-            label, part = sizes[size], slice(*kept)
-            if label == "all":  # nothing is selected
-                continue
-            columns = members[split * len(group) // mine][split % groups]
-            if "columns" in select:  # others were left out before
-                columns = columns[select["columns"][split]]
-            tally = tallies.setdefault(label, Tally(group.shape[1]))
-            tally.add(columns[select["selected"][part]], signed[part])
-    return tallies, splits // groups
+    splits = set()
+    p = record.results.load("simulate", 0, ("group",))["group"].shape[1]
+    for one in each_kept(record):
+        splits.add((one.block, one.split))
+        base = base_label(one.label)
+        if first.get(base) == one.label:  # others differ in what is corrected for only
+            tallies.setdefault(base, Tally(p)).add(one.features, one.correlation)
+    return tallies, len(splits) // record.config["evaluation"]["groups"]
 
 
-def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the correlation of every kept feature with class 1, with its sign."""
-    kept = np.diff(select["offset"])
-    counts = np.repeat(select["class_counts"], kept, axis=0).astype(float)
-    counts = select.get("present", counts)  # where values are missing, they differ by feature
-    ones = select["ones"]
-    direction = ones[:, 1] * counts[:, 0] - ones[:, 0] * counts[:, 1]
-    return np.sign(direction) * select["correlation"]
+def _relevant(record: Record, base: str, features: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns with the probabilities of relevance, one for each number before."""
+    found = [one for one in relevances(record) if base_label(one.arm.label) == base]
+    columns = {}
+    for one in found:
+        of = one.arm.label.partition(" of ")[2]
+        columns["probability relevant" + (f": of {of}" if of else "")] = one.probability[features]
+    return columns
+
+
+def _explained(frame: pd.DataFrame) -> str:
+    """Say what the probability of relevance is, if it is there."""
+    columns = [name for name in frame if str(name).startswith("probability relevant")]
+    if not columns:
+        return ""
+    several = any(": of " in str(name) for name in columns)
+    return (
+        " The probability that a feature is relevant allows for this: it is the probability that "
+        "the feature has to do with the response at all, given how many features there were to "
+        "choose from" + (", which is in the header" if several else "") + "; it is a mean over "
+        "the training sets that kept the feature."
+    )

@@ -53,6 +53,9 @@ def _fit(record: Record, arrays) -> str:
     names = _names(record, arrays)
     if "rhat" in arrays:
         return _sampled(record, names)
+    if "promised" in arrays:  # no case is tested
+        promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
+        return f"promised error {_few([f'{name} {value:.3f}' for name, value in promised])}"
     posterior = np.exp(arrays["log_posterior"])
     mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
     parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]

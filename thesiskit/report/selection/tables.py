@@ -82,18 +82,18 @@ def calibration_table(record: Record) -> list[Table]:
 
 def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame:
     frame = pd.DataFrame({"features": [label] * 10, "C": range(10)})
-    for method in ("corrected", "uncorrected", "complete"):
-        arm = record.find(label, method, variant)
-        if arm is None or (arm.method == "complete") != (method == "complete"):
+    for way in record.ways(("corrected", "uncorrected", "complete")):
+        arm = record.find(label, way.method, variant, way.relevant)
+        if arm is None or arm.way != way:
             continue
         ours = metrics.calibration(record.probability(arm), record.response)
-        title = {"complete": "corrected"}.get(method, method)
+        title = way.words.replace("complete", "corrected")
         frame[f"{title}: #"] = ours["cases"]
         frame[f"{title}: Pred"] = ours["predicted"]
         frame[f"{title}: Actual"] = ours["actual"]
         thesis = record.thesis_calibration
-        if thesis is not None:
-            theirs = thesis[(thesis.features_selected == label) & (thesis.method == method)]
+        if thesis is not None and way.relevant == "all":
+            theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
             theirs = theirs.set_index("category").reindex(range(10))
             frame[f"{title}, thesis: #"] = theirs["cases"].to_numpy()
             frame[f"{title}, thesis: Pred"] = theirs["mean_predicted"].to_numpy()
@@ -127,7 +127,8 @@ def score_table(record: Record) -> list[Table]:
             "Performance",
             pd.DataFrame(rows),
             f"Over {len(record.response):,} test cases. The expected error is what the predictions "
-            "themselves promise; AMLP is the average minus log probability of the actual class.",
+            "themselves promise; AMLP is the average minus log probability of the actual class."
+            + ("" if record.config["own"] else record.about_some),  # the summary has said it
         )
     ]
 
@@ -136,15 +137,16 @@ def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
     first, second = record.variants[:2]
     rows = []
-    for label, method in product(record.labels, ("corrected", "uncorrected", "complete")):
-        a, b = record.find(label, method, first), record.find(label, method, second)
-        if a is None or b is None or a.method != method:
+    ways = record.ways(("corrected", "uncorrected", "complete"))
+    for label, way in product(record.labels, ways):
+        a, b = (record.find(label, way.method, one, way.relevant) for one in (first, second))
+        if a is None or b is None or a.way != way:
             continue
         pa, pb = record.probability(a), record.probability(b)
         rows.append(
             {
                 "features": label,
-                "method": method,
+                "method": way.words,
                 "largest change of a prediction": np.abs(pa - pb).max(),
                 "mean change": np.abs(pa - pb).mean(),
                 f"AMLP: {first}": metrics.amlp(pa, record.response),
@@ -153,7 +155,9 @@ def quadrature_table(record: Record) -> list[Table]:
                 f"expected error: {second}": metrics.expected_error(pb),
                 f"mean log alpha: {first}": _mean_log_alpha(record, a),
                 f"mean log alpha: {second}": _mean_log_alpha(record, b),
-                "change of log P(S)": _log_factor(record, b) - _log_factor(record, a),
+                "change of log P(S)": _log_factor(record, b) - _log_factor(record, a)
+                if way.relevant == "all"
+                else np.nan,  # it is not of one alpha
             }
         )
     return [
