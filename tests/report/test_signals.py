@@ -43,7 +43,7 @@ def finished(folder, settings, selection, methods, parts, replicates=4):
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grid")
-    return finished(folder, GRID, {"features": [3, 8]}, METHODS, ["signals-maps", "signals-table"])
+    return finished(folder, GRID, {"features": [3, 8]}, METHODS, ["signals-table"])
 
 
 @pytest.fixture(scope="module")
