@@ -13,6 +13,7 @@ ctypedef double (*cell_at_t)(void *owner, const double *nodes, Py_ssize_t cell,
                              Py_ssize_t a) noexcept nogil
 ctypedef Py_ssize_t (*first_cell_t)(void *owner, Py_ssize_t s) noexcept nogil
 ctypedef const double *(*log_chance_t)(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil
+ctypedef double (*chance_at_t)(void *owner, const double *nodes, Py_ssize_t a) noexcept nogil
 ctypedef const double *(*entry_t)(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil
 
 cdef enum:
@@ -30,6 +31,7 @@ cdef struct ChancesDoor:
     void *owner
     log_chance_t log_chance  # log P(COR in a set) at the nodes, by the cases of each class in
     # component 1, which has at most half of all
+    chance_at_t chance_at    # the same at point a of the grid, from what log_chance gives
 
 cdef struct DiscardsDoor:
     void *owner
@@ -63,6 +65,9 @@ cdef inline const double *log_chance(ChancesDoor *door, Py_ssize_t c0,
     if door == NULL:
         return NULL
     return door.log_chance(door.owner, c0, c1)
+
+cdef inline double chance_at(ChancesDoor *door, const double *nodes, Py_ssize_t a) noexcept nogil:
+    return door.chance_at(door.owner, nodes, a)
 
 cdef inline const double *log_discards(DiscardsDoor *door, Py_ssize_t c0,
                                        Py_ssize_t c1) noexcept nogil:

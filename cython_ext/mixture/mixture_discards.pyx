@@ -6,19 +6,32 @@ from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport INFINITY, exp, log1p
 
 from _lot cimport log_lot
-from _maths cimport dot
-from _mixture cimport ChancesDoor, DiscardsDoor, chances_door, log_chance
+from _mixture cimport ChancesDoor, DiscardsDoor, chance_at, chances_door, log_chance
 
 cdef enum:
     WITHIN, BELOW, AT, LOT  # what is known of features left out: see models/left_out.py
 
 
+cdef inline double log_at(ChancesDoor *door, const double *nodes, Py_ssize_t a) noexcept nogil:
+    # the log of a chance at point a of the grid
+    return -INFINITY if nodes[0] == -INFINITY else chance_at(door, nodes, a)
+
+
+cdef inline double log_rest(ChancesDoor *door, const double *nodes, Py_ssize_t a) noexcept nogil:
+    # log(1 - chance); a constant feature alone, whose correlation is 0, is worth 2 / (n + 1) or
+    # more: no digits are lost
+    if nodes == NULL:
+        return -INFINITY
+    if nodes[0] == -INFINITY:
+        return 0
+    return log1p(-min(exp(chance_at(door, nodes, a)), 1.0))
+
+
 cdef class Discards:
     """The log factor for all alpha, when first met.
 
-    above, reaching and equal are the chances that |COR| > gamma, >= gamma and = gamma at the nodes
-    for alpha, or None where they are not needed; reaching also where each feature reaches gamma, and
-    equal where none attains it.  They are taken to the K points of the grid by `interpolation`.
+    above, reaching and equal are the chances that |COR| > gamma, >= gamma and = gamma, at K points
+    for alpha, or None where they are not needed; reaching also where each feature reaches gamma.
     count (4,) is how many features were left out, by event.  Where lots were drawn, tied_kept of
     the kept features tie with gamma, and log_choose = log C(count + tied_kept, tied_kept).
     """
@@ -31,16 +44,15 @@ cdef class Discards:
     cdef ChancesDoor *above
     cdef ChancesDoor *reaching
     cdef ChancesDoor *equal
-    cdef const double[:, ::1] interpolation
     cdef double[4] count
     cdef double tied_kept, log_choose
     cdef readonly double[:, :, ::1] value  # (N0 + 1, N1 + 1, K)
     cdef unsigned char[:, ::1] known  # which of them are computed, (N0 + 1, N1 + 1)
 
-    def __init__(self, Py_ssize_t N0, Py_ssize_t N1, const double[:, ::1] interpolation, above,
-                 reaching, equal, const double[::1] count, double tied_kept, double log_choose):
+    def __init__(self, Py_ssize_t N0, Py_ssize_t N1, Py_ssize_t K, above, reaching, equal,
+                 const double[::1] count, double tied_kept, double log_choose):
         cdef Py_ssize_t event
-        self.N0, self.N1, self.interpolation = N0, N1, interpolation
+        self.N0, self.N1 = N0, N1
         self.chances = above, reaching, equal
         self.above = NULL if above is None else chances_door(above)
         self.reaching = NULL if reaching is None else chances_door(reaching)
@@ -48,7 +60,7 @@ cdef class Discards:
         for event in range(4):
             self.count[event] = count[event]
         self.tied_kept, self.log_choose = tied_kept, log_choose
-        self.value = np.empty((N0 + 1, N1 + 1, interpolation.shape[0]))
+        self.value = np.empty((N0 + 1, N1 + 1, K))
         self.known = np.zeros((N0 + 1, N1 + 1), dtype=np.uint8)
         self.hits = self.misses = 0
         self.answers.owner, self.answers.entry = <void *> self, discards_entry
@@ -75,11 +87,11 @@ cdef class Discards:
         for a in range(self.value.shape[2]):
             total = 0
             if self.count[WITHIN] > 0:
-                total = self.count[WITHIN] * self.log_rest(above, a)
+                total = self.count[WITHIN] * log_rest(self.above, above, a)
             if self.count[BELOW] + self.count[LOT] > 0:
-                log_s = self.log_rest(reaching, a)
+                log_s = log_rest(self.reaching, reaching, a)
             if self.count[AT] + self.count[LOT] > 0:
-                log_e = self.interpolated(equal, a)
+                log_e = log_at(self.equal, equal, a)
             if self.count[BELOW] > 0:
                 total += self.count[BELOW] * log_s
             if self.count[AT] > 0:
@@ -87,21 +99,6 @@ cdef class Discards:
             if self.count[LOT] > 0:
                 total += log_lot(log_e, log_s, self.count[LOT], self.tied_kept, self.log_choose)
             self.value[c0, c1, a] = total
-
-    cdef double interpolated(self, const double *nodes, Py_ssize_t a) noexcept nogil:
-        # the log of a chance at point a of the grid
-        if nodes == NULL or nodes[0] == -INFINITY:
-            return -INFINITY
-        return dot(&self.interpolation[a, 0], nodes, self.interpolation.shape[1])
-
-    cdef double log_rest(self, const double *nodes, Py_ssize_t a) noexcept nogil:
-        # log(1 - chance); a constant feature alone, whose correlation is 0, is worth 2 / (n + 1)
-        # or more: no digits are lost
-        if nodes == NULL:
-            return -INFINITY
-        if nodes[0] == -INFINITY:
-            return 0
-        return log1p(-min(exp(self.interpolated(nodes, a)), 1.0))
 
     def log_discards(self, Py_ssize_t c0, Py_ssize_t c1, double[::1] out):
         """Write the log factor for every alpha, (K,)."""

@@ -48,7 +48,7 @@ cdef class Marginals:
     cdef Py_ssize_t blocks_used, pool_used
     cdef bint counted
     cdef const double[::1] node, theta, complement, weight, log_factorial
-    cdef readonly const double[:, ::1] interpolation
+    cdef const double[:, ::1] interpolation
     cdef const Py_ssize_t[::1] totals, start  # start (D + 1,): where the cells of each total begin
     cdef const Py_ssize_t[::1] first_cell  # the same by total, (n // 2 + 1,)
     cdef double[:, :, ::1] block  # (., cells, J)
@@ -181,16 +181,16 @@ cdef class Chances:
     both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  With `equal` it
     is P(|COR| = gamma), and W = P(A + B = high[s]) + P(A + B = low[s]).
 
-    marginals must be `counted` and have the cells of all totals 0..n // 2; by total, high and low
-    (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, or those with
-    Cor = gamma and Cor = -gamma, N1 + 1 and -1 where there is none.
+    marginals must be `counted` and have the cells of all totals 0..n // 2 that count; by total, high
+    and low (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, or those
+    with Cor = gamma and Cor = -gamma, N1 + 1 and -1 where there is none.
     """
 
     cdef readonly object door  # what tables of adjustment factors ask, a capsule
     cdef ChancesDoor answers
     cdef Py_ssize_t N0, N1
     cdef bint equal
-    cdef readonly Marginals marginals
+    cdef Marginals marginals
     cdef const Py_ssize_t[::1] high, low
     cdef double[:, :, ::1] value  # (N0 + 1, N1 + 1, J); -inf where nothing is in the set
     cdef unsigned char[:, ::1] known  # which of them are computed, (N0 + 1, N1 + 1)
@@ -208,10 +208,11 @@ cdef class Chances:
         self.weight = np.empty(marginals.start[marginals.totals.shape[0]])
         self.pmf = np.empty((n + 1, N1 + 1))
         self.upper, self.lower = np.empty((n + 1, 2 * N1 + 1)), np.empty((n + 1, 2 * N1 + 1))
-        self.answers.owner, self.answers.log_chance = <void *> self, chances_at
+        self.answers.owner, self.answers.log_chance = <void *> self, chances_at_nodes
+        self.answers.chance_at = chances_at_point
         self.door = PyCapsule_New(&self.answers, "thesiskit.chances", NULL)
 
-    cdef const double *at(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
+    cdef const double *at_nodes(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
         # the logarithms, (J,), for component 1 of size c0 + c1 <= n / 2
         if not self.known[c0, c1]:
             self.fill(c0, c1)
@@ -219,15 +220,16 @@ cdef class Chances:
         return &self.value[c0, c1, 0]
 
     cdef void fill(self, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-        cdef Py_ssize_t m = c0 + c1, v, s, cell, J = self.value.shape[2]
+        cdef Py_ssize_t m = c0 + c1, v, t, cell, J = self.value.shape[2], start
         cdef const double *p = self.marginals.at_nodes(m)
         cdef double *out = &self.value[c0, c1, 0]
         cdef double largest = 0, w
         self.fill_weights(c0, c1)
         for v in range(J):
             out[v] = 0
-        for s in range(self.high.shape[0]):
-            for cell in range(self.marginals.start[s], self.marginals.start[s] + min(s, m) + 1):
+        for t in range(self.marginals.totals.shape[0]):
+            start = self.marginals.start[t]
+            for cell in range(start, start + min(self.marginals.totals[t], m) + 1):
                 w = self.weight[cell]
                 if w > 0:
                     for v in range(J):
@@ -243,16 +245,17 @@ cdef class Chances:
         # P(A + B >= t) = sum over a of P(A = a) P(B >= t - a); upper[s1, j] = P(B >= N1 - j) makes
         # it a dot product along j = a - t + N1, and lower[s1, j] = P(B <= N1 - j) likewise
         cdef Py_ssize_t n = self.N0 + self.N1, m1 = c0 + c1, m0 = n - m1
-        cdef Py_ssize_t k0 = self.N1 - c1, k1 = c1, s, s0, s1, t
+        cdef Py_ssize_t k0 = self.N1 - c1, k1 = c1, s, s0, s1, t, start, j
         cdef Py_ssize_t least0, most0, least1, most1, least, most
         cdef double total
         for s0 in range(min(m0, n // 2) + 1):
             self.hypergeometric(m0, k0, s0, &self.pmf[s0, 0])
         for s1 in range(min(m1, n // 2) + 1):
             self.tails(m1, k1, s1)
-        for s in range(n // 2 + 1):
+        for j in range(self.marginals.totals.shape[0]):
+            s, start = self.marginals.totals[j], self.marginals.start[j]
             for s1 in range(m1 + 1, s + 1):
-                self.weight[self.marginals.start[s] + s1] = 0
+                self.weight[start + s1] = 0
             for s1 in range(min(s, m1) + 1):  # s <= n / 2 <= m0
                 s0 = s - s1
                 least0, most0 = max(0, s0 - (m0 - k0)), min(s0, k0)
@@ -268,7 +271,7 @@ cdef class Chances:
                     most = min(most0, t - least1)
                     total += dot(&self.pmf[s0, least0], &self.lower[s1, least0 - t + self.N1],
                                  most - least0 + 1)
-                self.weight[self.marginals.start[s] + s1] = total if 2 * s == n else 2 * total
+                self.weight[start + s1] = total if 2 * s == n else 2 * total
 
     cdef void hypergeometric(self, Py_ssize_t m, Py_ssize_t k, Py_ssize_t s,
                              double *pmf) noexcept nogil:
@@ -300,5 +303,9 @@ cdef class Chances:
             self.lower[s, j] = 0 if self.equal else 1
 
 
-cdef const double *chances_at(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
-    return (<Chances> owner).at(c0, c1)
+cdef const double *chances_at_nodes(void *owner, Py_ssize_t c0, Py_ssize_t c1) noexcept nogil:
+    return (<Chances> owner).at_nodes(c0, c1)
+
+
+cdef double chances_at_point(void *owner, const double *nodes, Py_ssize_t a) noexcept nogil:
+    return (<Chances> owner).marginals.cell_at(nodes, 0, a)

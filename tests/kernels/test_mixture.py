@@ -148,7 +148,9 @@ def test_chances_at_the_cut_of_many_cases(cells):
             e + s, np.exp(mixture.log_discard_probability(counts, cut, alpha)), rtol=0, atol=2e-14
         )
         assert (e > 1e-9).any()
-        # the factor of all is a sum over how many of them tie
+        few = alpha[::13].copy()  # so few that nothing is interpolated
+        exact = log_factor(counts, {AT: 1}, cut, few)
+        np.testing.assert_allclose(np.log(e)[::13], exact, rtol=0, atol=3e-11)
         both = log_factor(counts, {BELOW: 3, AT: 2}, cut, alpha)
         np.testing.assert_allclose(both, 3 * np.log(s) + 2 * np.log(e), rtol=1e-9)
 

@@ -171,7 +171,9 @@ def schema() -> dict[str, Any]:
         listed = block.__pydantic_decorators__.field_validators.get("_list")
         for key in listed.info.fields if listed else ():  # one value stands for a list of it
             key_schema = place["properties"][key]
-            place["properties"][key] = {"anyOf": [key_schema, key_schema["items"]]}
+            kinds = key_schema.get("anyOf", [key_schema])  # a list, or nothing
+            items = next(kind["items"] for kind in kinds if "items" in kind)
+            place["properties"][key] = {"anyOf": [*kinds, items]}
         for key, text in descriptions(Config if block is whole else block).items():
             place["properties"][key]["description"] = text
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}

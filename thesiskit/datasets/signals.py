@@ -13,19 +13,28 @@ from thesiskit.datasets.synthetic import draw_naive_bayes
 VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
 
 
+def _or_a_list(schema: dict[str, Any]) -> None:
+    """Say in the schema for editors that a list may stand for the value."""
+    one = {key: schema.pop(key) for key in list(schema) if key not in ("title", "default")}
+    schema["anyOf"] = [one, {"type": "array", "items": one, "minItems": 1}]
+
+
+Varied = Field(json_schema_extra=_or_a_list)
+
+
 class Setting(Block):
     """What data sets are drawn with."""
 
-    relevant: Count | None = None
+    relevant: Annotated[Count | None, Varied] = None
     """How many features differ between the classes; the others are noise."""
-    of: Positive
+    of: Annotated[Positive, Varied]
     """How many features there are in all."""
-    effect: Number | None = None
+    effect: Annotated[Number | None, Varied] = None
     """By how many standard deviations the class means of a relevant feature differ. Features are
     normal, and the same in both classes but for that."""
-    alpha: PositiveNumber | None = None
+    alpha: Annotated[PositiveNumber | None, Varied] = None
     """In place of `relevant` and `effect`: binary features of the thesis's naive Bayes model."""
-    train: Counts
+    train: Annotated[Counts, Varied]
     """Numbers of training cases in class 0 and class 1."""
     test: Counts
     """Numbers of test cases in class 0 and class 1."""

@@ -37,6 +37,7 @@ PER_VALUE = 2e-9  # to screen a binary value of a case
 PER_TESTED = 1e-9  # to predict with one
 PER_MEDIAN = 3e-8  # to make a real value binary
 PER_PEER = 0.1  # another classifier
+PER_TUNED = 0.6  # the regularised logistic regression, besides: it is fitted often
 PER_PRODUCT = (
     3e-10  # a product of rows in the regularised logistic regression: two cases, a feature
 )
@@ -189,9 +190,13 @@ def _of_block(work) -> Needs:
     memory = PROCESS + 3 * replicates * words + 10 * n * p * config.drawn
     memory += 2 * stored + 2 * predicted
     peers = arms - own
-    seconds = splits * (p * train * PER_VALUE + peers * PER_PEER)
+    seconds = splits * p * train * PER_VALUE
+    # on a table that was screened before, others are cross-validated besides
+    times = 1 if config.selection.screened is None else 11
+    tuned = "l2-logistic" in model.methods
+    seconds += splits * times * (peers * PER_PEER + tuned * PER_TUNED)
     seconds += splits * p * train * PER_MEDIAN * (not config.drawn)
-    seconds += splits * p * train**2 * PER_PRODUCT * ("l2-logistic" in model.methods)
+    seconds += splits * p * train**2 * PER_PRODUCT * tuned
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
         seconds += own * splits * PER_SPLIT

@@ -69,6 +69,11 @@ def _sizes(config: dict[str, Any]) -> list[Any]:
     return selection.get("features") or selection.get("thresholds") or []
 
 
+def _screened(config: dict[str, Any]) -> dict[str, Any]:
+    """Return how the table was screened before; empty if it was not."""
+    return (config["selection"] or {}).get("screened") or {}
+
+
 # Each need of a part, as messages name it, with a function that says whether a config has it.
 NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     DATA: lambda config: config["data"] is not None,

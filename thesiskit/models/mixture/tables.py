@@ -28,6 +28,7 @@ from thesiskit.models.quadrature import theta_rule
 
 BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
 POOL_BYTES = 1 << 27  # of marginals at points of the grid
+ENOUGH, MORE = 40, 60  # nodes for alpha, times the distance from the poles
 KEPT = 4  # sets of marginals, and of adjustment factors, of different data
 
 
@@ -93,16 +94,22 @@ class Tables:
             self._marginals, totals.tobytes(), lambda: self._make_marginals(totals, "exact")
         )
 
-    def _make_marginals(self, totals: np.ndarray, quadrature: str, *, counted: bool = False):
+    def _make_marginals(
+        self, totals: np.ndarray, quadrature: str, *, counted: bool = False, tied: bool = False
+    ) -> kernel.Marginals:
+        """Return marginals of features with these totals; of ties, counted, and at more nodes."""
+        node, matrix = self.node, self.interpolation
+        if tied:
+            node, matrix = interpolation(self.alpha, self.n, MORE)
         return kernel.Marginals(
             self.n,
             counted,
-            self.node,
-            self.interpolation,
+            node,
+            matrix,
             theta_rule(quadrature, self.n),
             self.log_factorial,
             totals.astype(np.intp),
-            self.block_bytes,
+            self.block_bytes // 8 if tied else self.block_bytes,  # few totals have ties
             0 if counted else POOL_BYTES,  # the counted ones are read at the nodes only
         )
 
@@ -130,7 +137,7 @@ class Tables:
             reaching, equal = self._chances_at(class_counts, cut, quadrature, ties=True)
         return Discards(
             *class_counts,
-            self._counted[quadrature].interpolation,
+            len(self.alpha),
             above,
             reaching,
             equal,
@@ -158,7 +165,9 @@ class Tables:
         if not ties:
             return (kernel.Chances(*class_counts, counted, high, low, False),)
         up, down = _tied_at(*class_counts, cut)
-        equal = kernel.Chances(*class_counts, counted, up, down, True)
+        totals = np.flatnonzero((up <= class_counts[1]) | (down >= 0))
+        tied = self._make_marginals(totals, quadrature, counted=True, tied=True)
+        equal = kernel.Chances(*class_counts, tied, up, down, True)
         if cut == 0:  # each feature reaches it
             return None, equal
         high, low = np.minimum(high, up), np.maximum(low, down)
@@ -201,17 +210,20 @@ def recent(known: dict, key, make):
     return value
 
 
-def interpolation(alpha: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def interpolation(
+    alpha: np.ndarray, n: int, effort: float = ENOUGH
+) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes for alpha, and the matrix (K, nodes) that takes values there to all alpha.
 
     Probabilities of counts are rational in alpha with poles, and zeros, among 0, ..., -(n - 1) or
     near them.  With u = log(alpha / (alpha + n)) these lie at a distance pi from the real line,
-    and interpolation in Chebyshev nodes of u gains a digit with every two or three nodes.
+    and interpolation in Chebyshev nodes of u gains a digit with every two or three nodes.  Sums
+    over few counts can have zeros at two thirds of this distance.
     """
     u = -np.log1p(n / alpha)
     low, high = u.min(), u.max()
     # the ellipse of Bernstein that stays clear of the poles promises a rate of the whole asinh
-    count = int(40 / np.arcsinh(2 * np.pi / (high - low))) + 1 if high > low else 1
+    count = int(effort / np.arcsinh(2 * np.pi / (high - low))) + 1 if high > low else 1
     if len(alpha) <= count:
         node, matrix = alpha, np.eye(len(alpha))
     else:

@@ -14,6 +14,7 @@ from thesiskit.report.selection.signals import SURE, scored
 
 # colours that everybody can tell apart: orange is too sure, or worse than to guess
 COLOURS, GUESSING = "PuOr", float(np.log(2))
+LEAST = 0.005  # of AMLP: nobody minds less
 NAMES = {  # on narrow maps
     "corrected, some relevant": "corrected,\nsome relevant",
     "SelectKBest + BernoulliNB": "SelectKBest +\nBernoulliNB",
@@ -21,12 +22,12 @@ NAMES = {  # on narrow maps
     "logistic regression, L2": "logistic\nregression, L2\n(all features)",
 }
 SHORT = {  # in a square of a map, with a colour of its own
-    "uncorrected": ("none", "#f0e442"),
-    "corrected": ("corr.", "#56b4e9"),
-    "corrected, some relevant": ("some", "#009e73"),
-    "SelectKBest + BernoulliNB": ("NB", "#e69f00"),
-    "SelectKBest + BernoulliNB, calibrated": ("cal.", "#cc79a7"),
-    "logistic regression, L2": ("L2", "#c8c8c8"),
+    "uncorrected": ("unc.", "#f7ea8f"),
+    "corrected": ("corr.", "#9fd3f2"),
+    "corrected, some relevant": ("some", "#84cfb4"),
+    "SelectKBest + BernoulliNB": ("NB", "#f3c173"),
+    "SelectKBest + BernoulliNB, calibrated": ("cal.", "#e2b4d0"),
+    "logistic regression, L2": ("L2", "#d5d5d5"),
 }
 
 
@@ -42,11 +43,11 @@ class Map(NamedTuple):
     relevant: list[int]
     places: dict[int, tuple[int, int]]
 
-    def squares(self, value: Callable[[int], float]) -> np.ndarray:
-        """Return the values of the settings, NaN where the grid has none."""
+    def squares(self, values: np.ndarray) -> np.ndarray:
+        """Return the values of the settings as a map, NaN where the grid has none."""
         found = np.full((len(self.effects), len(self.relevant)), np.nan)
         for setting, place in self.places.items():
-            found[place] = value(setting)
+            found[place] = values[setting]
         return found
 
 
@@ -75,14 +76,14 @@ def signals_maps(record: Record) -> list[Figure]:
     found = scored(record)
     promise = _small_multiples(
         record,
-        lambda i, s: found.mean[i, s, 1] - found.mean[i, s, 0],
+        found.mean[:, :, 1] - found.mean[:, :, 0],
         (-0.4, 0.0, 0.4),
         COLOURS,
         "promised minus actual error rate",
         _signed,
     )
     amlp = _small_multiples(
-        record, lambda i, s: found.mean[i, s, 2], (0.0, GUESSING, 2 * GUESSING),
+        record, found.mean[:, :, 2], (0.0, GUESSING, 2 * GUESSING),
         f"{COLOURS}_r",
         "average minus log probability", lambda value: f"{value:.2f}".lstrip("0"),
     )  # fmt: skip
@@ -93,9 +94,10 @@ def signals_maps(record: Record) -> list[Figure]:
             "Which method is best where",
             _best(record),
             "In each square is the method with the lowest AMLP, and by how much it is lower than "
-            "that of the next. Where this is less than two standard errors the name is in brackets "
-            f"and the square is white: these {each:,} data sets cannot tell which is better. "
-            "Whatever is kept, logistic regression takes all features.",
+            "that of the next. Where this is less than two standard errors over "
+            f"{each:,} data sets, or less than {LEAST:g}, nobody is clearly best: the name is in "
+            "brackets and the square is white. Whatever is kept, logistic regression takes all "
+            "features.",
         ),
         Figure(
             "signals-promise",
@@ -121,13 +123,16 @@ def _signed(value: float) -> str:
 
 def _small_multiples(
     record: Record,
-    value: Callable[[int, int], float],
+    values: np.ndarray,
     limits: tuple[float, float, float],
     colours: str,
     words: str,
     text: Callable[[float], str],
 ):
-    """Draw a map of each method, one below the other for each number of features and cases."""
+    """Draw a map of each method, one below the other for each number of features and cases.
+
+    values (arms, settings) : `text` writes them into the squares.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import TwoSlopeNorm
 
@@ -140,7 +145,7 @@ def _small_multiples(
     for r, one in enumerate(maps):
         for c, i in enumerate(found.rivals(one.label)):
             axis = axes[r, c]
-            squares = one.squares(lambda s, i=i: value(i, s))
+            squares = one.squares(values[i])
             axis.imshow(squares, origin="lower", cmap=colours, norm=norm, aspect="auto")
             for place, number in np.ndenumerate(squares):
                 if np.isfinite(number):
@@ -186,7 +191,7 @@ def _best(record: Record):
             first, _, lower, error = found.best(found.rivals(one.label), s)
             words = found.arms[first].words
             short, colour = SHORT.get(words, (words[:6], GREY))
-            sure = lower > SURE * error
+            sure = lower > max(SURE * error, LEAST)
             face = colour if sure else "white"
             axis.add_patch(_square(x, y, face))
             name = short if sure else f"({short})"

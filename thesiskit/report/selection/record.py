@@ -242,7 +242,7 @@ class Record(Finished):
         ids = self.simulated.get("ids", np.array([], dtype=str))
         label = "data set" if config["drawn"] else "replicate"
         division = {
-            label: (found["replicate"], config["replicates"]),
+            label: (found["replicate"], int(found["replicate"].max()) + 1),
             "fold": (found["fold"], 2 if config["scheme"] in ("k-fold", "leave-one-out") else 1),
             "group": (found["group"], config["evaluation"]["groups"]),
         }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,9 +59,9 @@ def promises(record: Record) -> list[Promise]:
 
 def screened_table(record: Record) -> list[Table]:
     """What each method promises on a table that was screened before, and what it makes."""
-    rows = [
-        ({"data": one.data} if one.data else {})
-        | {
+    rows: list[dict[str, Any]] = [
+        {
+            "data": one.data,
             "kept": one.arm.label,
             "method": one.arm.words,
             "promised by": "its predictions" if one.ours else "cross-validation",
@@ -74,11 +74,12 @@ def screened_table(record: Record) -> list[Table]:
         }
         for one in promises(record)
     ]
+    frame = pd.DataFrame(rows)
     return [
         Table(
             "screened",
             "What each method promises, and what it makes",
-            pd.DataFrame(rows),
+            frame if frame["data"].any() else frame.drop(columns="data"),
             "Models of scikit-learn are cross-validated (ten folds) on the table that they were "
             "given, as anybody would who does not know how it was screened. Ours say how often "
             "they will be wrong by their predictions. The actual error rate is that of test cases "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -121,20 +121,21 @@ def signals_table(record: Record) -> list[Table]:
                 rows.append(_row(found, i, s, first) | {"data": setting_words(setting)})
     columns = ["data", *(name for name in rows[0] if name != "data")]
     each = record.config["replicates"]
-    return [
-        Table(
-            "signals",
-            "Which method is best where",
-            pd.DataFrame(rows)[columns],
-            f"Means over {each:,} data sets of each kind, ± their standard errors. Promised is the "
-            "error rate that the predictions themselves promise; below the actual one they are too "
-            "sure, above it too careful. To guess with probability one half has an AMLP of 0.693. "
-            f"The last column marks the method with the lowest AMLP of those that keep as many "
-            f'features ("{BEST}"), and those that differ from it by at most two standard errors '
-            f'("{AS_GOOD}").',
-            lead=tuple(_sentences(record)),
-        )
-    ]
+    few = len(found.settings) * len(record.labels) <= MOST_SENTENCES
+    table = Table(
+        "signals",
+        "Which method is best where",
+        pd.DataFrame(rows)[columns],
+        f"Means over {each:,} data sets of each kind, ± their standard errors. Promised is the "
+        "error rate that the predictions themselves promise; below the actual one they are too "
+        "sure, above it too careful. To guess with probability one half has an AMLP of 0.693. "
+        "The last column marks the method with the lowest AMLP of those that keep as many "
+        f'features ("{BEST}"), and those that differ from it by at most two standard errors '
+        f'("{AS_GOOD}").',
+        lead=_sentences(found, record.labels) if few else (),
+        long=not few,
+    )
+    return [table] if few else [_counted(found, record.labels), table]
 
 
 def _row(found: Scores, i: int, s: int, first: int) -> dict[str, Any]:
@@ -160,16 +161,13 @@ def _row(found: Scores, i: int, s: int, first: int) -> dict[str, Any]:
 MOST_SENTENCES = 8  # settings that are told one by one
 
 
-def _sentences(record: Record) -> list[str]:
-    """Say where each method is best: setting by setting if they are few, else in how many."""
-    found = scored(record)
-    if len(found.settings) * len(record.labels) <= MOST_SENTENCES:
-        return [
-            _sentence(found, s, label, several=len(record.labels) > 1)
-            for s in range(len(found.settings))
-            for label in record.labels
-        ]
-    return _counted(record)
+def _sentences(found: Scores, labels: list[str]) -> tuple[str, ...]:
+    """Say of each setting which method is best."""
+    return tuple(
+        _sentence(found, s, label, several=len(labels) > 1)
+        for s in range(len(found.settings))
+        for label in labels
+    )
 
 
 def _sentence(found: Scores, s: int, label: str, *, several: bool) -> str:
@@ -188,27 +186,71 @@ def _sentence(found: Scores, s: int, label: str, *, several: bool) -> str:
     return f"{text}which these data sets cannot tell from it."
 
 
-def _counted(record: Record) -> list[str]:
-    """Say in how many settings each method is best, how far it loses, and keeps its promises."""
-    found = scored(record)
-    places = [(s, label) for s in range(len(found.settings)) for label in record.labels]
-    told: dict[str, list[tuple[bool, bool, float, float]]] = {}
-    for s, label in places:
-        rivals = found.rivals(label)
-        first = found.best(rivals, s)[0]
-        for i in rivals:
-            lower, error = found.differ(first, i, s) if i != first else (0.0, 0.0)
-            off = found.mean[i, s, 1] - found.mean[i, s, 0]
-            one = (i == first, i == first or lower <= SURE * error, lower, off)
-            told.setdefault(found.arms[i].words, []).append(one)
-    text = [f"There are {len(places):,} settings of the data and of the number of features kept."]
-    order = sorted(told, key=lambda name: -sum(one[0] for one in told[name]))
+def _counted(found: Scores, labels: list[str]) -> Table:
+    """Count in how many settings each method is best, and say where; show what it loses elsewhere.
+
+    A setting is that of the data with a number of features kept.
+    """
+    told: dict[str, list[_Place]] = {}
+    for s, setting in enumerate(found.settings):
+        for label in labels:
+            rivals = found.rivals(label)
+            first = found.best(rivals, s)[0]
+            for i in rivals:
+                lower, error = found.differ(first, i, s) if i != first else (0.0, 0.0)
+                off = float(found.mean[i, s, 1] - found.mean[i, s, 0])
+                one = _Place(setting, i == first, lower <= SURE * error, lower, off)
+                told.setdefault(found.arms[i].words, []).append(one)
+    order = sorted(told, key=lambda name: -sum(one.best for one in told[name]))
+    rows = []
     for name in order:
-        best, good, lower, off = (np.array(column) for column in zip(*told[name], strict=True))
-        text.append(
-            f"{name[0].upper()}{name[1:]}: lowest AMLP in {best.sum():,}, not clearly worse than "
-            f"the lowest in {good.sum():,}; at most {lower.max():.3f} above the lowest, and "
-            f"{lower.mean():.3f} on average. Its promised error is off by "
-            f"{np.abs(off).mean():.3f} on average, from {off.min():+.3f} to {off.max():+.3f}."
+        loss = np.array([one.loss for one in told[name]])
+        promise = np.array([one.off for one in told[name]])
+        rows.append(
+            {
+                "method": name,
+                "lowest AMLP": sum(one.best for one in told[name]),
+                "as low": sum(one.good for one in told[name]),
+                "above the lowest: mean": loss.mean(),
+                "above the lowest: most": loss.max(),
+                "promised minus actual error: mean size": np.abs(promise).mean(),
+                "promised minus actual error: least": promise.min(),
+                "promised minus actual error: most": promise.max(),
+            }
         )
-    return text
+    many = len(found.settings) * len(labels)
+    return Table(
+        "signals-counts",
+        "In how many settings each method is best",
+        pd.DataFrame(rows),
+        f"Of {many:,} settings of the data and of the number of features kept: in how many a "
+        "method has the lowest AMLP, and in how many it is not clearly worse (at most two standard "
+        "errors); then by how much its AMLP is above the lowest, and how far its promised error "
+        "rate is from the actual one, over all settings.",
+        lead=(
+            f"Of {many:,} settings, {'; '.join(_where(name, told[name]) for name in order)}. In "
+            "brackets: with how many relevant features.",
+        ),
+    )
+
+
+class _Place(NamedTuple):
+    """How a method does in a setting."""
+
+    setting: dict[str, Any]
+    best: bool
+    good: bool
+    loss: float
+    off: float
+
+
+def _where(name: str, places: list[_Place]) -> str:
+    """Say where a method is best: with how many relevant features, and which effects."""
+    mine = [one.setting for one in places if one.best and one.setting["alpha"] is None]
+    if not mine:
+        return f"{name} is best in none"
+    share = ", ".join(
+        f"{sum(one['relevant'] == number for one in mine)} with {number:,}"
+        for number in sorted({one["relevant"] for one in mine})
+    )
+    return f"{name} is best in {sum(one.best for one in places):,} ({share})"

@@ -33,7 +33,9 @@ def _simulate(record: Record, arrays) -> str:
     p = arrays["group"].shape[1]
     features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
     replicates = record.config["replicates"]
-    return f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
+    settings = len(record.config["data"].get("settings", [0]))
+    text = f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
+    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
 
 
 def _select(_record: Record, arrays) -> str:

@@ -1,0 +1,218 @@
+"""Tables and maps of studies of signals, and of tables that were screened before."""
+
+import numpy as np
+import pytest
+import yaml
+from commands import run
+
+from thesiskit.config import load_config
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.experiments.selection.design import Design
+from thesiskit.models.peers import selection as peers
+from thesiskit.models.peers.selection import cross_validated, fit_predict
+from thesiskit.report.parts import PARTS
+from thesiskit.report.selection import maps, screened, signals
+from thesiskit.store.results import Results
+
+CASES = {"train": [12, 12], "test": [30, 30]}
+GRID = [
+    {"relevant": [1, 6], "of": [30, 40], "effect": [0.5, 2.0], **CASES},
+    {"alpha": 300, "of": 30, **CASES},
+]
+METHODS = ["uncorrected", "corrected", "bernoulli-nb"]
+
+
+def finished(folder, settings, selection, methods, parts, replicates=4):
+    tree = {
+        "experiment": "small",
+        "title": "Small",
+        "about": "A test.",
+        "replicates": replicates,
+        "block": 4,
+        "data": {"source": "signals", "settings": settings},
+        "selection": selection,
+        "model": {"methods": methods, "relevant": ["all", "some"]},
+        "report": {"parts": parts},
+    }
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(tree))
+    run("run", path, "--results", folder, "--jobs", 0)
+    return Experiment(load_config(path), Results(folder, "small"), folder).record()
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grid")
+    return finished(folder, GRID, {"features": [3, 8]}, METHODS, ["signals-maps", "signals-table"])
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    settings = [
+        {"relevant": 0, "of": 400, "effect": 0, **CASES},
+        {"relevant": 10, "of": 300, "effect": 2.0, **CASES},
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "WHOLE_CS", np.array([1.0]))  # one penalty to choose from: quick
+        return finished(
+            tmp_path_factory.mktemp("kept"),
+            settings,
+            {"features": ["all"], "screened": {"keep": 8}},
+            [*METHODS, "l2-logistic"],
+            ["screened-figure", "screened-table"],
+            replicates=2,
+        )
+
+
+def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
+    found = signals.scored(grid)
+    # without the correction, which features may be relevant is left out
+    assert [arm.words for arm in found.arms if arm.label == "3"] == [
+        "uncorrected", "corrected", "corrected, some relevant", "SelectKBest + BernoulliNB",
+    ]  # fmt: skip
+    assert found.values.shape == (8, 9, 4, 3)
+    y, replicate = grid.response, grid.predictions["replicate"]
+    for i, arm in enumerate(found.arms):
+        p = grid.probability(arm)
+        for s in (0, 5, 8):
+            losses = [
+                -np.log(np.where(y[one] == 1, p[one], 1 - p[one])).mean()
+                for one in (replicate == 4 * s + r for r in range(4))
+            ]
+            assert found.mean[i, s, 2] == pytest.approx(np.mean(losses))
+            assert found.standard_error[i, s, 2] == pytest.approx(np.std(losses, ddof=1) / 2)
+            mine = replicate // 4 == s
+            assert found.mean[i, s, 0] == pytest.approx(np.mean((p >= 0.5)[mine] != y[mine]))
+            assert found.mean[i, s, 1] == pytest.approx(np.minimum(p, 1 - p)[mine].mean())
+
+
+def test_the_best_method_is_compared_on_the_same_data_sets(grid):
+    found = signals.scored(grid)
+    rivals = found.rivals("8")
+    first, second, lower, error = found.best(rivals, 2)
+    amlp = {i: found.values[i, 2, :, 2] for i in rivals}
+    assert first == min(amlp, key=lambda i: amlp[i].mean())
+    assert second == min(amlp.keys() - {first}, key=lambda i: amlp[i].mean())
+    pairs = amlp[second] - amlp[first]
+    assert (lower, error) == pytest.approx((pairs.mean(), pairs.std(ddof=1) / 2))
+
+
+def test_tables_count_every_setting_once(grid):
+    counts, table = signals.signals_table(grid)
+    assert counts.frame["lowest AMLP"].sum() == 9 * 2
+    assert (counts.frame["as low"] >= counts.frame["lowest AMLP"]).all()
+    assert (counts.frame["above the lowest: most"] >= 0).all()
+    assert len(table.frame) == 9 * 2 * 4
+    marked = table.frame[table.frame["AMLP: best"] == signals.BEST]
+    assert len(marked) == 18
+    for _, mine in table.frame.groupby(["data", "kept"]):
+        best = mine.loc[mine["AMLP: mean"].idxmin()]
+        assert best["AMLP: best"] == signals.BEST
+    assert "the thesis's model, alpha 300, 30 features, n = 24" in set(table.frame["data"])
+    assert "18 settings" in counts.lead[0]
+
+
+def test_a_map_has_each_setting_at_its_place(grid):
+    found = maps.maps_of(grid)
+    assert [one.title for one in found] == [
+        f"{of} features\n24 cases\n{k} kept" for of in (30, 40) for k in (3, 8)
+    ]
+    settings = grid.config["data"]["settings"]
+    for one in found:
+        assert len(one.places) == 4  # the setting of the thesis's model has no place
+        for s, (y, x) in one.places.items():
+            assert settings[s]["effect"] == one.effects[y]
+            assert settings[s]["relevant"] == one.relevant[x]
+            assert f"{settings[s]['of']} features" in one.title
+    squares = found[0].squares(np.arange(9.0))
+    assert sorted(squares.ravel()) == sorted(found[0].places)
+    figures = {one.name: one for one in maps.signals_maps(grid)}
+    assert set(figures) == {"signals-best", "signals-promise", "signals-amlp"}
+    # a number in every square of every map
+    panels = figures["signals-amlp"].canvas.axes[:-1]
+    assert len(panels) == 4 * 4
+    scores = signals.scored(grid)
+    written = [text.get_text() for text in panels[0].texts]
+    expected = [f"{scores.mean[0, s, 2]:.2f}".lstrip("0") for s in found[0].places]
+    assert sorted(written) == sorted(expected)
+
+
+def test_maps_need_several_settings():
+    needs = PARTS["signals-maps"].needs
+    assert "data.source: signals" in needs
+    assert "selection.screened" in PARTS["screened-figure"].needs
+
+
+def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
+    promised = {(one.data, one.arm.words): one for one in screened.promises(kept)}
+    noise, signal = signals.setting_words(GRID[0] | {"relevant": 0, "of": 400, "alpha": None}), None
+    assert noise == "0 of 400 relevant, n = 24"
+    signal = next(data for data, _ in promised if data != noise)
+    stored = np.concatenate(
+        [kept.results.load("predict", b)["cross_validated"] for b in range(kept.n_blocks)], axis=1
+    )
+    row = next(arm.row for arm in kept.arms if arm.method == "bernoulli-nb")
+    one = promised[noise, "SelectKBest + BernoulliNB"]
+    assert one.told[0] == pytest.approx(stored[row, :2].mean())
+    assert promised[signal, "SelectKBest + BernoulliNB"].told[0] == pytest.approx(
+        stored[row, 2:].mean()
+    )
+    # ours promise by their predictions, and have no other promise
+    own = promised[noise, "corrected"]
+    p = kept.probability(own.arm)[kept.predictions["replicate"] < 2]
+    assert own.told[0] == pytest.approx(np.minimum(p, 1 - p).mean())
+    assert np.isnan(stored[own.arm.row]).all()
+    # cross-validation does not see what was done before, and the correction does
+    assert one.told[0] < 0.2 < 0.35 < own.told[0]
+    assert promised[noise, "logistic regression, L2"].told[0] < 0.35
+
+
+def test_a_promise_is_the_error_rate_of_left_out_cases(kept):
+    design = Design(kept_config(kept), kept.results.folder)
+    split = next(design.splits(range(0, 1), design.draw(range(0, 1))))
+    assert len(split.features) == 8
+    table = split.features.unpack(np.arange(8), split.train)
+    y = split.response[split.train]
+    seen = []
+
+    def predict(train, test):
+        seen.append(test)
+        assert not set(train) & set(test)
+        return fit_predict("bernoulli-nb", 8, table[train], y[train], table[test], 1)
+
+    rate = cross_validated(predict, y, 7)
+    assert sorted(np.concatenate(seen)) == list(range(24))  # each case is left out once
+    assert len(seen) == 10
+    assert {tuple(np.bincount(y[test], minlength=2)) for test in seen} <= {(1, 1), (2, 1), (1, 2)}
+    assert rate * 24 == pytest.approx(round(rate * 24))
+    # what always answers 1 is wrong for class 0, and perfect answers never
+    assert cross_validated(lambda _, test: np.ones(len(test)), y, 7) == 0.5
+    assert cross_validated(lambda _, test: y[test] * 1.0, y, 7) == 0
+    assert np.isnan(cross_validated(predict, np.array([0, 0, 1]), 7))
+
+
+def kept_config(record):
+    return load_config(record.results.folder.parent / "small.yaml")
+
+
+def test_the_figure_shows_each_promise(kept):
+    (figure,) = screened.screened_figure(kept)
+    panels = figure.canvas.axes
+    assert len(panels) == 2
+    words = [one.get_text() for one in panels[0].get_yticklabels()]
+    assert words == [
+        "uncorrected", "corrected", "corrected, some relevant", "SelectKBest + BernoulliNB",
+        "logistic regression, L2",
+    ]  # fmt: skip
+    numbers = {text.get_text() for text in panels[0].texts}
+    for one in screened.promises(kept):
+        if one.data.startswith("0 of"):
+            assert f"{100 * one.told[0]:.0f} %" in numbers
+            assert f"{100 * one.actual[0]:.0f} %" in numbers
+    (table,) = screened.screened_table(kept)
+    assert len(table.frame) == 10
+    assert set(table.frame["promised by"]) == {"its predictions", "cross-validation"}
+
+
+def test_peers_of_a_whole_table_have_no_promise(grid):
+    assert "cross_validated" not in grid.results.load("predict", 0)
