@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from thesiskit.experiments.selection.design import Design, Split
 
 KEY = "selection.screened"
+MANY_MORE = 2  # times the features of the table that luck alone would give it
 
 
 def keep_best(config: Config, split: Split) -> Split:
@@ -78,6 +80,7 @@ def screening_notes(design: Design) -> list[str]:
         peers = [one for one in selecting_model(config).methods if one not in OWN_METHODS]
         if peers:
             notes.append(f"model.methods: {', '.join(peers)}: left out, because no case is tested")
+    notes += _unlikely(design)
     if not all(is_binary(table.features) for table in tables):
         notes.append(
             f"{KEY}: the features are real numbers, cut at their medians here; the correction is "
@@ -86,3 +89,28 @@ def screening_notes(design: Design) -> list[str]:
     if any(table.missing for table in tables):
         notes.append(f"{KEY}: features that are not in the table count as never missing")
     return notes
+
+
+def _unlikely(design: Design) -> list[str]:
+    """Return a note where a table has far fewer features than useless ones alone would give it.
+
+    Then it has not the best of so many, by these correlations, and the correction is for another
+    table.
+    """
+    screened = design.config.selection.screened if design.config.selection else None
+    assert screened is not None
+    second = range(1, 2)  # the first one is drawn with these notes
+    split = next(design.splits(second, design.draw(second)))
+    gamma, columns = screened.threshold, len(split.features)
+    if gamma is None:
+        gamma = float(weakest_features(split.features, split.response, split.train)[0]) ** 0.5
+    chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))  # of a useless feature
+    for of in screened.of or ():
+        if of * chance > MANY_MORE * columns:
+            return [
+                f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
+                f"features would have an absolute correlation of {gamma:.2f} or more, but the "
+                f"table has {columns:,}; so it was screened in another way, or from fewer, and what "
+                "the corrected models say may be wrong"
+            ]
+    return []

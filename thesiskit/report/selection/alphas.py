@@ -50,8 +50,10 @@ def log_alpha(record: Record) -> list[Figure]:
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
     figure.supxlabel("log alpha", fontsize=10)
     figure.supylabel("posterior density", fontsize=10)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)
+    lines = {
+        line.get_label(): line for axis in points for line in axis.get_legend_handles_labels()[0]
+    }
+    figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
     save_space(axes)
     return [
         Figure(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from thesiskit.report.layout import (
     save_space,
     size_words,
 )
+from thesiskit.report.selection.kept import base_label
 from thesiskit.report.selection.record import Arm, Record, Way
 
 if TYPE_CHECKING:
@@ -45,16 +46,47 @@ def style(way: Way) -> dict[str, Any]:
     return SOME[way.method] if way.relevant == "some" else STYLES[way.method]
 
 
+class Row(NamedTuple):
+    """A row of panels: a method, and how many features it is told that there were before."""
+
+    way: Way
+    of: str
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return self.way.words + (f", of {self.of}" if self.of else "")
+
+
+def rows_and_columns(record: Record, methods: Iterable[str]) -> tuple[list[Row], list[str]]:
+    """Return the rows of panels, the methods used, and the columns, the features kept."""
+    before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
+    columns = list(dict.fromkeys(map(base_label, record.labels)))
+    rows = [Row(way, of) for way in record.ways(methods) for of in before]
+    return [row for row in rows if any(_find(record, row, column) for column in columns)], columns
+
+
+def _find(record: Record, row: Row, column: str, variant: str | None = None) -> Arm | None:
+    label = f"{column} of {row.of}" if row.of else column
+    return record.find(label, row.way.method, variant, row.way.relevant)
+
+
 def panels(
-    record: Record, ways: list[Way], axes, variant: str | None = None
+    record: Record, rows: list[Row], columns: list[str], axes, variant: str | None = None
 ) -> Iterator[tuple[int, int, Arm, Any]]:
-    """Yield row, column, arm and axis of each method by selection; hide axes that have none."""
-    for i, way in enumerate(ways):
-        for j, label in enumerate(record.labels):
-            arm = record.find(label, way.method, variant, way.relevant)
-            axes[i, j].set_visible(arm is not None)
+    """Yield row, column, arm and axis of each panel; hide axes that have no arm."""
+    arms = [[_find(record, row, column, variant) for column in columns] for row in rows]
+    for axis, arm in zip(axes.flat, [arm for mine in arms for arm in mine], strict=True):
+        axis.set_visible(arm is not None)
+    for i, mine in enumerate(arms):
+        for j, arm in enumerate(mine):
             if arm is not None:
                 yield i, j, arm, axes[i, j]
+
+
+def first_shown(axes) -> int:
+    """Return the place of the first of some axes that is not hidden."""
+    return next(i for i, axis in enumerate(axes) if axis.get_visible())
 
 
 def _selections_axis(record: Record, axis) -> np.ndarray:
@@ -70,7 +102,10 @@ def _selections_axis(record: Record, axis) -> np.ndarray:
         axis.minorticks_off()
         axis.set_xlabel("features kept")
         return places
-    axis.set_xticks(range(len(labels)), labels)
+    words = [size_words(label).replace(" of ", "\nof ") for label in labels]
+    axis.set_xticks(range(len(labels)), words)
+    if any("\n" in one for one in words):  # long ones, of tables that were screened before
+        axis.tick_params(axis="x", labelsize=7)
     axis.set_xlabel("selection")
     return np.arange(len(labels))
 
@@ -215,17 +250,18 @@ def _draw_performance(record: Record, variant: str) -> Canvas:
 
 def null_figure(record: Record) -> list[Figure]:
     """Histograms of predictions where nothing can be predicted."""
-    ways = record.ways(("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected"))
-    labels = record.labels
+    rows, columns = rows_and_columns(
+        record, ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected")
+    )
     figure, axes = canvas(
-        len(ways), len(labels), height=1.55 * len(ways) + 0.7, sharex=True, sharey="row"
+        len(rows), len(columns), height=1.55 * len(rows) + 0.7, sharex=True, sharey="row"
     )
     names = {
         "bernoulli-nb": "SelectKBest +\nBernoulliNB",
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
     bins = np.linspace(0, 1, 26)
-    for i, j, arm, axis in panels(record, ways, axes):
+    for i, j, arm, axis in panels(record, rows, columns, axes):
         p = record.probability(arm)
         weights = np.full(len(p), 1 / len(p))
         axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
@@ -235,12 +271,14 @@ def null_figure(record: Record) -> list[Figure]:
         )
         axis.set_title(promise, fontsize=8, loc="left")
         axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-        if i == 0:
-            of = f"{kept_words(arm.label)} of {record.selection['n_features'][0]:,}"
+        if i == first_shown(axes[:, j]):
+            of = kept_words(columns[j])
+            if not any(row.of for row in rows):
+                of += f" of {record.selection['n_features'][0]:,}"
             axis.set_title(f"{of}\n", fontsize=10)
-        if j == 0:
-            words = ways[i].words.replace(", ", ",\n")
-            axis.set_ylabel(names.get(ways[i].method, f"naive Bayes,\n{words}"), fontsize=9)
+        if j == first_shown(axes[i]):
+            words = rows[i].words.replace(", ", ",\n")
+            axis.set_ylabel(names.get(rows[i].way.method, f"naive Bayes,\n{words}"), fontsize=9)
     one = drawn_words(record.class_words(1))
     figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)

@@ -51,6 +51,19 @@ def base_label(label: str) -> str:
     return label.partition(" of ")[0]
 
 
+def features_words(record: Record, label: str) -> str:
+    """Return what a selection kept, as sentences have it, such as "all 50 features"."""
+    size = base_label(label)
+    if size == "all":
+        return f"all {record.kept(label):,.0f} features"
+    return f"features of {size}" if size[0] == "|" else counted(int(size), "feature")
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number and what it counts."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def feature_names(record: Record, features: np.ndarray) -> list[str]:
     """Return the names of features; their numbers where they have none."""
     names = record.simulated.get("names", ())

@@ -9,12 +9,16 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.data_card import listed
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space, size_words
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.selection.figures import STYLES, style
-from thesiskit.report.selection.kept import base_label
+from thesiskit.report.selection.kept import base_label, features_words
 from thesiskit.report.selection.record import Arm, Record, Way
-from thesiskit.report.selection.relevance import alike, relevance_sentence, relevances
+from thesiskit.report.selection.relevance import relevance_sentence, relevances
 
+_CROSSES = (
+    " Crosses are the error rates of corrected methods on the test cases (upright ones where some "
+    "features are relevant)."
+)
 LITTLE = 0.8  # of the errors by guessing: a method that promises so many knows little
 NEXT = (
     "What to do next: predict new cases, by `thesiskit predict CONFIG --new TABLE`, where CONFIG "
@@ -82,24 +86,29 @@ def promised_table(record: Record) -> list[Table]:
             mine = [relevance for relevance in says if relevance.arm == one.arm]
             row["relevant features"] = mine[0].words if mine else ""
         rows.append(row)
-    if not rows:  # the model promises nothing
+    if not rows:  # the mixture model promises nothing
         rows = [{"features": arm.label, "method": arm.words} for arm in record.fitted_arms]
     return [
         Table(
             "summary",
             "Summary",
             pd.DataFrame(rows),
-            "The promised error is the error rate that an arm expects to have on new cases, which "
-            "are drawn from its own posterior distribution. 'Kept from' is how many features it "
-            "is told that there were before the screening; an uncorrected arm is told nothing, and "
-            "so believes that the features in the table are all there ever were."
-            + record.about_some,
+            _explained(record) if found else "The arms, which predict new cases.",
             lead=tuple(filter(None, [
-                record.question, _screened(record), *_promised(record, found),
-                _relevant(record), NEXT,
+                _screened(record), record.question, *_promised(record, found),
+                relevance_sentence(record), NEXT,
             ])),
         )
     ]  # fmt: skip
+
+
+def _explained(record: Record) -> str:
+    return (
+        "The promised error is the error rate that an arm expects to have on new cases, which are "
+        "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
+        "that there were before the screening; an uncorrected arm is told nothing, and so believes "
+        "that the features in the table are all there ever were." + record.about_some
+    )
 
 
 def _screened(record: Record) -> str:
@@ -125,6 +134,8 @@ def screening(record: Record) -> str:
 
 def _promised(record: Record, found: list[Promise]) -> list[str]:
     """Say what error is to be expected, what was believed, and whether that is better than none."""
+    if not found:
+        return ["What error to expect of new cases, the mixture model does not say here."]
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return []
@@ -135,8 +146,8 @@ def _promised(record: Record, found: list[Promise]) -> list[str]:
     guess = guessing(record)
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
-        f"{_size(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always predicting the "
-        f"more frequent class is wrong in {percent(guess)}."
+        f"{features_words(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always "
+        f"predicting the more frequent class is wrong in {percent(guess)}."
     )
     if believed:
         told += f" Without the correction one would have believed in {percent(believed[0].told)}."
@@ -163,23 +174,6 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
 
 
-def _size(record: Record, label: str) -> str:
-    """Return a selection as sentences have it, such as "all 50 features"."""
-    if base_label(label) == "all":
-        return f"all {record.kept(label):,.0f} features"
-    size = size_words(base_label(label))
-    return f"{size} features" if size[0] != "|" else f"the features with {size}"
-
-
-def _relevant(record: Record) -> str:
-    """Say how many features are relevant, if that is estimated."""
-    found = alike(record)
-    if len(found) < 2:
-        return relevance_sentence(record)
-    told = [f"{one.middle} of {one.p:,.0f} (90 % interval {one.interval})" for one in found]
-    return f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant."
-
-
 # ---- how the answer moves ----
 
 
@@ -202,7 +196,7 @@ def screened_answers(record: Record) -> list[Figure]:
         for way in dict.fromkeys(one.arm.way for one in mine):
             _line(axis, [one for one in mine if one.arm.way == way], way, ofs)
         axis.axhline(guess, color=GREY, linewidth=1.2, zorder=0, label="guessing")
-        axis.set_title(_size(record, mine[0].arm.label), fontsize=10)
+        axis.set_title(features_words(record, mine[0].arm.label), fontsize=10)
         axis.set_xscale("log")
         axis.minorticks_off()
         axis.set_xticks(ofs, [f"{of:,}" for of in ofs], rotation=30 if len(ofs) > 3 else 0)
@@ -225,8 +219,7 @@ def screened_answers(record: Record) -> list[Figure]:
             "The error rate that each method promises for new cases, by how many features it is "
             "told that there were before the screening. Uncorrected methods are told nothing, so "
             "they promise the same whatever it was. The grey line is the error rate of always "
-            "predicting the more frequent class."
-            + (" Crosses are what corrected methods made of the test cases." if tested else ""),
+            "predicting the more frequent class." + (_CROSSES if tested else ""),
         )
     ]
 
@@ -239,4 +232,5 @@ def _line(axis, mine: list[Promise], way: Way, ofs: list[int]) -> None:
     heights = [told.get(of, told.get(None, np.nan)) for of in ofs]
     axis.plot(ofs, heights, color=INK, label=way.words, **look)
     made = {one.of: one.actual for one in mine if one.of is not None and one.actual is not None}
-    axis.plot(list(made), list(made.values()), "x", color=INK, markersize=6)
+    mark = "+" if way.relevant == "some" else "x"
+    axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.report.data_card import listed
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -20,7 +21,7 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
-from thesiskit.report.selection.kept import base_label, each_kept, feature_names
+from thesiskit.report.selection.kept import base_label, each_kept, feature_names, features_words
 from thesiskit.report.selection.record import Arm, Record
 
 NAMED = 10  # features of the figure
@@ -132,7 +133,7 @@ def _relevance(record: Record, i: int, arm: Arm) -> Relevance:
 
 
 def alike(record: Record) -> list[Relevance]:
-    """Return what the arms with most features say: one, or one for each number before a screening."""
+    """Return what the arms with most features say, one for each number before a screening."""
     found = relevances(record)
     most = max((record.kept(one.arm.label) for one in found), default=0)
     return [one for one in found if record.kept(one.arm.label) == most]
@@ -146,12 +147,17 @@ def main_relevance(record: Record) -> Relevance | None:
 
 def relevance_sentence(record: Record) -> str:
     """Say how many features are relevant; nothing if no arm estimates it."""
-    one = main_relevance(record)
-    if one is None:
+    found, says = alike(record), relevances(record)
+    if not found:
         return ""
-    several = len(relevances(record)) > 1
-    by = f", by {kept_words(one.arm.label)}, {one.arm.words}" if several else ""
-    return f"About {one.words} seem to be relevant{by}."
+    by = f"{features_words(record, found[0].arm.label)}, {found[0].arm.words}"
+    by = f", by the arm with {by}" if len(says) > len(found) else ""
+    if len(found) == 1:
+        return f"About {found[0].words} seem to be relevant{by}."
+    told = [f"{one.middle} of {one.p:,.0f} (90 % interval {one.interval})" for one in found]
+    return (
+        f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."
+    )
 
 
 def relevance_part(record: Record) -> list[Table | Figure]:

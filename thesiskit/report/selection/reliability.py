@@ -15,7 +15,13 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
-from thesiskit.report.selection.figures import STYLES, panels, variants_shown
+from thesiskit.report.selection.figures import (
+    STYLES,
+    first_shown,
+    panels,
+    rows_and_columns,
+    variants_shown,
+)
 from thesiskit.report.selection.record import Arm, Record
 
 LEVEL = 0.99  # of the bands, all categories of a method together
@@ -100,23 +106,24 @@ def reliability_figure(record: Record) -> list[Figure]:
 
 
 def _draw_reliability(record: Record, variant: str):
-    ways, labels = record.ways(STYLES), record.labels
+    rows, columns = rows_and_columns(record, STYLES)
     figure, axes = canvas(
-        len(ways),
-        len(labels),
-        height=2.5 * len(ways) + 0.4,
-        width=2.5 * len(labels) + 0.6,
+        len(rows),
+        len(columns),
+        height=2.5 * len(rows) + 0.4,
+        width=2.5 * len(columns) + 0.6,
         sharex=True,
         sharey=True,
     )
     one = drawn_words(record.class_words(1), 20)
-    for i, j, arm, axis in panels(record, ways, axes, variant):
+    for i, j, arm, axis in panels(record, rows, columns, axes, variant):
         _diagram(axis, reliability(record, arm))
-        if i == 0:
-            axis.set_title(kept_words(arm.label), fontsize=10)
-        if j == 0:
-            axis.set_ylabel(f"{ways[i].words}\nfraction in {one}")
-        if i == len(ways) - 1:
+        if i == first_shown(axes[:, j]):
+            axis.set_title(kept_words(columns[j]), fontsize=10)
+        if j == first_shown(axes[i]):
+            words = rows[i].words.replace(", of ", ",\nof ")
+            axis.set_ylabel(f"{words}\nfraction in {one}")
+        if i == len(rows) - 1:
             axis.set_xlabel(f"mean probability of {one}")
     save_space(axes)
     return figure

@@ -1,0 +1,215 @@
+"""How many features are relevant, and what is promised of tables that were screened before."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import arrays, invoke, must_fail, run
+
+from thesiskit.models import naive_bayes
+from thesiskit.models.selection import select_features
+from thesiskit.report import metrics
+from thesiskit.report.selection.record import Arm
+from thesiskit.report.selection.relevance import Relevance, number_words
+
+GENES = """
+experiment: mine
+title: My table
+about: Sixty tissues.
+data: { source: file, path: genes.csv, response: status, positive: tumour, id: patient }
+evaluation: { folds: 3 }
+selection: { thresholds: [0.3, 0.4] }
+model: { methods: [corrected, uncorrected, l2-logistic], relevant: [all, some] }
+report: { parts: [error-rates, performance, log-alpha, null-figure, reliability-figure,
+                  calibration-table, timing-table] }
+"""
+SCREENED = """
+experiment: screened
+title: My table
+about: Sixty tissues.
+data: { source: file, path: best.csv, response: status, positive: tumour, id: patient }
+selection: { features: [3, all], screened: { of: [400, 4000] } }
+model: { methods: [corrected, uncorrected, l2-logistic], relevant: [all, some] }
+report: { parts: [summary, data-card, score-table, predictions] }
+"""
+CASES, REAL, WIDTH, BEST = 60, 3, 40, 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("relevance")
+    rng = np.random.default_rng(8)
+    y = np.arange(CASES) % 2
+    X = (rng.random((CASES, 10 * WIDTH)) < 0.5).astype(int)
+    X[:, :REAL] = rng.random((CASES, REAL)) < np.where(y, 0.85, 0.15)[:, None]
+    cor = np.abs([np.corrcoef(column, y)[0, 1] for column in X.T])
+    best = np.sort(np.argsort(-cor, kind="stable")[:BEST])
+    for name, columns in (("genes", np.arange(WIDTH)), ("best", best)):
+        frame = pd.DataFrame(X[:, columns], columns=[f"g{j}" for j in columns])
+        frame.insert(0, "status", np.where(y, "tumour", "normal"))
+        frame.insert(0, "patient", [f"P{i}" for i in range(CASES)])
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    for name, text in (("mine", GENES), ("screened", SCREENED)):
+        (folder / f"{name}.yaml").write_text(text)
+        (folder / f"{name}.txt").write_text(
+            run("run", folder / f"{name}.yaml", "--results", folder / "r")
+        )
+    return folder
+
+
+def table(folder, experiment, name):
+    return pd.read_csv(folder / "r" / experiment / "tables" / f"{name}.csv")
+
+
+def page(folder, experiment):
+    return (folder / "r" / experiment / "report.html").read_text()
+
+
+def fits(folder, threshold):
+    """Fit anew to each training set; return what was kept, and the posterior."""
+    genes = pd.read_csv(folder / "genes.csv")
+    X, y = genes.filter(regex="^g").to_numpy(), (genes.status == "tumour").to_numpy().astype(int)
+    fold = arrays(folder / "r/mine/simulate/0000.npz")["fold"][0]
+    for number in range(3):
+        train = fold != number
+        kept = select_features(
+            X[train], y[train], None, np.random.default_rng(0), threshold=threshold
+        )
+        yield kept, naive_bayes.fit(kept, naive_bayes.Settings(relevant="some"))
+
+
+def test_kept_features_have_probabilities_of_relevance(folder):
+    """They are means over the training sets that kept the feature, of fits made anew."""
+    found = table(folder, "mine", "selected-features")
+    for threshold in ("0.3", "0.4"):
+        mine = {}
+        for kept, posterior in fits(folder, threshold):
+            for j, r in zip(kept.selected, posterior.relevance, strict=True):
+                mine.setdefault(f"g{j}", []).append(r)
+        rows = found[found.selection == f"|COR| > {threshold}"].set_index("feature")
+        assert set(rows.index) == set(mine)
+        for name, values in mine.items():
+            assert rows.loc[name, "probability relevant"] == pytest.approx(np.mean(values))
+    assert rows["probability relevant"].idxmax() in {"g0", "g1", "g2"}
+
+
+def test_the_number_of_relevant_features_is_a_quantile_of_pi_times_p(folder):
+    found = table(folder, "mine", "relevance").set_index("features")
+    for threshold in ("0.3", "0.4"):
+        posteriors = [posterior for _, posterior in fits(folder, threshold)]
+        weight = np.mean([np.exp(one.log_pi) for one in posteriors], axis=0)
+        row = found.loc[f"|COR| > {threshold}"]
+        for name, level in (("low", 0.05), ("median", 0.5), ("high", 0.95)):
+            reached = [
+                pi for j, pi in enumerate(posteriors[0].pi) if weight[: j + 1].sum() >= level
+            ]
+            assert row[f"relevant of all: {name}"] == pytest.approx(min(reached) * WIDTH, rel=0.05)
+        expected = np.mean([one.relevance.sum() for one in posteriors])
+        assert row["relevant of those kept"] == pytest.approx(expected, abs=0.051)
+    said = re.search(r"About ([0-9,]+) of 40 features \(90 % interval", page(folder, "mine"))
+    assert float(said[1]) == pytest.approx(found.iloc[0]["relevant of all: median"], abs=1)
+
+
+def test_numbers_of_features_in_words():
+    arm = Arm(0, "10", "corrected", "exact", "some")
+    pi, weight = np.array([1e-4, 0.0123, 0.5]), np.array([0.1, 0.8, 0.1])
+    one = Relevance(arm, 2000.0, pi, weight, np.ones(1), np.ones(1), 1.0)
+    assert one.words == "25 of 2,000 features (90 % interval less than 1 to 1,000)"
+    assert [number_words(n) for n in (0.2, 1, 9.96, 123456)] == [
+        "less than 1", "1", "10", "120,000"
+    ]  # fmt: skip
+
+
+def test_both_kinds_of_arms_are_on_the_page(folder):
+    """No arm hides behind the first one of its method."""
+    found = table(folder, "mine", "calibration")
+    titles = dict.fromkeys(name.partition(": ")[0] for name in found.columns[2:])
+    assert list(titles) == ["corrected", "corrected, some relevant", "uncorrected",
+                            "uncorrected, some relevant"]  # fmt: skip
+    cells = arrays(folder / "r/mine/predict/0000.npz")
+    for i, (label, method, relevant) in enumerate(
+        zip(cells["label"], cells["method"], cells["relevant"], strict=True)
+    ):
+        if relevant == "none":
+            continue
+        title = method + (", some relevant" if relevant == "some" else "")
+        ours = metrics.calibration(cells["probability"][i], cells["response"])
+        mine = found[found.features == label]
+        assert list(mine[f"{title}: #"]) == list(ours["cases"])
+        assert mine[f"{title}: Pred"].to_numpy() == pytest.approx(
+            ours["predicted"].to_numpy(), nan_ok=True
+        )
+    assert ", each feature differs between the classes with a probability" in page(folder, "mine")
+
+
+def test_the_parts_of_relevance_need_arms_that_estimate_it(folder):
+    text = GENES.replace("error-rates", "relevance").replace("[all, some]", "all")
+    (folder / "all.yaml").write_text(text)
+    must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
+              "relevance needs some in model.relevant")  # fmt: skip
+    text = GENES.replace("error-rates", "relevance").replace("corrected, un", "un")
+    (folder / "all.yaml").write_text(text)
+    must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
+              "relevance needs corrected in model.methods")  # fmt: skip
+
+
+# ---- tables that were screened before ----
+
+
+def test_a_screened_table_says_first_that_nothing_is_tested(folder):
+    text = page(folder, "screened")
+    leads = re.findall(r'<p class="lead">(.*?)</p>', text, re.DOTALL)
+    assert leads[0].startswith("This table was screened before: its features are the best of 400 ")
+    assert "no case is tested" in leads[0]
+    assert "<code>thesiskit predict CONFIG --new TABLE</code>" in leads[-1]
+    anchors = re.findall(r'id="part-([a-z-]+)"', text)
+    assert anchors == ["summary", "data-card", "screened-answers", "relevance",
+                       "selected-features"]  # fmt: skip
+    printed = (folder / "screened.txt").read_text()
+    assert "Note: report.parts: score-table, predictions: left out" in printed
+    assert re.search(r"^fit: promised error 3 of 400 corrected 0\.\d{3}", printed, re.MULTILINE)
+
+
+def test_the_summary_of_a_screened_table_has_what_is_promised(folder):
+    found = table(folder, "screened", "summary")
+    stored = arrays(folder / "r/screened/fit/0000.npz")
+    assert len(found) == len(stored["label"]) == 12
+    assert found["promised error"].to_numpy() == pytest.approx(stored["promised"][0])
+    for row, label, method in zip(
+        found.itertuples(), stored["label"], stored["method"], strict=True
+    ):
+        before = str(label).partition(" of ")[2]
+        assert row[3] == (before or "not told")
+        assert (method == "uncorrected") == (not before)
+    every = found[(found.features == "all") & (found.method == "corrected, some relevant")]
+    few, many = every["promised error"]
+    three = found[(found.features == "3") & (found.method == "corrected")]["promised error"]
+    assert three.is_monotonic_increasing  # the more there were, the less is known
+    lead = page(folder, "screened")
+    assert f"{100 * few:.1f} % if there were 400 before and {100 * many:.1f} % if" in lead
+    kept = table(folder, "screened", "selected-features")
+    assert set(kept.selection) == {"3", "all"}
+    assert len(kept) == 3 + BEST
+    more, less = (kept[f"probability relevant: of {of}"] for of in ("400", "4,000"))
+    assert (more > less).all()  # the more there were to choose from, the less the best ones mean
+
+
+def test_a_list_of_numbers_is_needed_for_the_figure_of_answers(folder):
+    text = SCREENED.replace("[400, 4000]", "4000").replace("[summary", "[screened-answers")
+    (folder / "one.yaml").write_text(text)
+    must_fail(invoke("run", folder / "one.yaml", "--results", folder / "r"),
+              "screened-answers needs several numbers in selection.screened.of")  # fmt: skip
+
+
+def test_a_table_that_cannot_have_been_screened_like_this_is_told(folder):
+    """Its features correlate no better than useless ones do; so nobody chose the best of many."""
+    text = SCREENED.replace("best.csv", "genes.csv").replace(
+        "experiment: screened", "experiment: x"
+    )
+    (folder / "x.yaml").write_text(text)
+    printed = run("run", folder / "x.yaml", "--results", folder / "r")
+    said = "of 400 useless features would have an absolute correlation of"
+    assert said in printed
+    assert said in page(folder, "x")
+    assert "of 400 useless features" not in (folder / "screened.txt").read_text()
