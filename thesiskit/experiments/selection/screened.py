@@ -110,7 +110,7 @@ def _unlikely(design: Design) -> list[str]:
             return [
                 f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
                 f"features would have an absolute correlation of {gamma:.2f} or more, but the "
-                f"table has {columns:,}; so it was screened in another way, or from fewer, and what "
-                "the corrected models say may be wrong"
+                f"table has {columns:,}; so it was screened in another way, or from fewer, and "
+                "what the corrected models say may be wrong"
             ]
     return []
