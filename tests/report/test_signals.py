@@ -43,7 +43,7 @@ def finished(folder, settings, selection, methods, parts, replicates=4):
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grid")
-    return finished(folder, GRID, {"features": [3, 8]}, METHODS, ["signals-maps", "signals-table"])
+    return finished(folder, GRID, {"features": [3, 8]}, METHODS, ["signals-table"])
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +216,16 @@ def test_the_figure_shows_each_promise(kept):
 
 def test_peers_of_a_whole_table_have_no_promise(grid):
     assert "cross_validated" not in grid.results.load("predict", 0)
+
+
+def test_the_figure_of_signals_writes_the_amlp_of_each_method(grid):
+    (figure,) = signals.signals_figure(grid)
+    found = signals.scored(grid)
+    panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
+    assert len(panels) == 9
+    for s in (0, 8):
+        bold = [one.get_text() for one in panels[s].texts if one.get_fontweight() == "bold"]
+        assert f"{found.mean[:, s, 2].min():.3f}" in bold
+        texts = [one.get_text() for one in panels[s].texts]
+        for amlp in found.mean[:, s, 2]:
+            assert f"{amlp:.3f}" in texts

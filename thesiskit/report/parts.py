@@ -156,6 +156,7 @@ PARTS: dict[str, Part] = {
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
+    "signals-figure": Part(signals.signals_figure, (DATA, SELECTION, SETTINGS)),
     "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import Table, kept_words
+from thesiskit.report.layout import Figure, Table, kept_words
+from thesiskit.report.selection.dumbbells import NEAR, Promise, draw
 from thesiskit.report.selection.record import WHOLE, Arm, Record
 
 MEASURES = ("error", "promised", "AMLP")
@@ -103,6 +104,31 @@ def setting_words(setting: dict[str, Any]) -> str:
     if not (setting["relevant"] and setting["effect"]):
         return f"0 of {of:,} relevant, n = {n:,}"
     return f"{setting['relevant']:,} of {of:,} relevant, effect {setting['effect']:g}, n = {n:,}"
+
+
+# ---- the figure ----
+
+
+def signals_figure(record: Record) -> list[Figure]:
+    """Errors that each method promises and makes in every setting of the data, and its AMLP."""
+    found = scored(record)
+    promises = [
+        Promise(setting_words(setting), arm, *(
+            (float(found.mean[i, s, j]), float(found.standard_error[i, s, j])) for j in range(3)
+        ))
+        for s, setting in enumerate(found.settings)
+        for i, arm in enumerate(found.arms)
+    ]  # fmt: skip
+    return [
+        Figure(
+            "signals",
+            "What each method promises and makes",
+            draw(promises, amlp=True),
+            "The error rate that the predictions promise, and the actual one; the line between is "
+            f"green up to {100 * NEAR:.0f} points. The lowest AMLP is bold. Means over "
+            f"{record.config['replicates']:,} data sets of each kind.",
+        )
+    ]
 
 
 # ---- the table ----
