@@ -213,3 +213,19 @@ def test_a_table_that_cannot_have_been_screened_like_this_is_told(folder):
     assert said in printed
     assert said in page(folder, "x")
     assert "of 400 useless features" not in (folder / "screened.txt").read_text()
+
+
+def test_new_cases_are_predicted_by_those_that_took_part_in_the_screening(folder):
+    """Others, in data.test_path, would need another correction, so they do not train."""
+    best = pd.read_csv(folder / "best.csv")
+    other = best.sample(frac=1, random_state=1).assign(status=best.status)  # of no use
+    other.to_csv(folder / "other.csv", index=False)
+    other.drop(columns="status").to_csv(folder / "new.csv", index=False)
+    text = SCREENED.replace("best.csv,", "best.csv, test_path: other.csv,")
+    text = text.replace("[400, 4000]", "400, threshold: 0.29")
+    text = text.replace("experiment: screened", "experiment: y").replace("[summary", "[score-table")
+    (folder / "y.yaml").write_text(text)
+    printed = run("predict", folder / "y.yaml", "--new", folder / "new.csv",
+                  "--output", folder / "p.csv", "--results", folder / "r")  # fmt: skip
+    assert f"8 arms, {CASES} cases" in printed
+    assert "report.parts" not in printed

@@ -204,6 +204,7 @@ class Config(Block):
     def training_with_all(self) -> "Config":
         """Return this config as it is fitted for new cases: all cases train, by own methods.
 
+        Of a table that was screened before these are the cases that took part in the screening.
         How cases are divided, peers and the report do not matter then, and have their defaults.
         """
         model: Any = self.model
@@ -212,9 +213,13 @@ class Config(Block):
         else:
             own = [method for method in model.methods if method in OWN_METHODS]
             model = model.model_copy(update={"methods": own})
-        found = self.model_copy(
-            update={"replicates": 1, "block": 1, "evaluation": Evaluation(), "model": model}
-        )
+        changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
+        screened = screening(self)
+        files = self.data if hasattr(self.data, "test_path") else None
+        if files and screened and not screened.keep:
+            # cases that the screening did not see would need another correction
+            changes["data"] = files.model_copy(update={"test_path": None})
+        found = self.model_copy(update={"replicates": 1, "block": 1, **changes})
         found._all_train = True
         return found
 

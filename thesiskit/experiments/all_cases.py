@@ -56,6 +56,9 @@ class AllCases(Experiment):
     def check_report(self) -> None:
         """There is no report."""
 
+    def _untested_parts(self) -> list[str]:
+        return []
+
     @property
     def arms(self) -> list[str]:
         """The names of the arms that are fitted."""
