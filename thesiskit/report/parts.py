@@ -34,6 +34,7 @@ SELECTION = "a selection of features"
 RULES = "two rules in model.quadrature"
 METHODS = "corrected and uncorrected in model.methods"
 SOME = "a selection other than all"
+KEPT = "a selection other than all, or selection.screened"
 ONE = "one selection, other than all"
 DIVISIONS = "two divisions (replicates)"
 NAIVE = "model.kind: naive-bayes"
@@ -84,6 +85,7 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     RULES: lambda config: len(_of_model(config, "quadrature")) > 1,
     METHODS: lambda config: set(_of_model(config, "methods")) >= BOTH,
     SOME: lambda config: _sizes(config) not in ([], ["all"]),
+    KEPT: lambda config: NEEDS[SOME](config) or NEEDS[SCREENED](config),
     ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
     DIVISIONS: lambda config: config["replicates"] > 1,
     NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
@@ -134,7 +136,7 @@ _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(data_card.data_card, (DATA,)),
-    "selected-features": Part(selected.selected_table, (DATA, SELECTION, SOME)),
+    "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
     "relevance": Part(relevance.relevance_part, (DATA, SELECTION, NAIVE, RELEVANT, KNOWN, ALIKE)),
     "screened-answers": Part(
         promised.screened_answers, (DATA, SELECTION, NAIVE, SEVERAL, KNOWN, ALIKE)
