@@ -11,7 +11,8 @@ from thesiskit.experiments.selection.design import Design
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.peers.selection import cross_validated, fit_predict
 from thesiskit.report.parts import PARTS
-from thesiskit.report.selection import maps, screened, signals
+from thesiskit.report.signals import maps, screened
+from thesiskit.report.signals import tables as signals
 from thesiskit.store.results import Results
 
 CASES = {"train": [12, 12], "test": [30, 30]}

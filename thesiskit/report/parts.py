@@ -15,17 +15,16 @@ from thesiskit.report.selection import (
     alphas,
     divisions,
     figures,
-    maps,
     promised,
     relevance,
     reliability,
-    screened,
     selected,
-    signals,
     tables,
 )
 from thesiskit.report.selection import chains as sampling
 from thesiskit.report.selection.record import EXACT
+from thesiskit.report.signals import maps, screened
+from thesiskit.report.signals import tables as signals
 
 BOTH = {"corrected", "uncorrected"}
 DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"

@@ -9,9 +9,9 @@ import pandas as pd
 
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.metrics import standard_error
-from thesiskit.report.selection.dumbbells import NEAR, Promise, draw
 from thesiskit.report.selection.record import OURS, Record
-from thesiskit.report.selection.signals import scored, setting_words
+from thesiskit.report.signals.dumbbells import NEAR, Promise, draw
+from thesiskit.report.signals.tables import scored, setting_words
 
 
 def promises(record: Record) -> list[Promise]:

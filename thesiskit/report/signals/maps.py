@@ -10,7 +10,7 @@ import numpy as np
 
 from thesiskit.report.layout import GREY, INK, Figure, canvas, kept_words
 from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.signals import SURE, scored
+from thesiskit.report.signals.tables import SURE, scored
 
 # colours that everybody can tell apart: orange is too sure, or worse than to guess
 COLOURS, GUESSING = "PuOr", float(np.log(2))
