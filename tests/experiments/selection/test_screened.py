@@ -176,13 +176,15 @@ def table(tmp_path):
 def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
     X, y, new = table
     model = {"methods": ["corrected", "uncorrected", "bernoulli-nb"]}
-    path = write(tmp_path, OWN, model=model, selection=OWN["selection"] | {"features": ["all"]})
+    path = write(tmp_path, OWN, model=model, selection=OWN["selection"] | {"features": ["all"]},
+                 report={"parts": ["selection-table", "score-table"]})  # fmt: skip
     arguments = path, "--results", tmp_path / "results"
     done = invoke("run", *arguments)
     assert done.exit_code == 0, done.output
     words = " ".join(done.output.split())
     assert "all 40 cases took part in the screening, so none can be tested" in words
     assert "bernoulli-nb: left out, because no case is tested" in words
+    assert "score-table: left out, because no case is tested" in words
     assert not (tmp_path / "results/tried/predict").exists()
     assert "took part" in (tmp_path / "results/tried/report.html").read_text()
     corrected, uncorrected = arrays(tmp_path / "results/tried/fit/0000.npz")["promised"][0]
@@ -264,7 +266,6 @@ def test_mistakes_are_told(tmp_path, table, changes, words):
     path = write(
         tmp_path, OWN, selection=selection, evaluation=evaluation,
         data=OWN["data"] | changes.get("data", {}), replicates=changes.get("replicates", 1),
-        report={"parts": changes.get("parts", ["selection-table"])},
     )  # fmt: skip
     done = invoke("run", path, "--results", tmp_path / "results")
     assert done.exit_code == 2, done.output
