@@ -138,7 +138,8 @@ def test_naive_bayes_agrees_with_its_estimator(folder):
     median = MedianBinarizer().fit(tissues)
     X, X_new = median.transform(tissues), median.transform(new[tissues.columns])
     for method in ("corrected", "uncorrected"):
-        estimator = NaiveBayesClassifier(2, correct=method == "corrected").fit(X, y)
+        estimator = NaiveBayesClassifier(2, correct=method == "corrected", relevant="all")
+        estimator.fit(X, y)
         arm = f"2 {method} exact"
         assert list(model.arms[arm].selected) == list(estimator.selected_)
         found = model.predict_proba(new, arm)

@@ -22,6 +22,13 @@ from thesiskit.report.selection.record import Record
 METHODS = ("corrected", "uncorrected")
 
 
+def _which_relevant(record: Record) -> str:
+    """Say which arms are shown, where others differ in what may be relevant."""
+    if len(record.relevants) == 1:
+        return ""
+    return f" The arms shown are those with model.relevant: {record.relevants[0]}."
+
+
 @lru_cache(maxsize=2)
 def group_frame(record: Record, replicate: int | None = None) -> pd.DataFrame:
     """Scores of the two methods in each group of features of each replicate."""
@@ -51,7 +58,7 @@ def group_table(record: Record) -> list[Table]:
             "The groups of the first division",
             group_frame(record, 0),
             f"Predictions of {len(np.unique(record.predictions['case']))} cases, from the features "
-            "kept in each group.",
+            "kept in each group." + _which_relevant(record),
         )
     ]
 
@@ -178,7 +185,7 @@ def division_table(record: Record) -> list[Table]:
             divisions(record),
             "For each division: in how many groups the correction improves the predictions, paired "
             "t tests over the groups, and in how many groups the uncorrected method expects fewer "
-            "errors than it makes.",
+            "errors than it makes." + _which_relevant(record),
             long=True,
         )
     ]
@@ -222,7 +229,7 @@ def probability_scatter(record: Record) -> list[Figure]:
             "Predictive probabilities with and without correction",
             figure,
             "There is one point for each case in each group of the first division. Uncorrected "
-            "predictions are often close to 0 or 1.",
+            "predictions are often close to 0 or 1." + _which_relevant(record),
         )
     ]
 
@@ -244,7 +251,7 @@ def error_scatter(record: Record) -> list[Figure]:
             "Actual against expected error rates",
             figure,
             "There is one point for each group of the first division. Below the line the "
-            "predictions promise fewer errors than they make.",
+            "predictions promise fewer errors than they make." + _which_relevant(record),
         )
     ]
 
@@ -272,7 +279,7 @@ def performance_scatter(record: Record) -> list[Figure]:
             "Average minus log probability and squared error",
             figure,
             "There is one point for each group of the first division. Below the line the "
-            "correction improves the predictions.",
+            "correction improves the predictions." + _which_relevant(record),
         )
     ]
 
