@@ -26,7 +26,7 @@ ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
 ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
 ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
 ALPHA_LIMIT = 150.0  # of abs log alpha
-WEIGHTLESS = 60.0  # points whose log probability is so far below the largest predict nothing: a
+WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
 # test case moves it by about as much as one of the training cases did
 
 
