@@ -30,7 +30,7 @@ from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.models import integrals, mixture, naive_bayes, running, selection
+from thesiskit.models import correlation, integrals, mixture, running
 from thesiskit.models.mixture import chains
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
@@ -44,7 +44,7 @@ ROOT = Path(__file__).parent.parent
 def forget():
     """Empty the caches, so that a run pays for its own tables."""
     integrals._count_tables.cache_clear()
-    selection.reach.cache_clear()
+    correlation.reach.cache_clear()
 
 
 def best(work, repeats=7):
@@ -66,9 +66,9 @@ def simulated(n=200, p=10_000, tests=2_000):
     return drawn.train.features, drawn.train.response, drawn.test.features
 
 
-def fit_and_predict(data, k, points=30):
+def fit_and_predict(data, k, points=30, relevant="all"):
     X, y, new = data
-    model = NaiveBayesClassifier(k, alpha_points=points, random_state=0)
+    model = NaiveBayesClassifier(k, relevant=relevant, alpha_points=points, random_state=0)
     return lambda: model.fit(X, y).predict_proba(new)
 
 
@@ -80,10 +80,13 @@ def naive_rows():
         0.12,
     )
     yield "the same, k = 1,000", best(fit_and_predict(data, 1_000)), 0.03
+    for k in (10_000, 1_000):
+        seconds = [best(fit_and_predict(data, k, relevant=one)) for one in ("some", "all")]
+        yield f"some features relevant over all, k = {k:,}", seconds[0] / seconds[1], 3.0
     alpha = InverseGamma(0.5, 5.0).midpoints(30)
     yield (
         "adjustment factor, n = 200, K = 30, exact",
-        best(lambda: naive_bayes.log_discard_probability(100, 100, Fraction(9, 100), alpha), 50),
+        best(lambda: integrals.log_discard_probability(100, 100, Fraction(9, 100), alpha), 50),
         0.002,
     )
 

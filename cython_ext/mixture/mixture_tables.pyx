@@ -181,9 +181,9 @@ cdef class Chances:
     both factors alone, so the sum runs over s <= n / 2, doubled but for s = n / 2.  With `equal` it
     is P(|COR| = gamma), and W = P(A + B = high[s]) + P(A + B = low[s]).
 
-    marginals must be `counted` and have the cells of all totals 0..n // 2 that count; by total, high
-    and low (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, or those
-    with Cor = gamma and Cor = -gamma, N1 + 1 and -1 where there is none.
+    marginals must be `counted` and have the cells of all totals 0..n // 2 that count; by total,
+    high and low (n // 2 + 1,) are the least I1 with Cor > gamma and the most with Cor < -gamma, or
+    those with Cor = gamma and Cor = -gamma, N1 + 1 and -1 where there is none.
     """
 
     cdef readonly object door  # what tables of adjustment factors ask, a capsule
