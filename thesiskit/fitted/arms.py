@@ -112,7 +112,7 @@ class NaiveArm(SelectingArm):
         if kept.present is not None:
             arrays["present"] = kept.present[kept.group]
         if kept.left_out is not None:
-            arrays["left_out"] = kept.left_out.rows
+            arrays["left_out"] = kept.left_out.rows.astype(np.int64)
             about["gamma_squared"] = str(kept.left_out.gamma_squared)
             about["tied_kept"] = kept.left_out.tied_kept
             about["n_dropped"] = kept.left_out.total
