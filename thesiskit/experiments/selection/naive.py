@@ -154,7 +154,7 @@ def _of_some(found: list[naive_bayes.Posterior]) -> Arrays:
     return {
         "log_joint": np.array([one.log_joint for one in found]),
         "pi": found[0].pi,
-        "log_pi": np.array([np.logaddexp.reduce(one.log_joint, axis=0) for one in found]),
+        "log_pi": np.array([one.log_pi for one in found]),
         "relevance": np.concatenate(relevance),
         "relevance_offset": np.cumsum([0] + [len(one) for one in relevance]),
     }

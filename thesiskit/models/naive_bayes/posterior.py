@@ -170,15 +170,24 @@ class Posterior:
         """Log probability of each pi, (J,)."""
         return np.logaddexp.reduce(self.log_joint, axis=0)
 
+    @property
+    def points(self) -> list[tuple[np.ndarray, int]]:
+        """The points that have weight: some of alpha, with each of pi that has any.
+
+        All of them where all features are relevant.
+        """
+        if self.irrelevant is None:
+            return [(np.arange(len(self.alpha)), 0)]
+        heavy = self.log_joint > self.log_joint.max() - WEIGHTLESS
+        return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(self.pi)) if heavy[:, j].any()]
+
     @cached_property
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
         if self.irrelevant is None:
             return np.ones(len(self.kept.group))
-        heavy = np.argwhere(self.log_joint > self.log_joint.max() - WEIGHTLESS)
         found = np.zeros(len(self.kept.pairs))
-        for j in np.unique(heavy[:, 1]):
-            at = heavy[heavy[:, 1] == j, 0]
+        for at, j in self.points:
             found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
         return np.minimum(found, 1.0)[self.kept.group]
 

@@ -5,7 +5,7 @@ from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, ThesiskitError
-from thesiskit.models.naive_bayes.posterior import WEIGHTLESS, Posterior, refine, relevant_given
+from thesiskit.models.naive_bayes.posterior import Posterior, refine, relevant_given
 from thesiskit.models.packed import as_bits, find_missing
 
 ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
@@ -113,7 +113,7 @@ def _log_odds(
     y* = 1.  The third result has log P(x* = 0) of one feature of each pair, (D, G) for each y*; the
     fourth the log probability of each point, (G,).
     """
-    kept, points = posterior.kept, _points(posterior)
+    kept, points = posterior.kept, posterior.points
     G = sum(len(at) for at, _ in points)
     slopes, bases = np.empty((len(kept.pairs), 2 * G)), np.empty(2 * G)
     single = []
@@ -125,14 +125,6 @@ def _log_odds(
         bases[columns] = kept.copies @ single[y]
     log_weight = np.concatenate([posterior.log_joint[at, j] for at, j in points])
     return slopes, bases, single, log_weight
-
-
-def _points(posterior: Posterior) -> list[tuple[np.ndarray, int]]:
-    """Return the points of alpha, and the one of pi with each, at which predictions are made."""
-    if posterior.irrelevant is None:
-        return [(np.arange(len(posterior.alpha)), 0)]
-    heavy = posterior.log_joint > posterior.log_joint.max() - WEIGHTLESS
-    return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(posterior.pi)) if heavy[:, j].any()]
 
 
 def _log_predictive(

@@ -42,7 +42,7 @@ class Scores:
     @cached_property
     def standard_error(self) -> np.ndarray:
         """Their standard errors."""
-        return _standard_error(self.values, axis=2)
+        return np.apply_along_axis(metrics.standard_error, 2, self.values)
 
     def rivals(self, label: str) -> list[int]:
         """Return the rows of the arms with this selection, and of one that selects nothing."""
@@ -58,13 +58,7 @@ class Scores:
     def differ(self, one: int, other: int, setting: int) -> tuple[float, float]:
         """Return by how much the AMLP of an arm is lower than another's, and the standard error."""
         lower = self.values[other, setting, :, 2] - self.values[one, setting, :, 2]
-        return float(lower.mean()), float(_standard_error(lower, axis=0))
-
-
-def _standard_error(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return standard errors of means; NaN of one value."""
-    n = values.shape[axis]
-    return values.std(axis=axis, ddof=1) / np.sqrt(n) if n > 1 else values.mean(axis=axis) * np.nan
+        return float(lower.mean()), metrics.standard_error(lower)
 
 
 def compared(record: Record) -> list[Arm]:
