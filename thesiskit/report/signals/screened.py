@@ -9,6 +9,7 @@ import pandas as pd
 
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.metrics import standard_error
+from thesiskit.report.selection.kept import counted
 from thesiskit.report.selection.record import OURS, Record
 from thesiskit.report.signals.dumbbells import NEAR, Promise, draw
 from thesiskit.report.signals.tables import scored, setting_words
@@ -61,8 +62,8 @@ def screened_table(record: Record) -> list[Table]:
             "Models of scikit-learn are cross-validated (ten folds) on the table that they were "
             "given, as anybody would who does not know how it was screened. Ours say how often "
             "they will be wrong by their predictions. The actual error rate is that of test cases "
-            f"that took no part in the screening. Means over {record.config['replicates']:,} "
-            f"{_repetitions(record)}, ± standard errors"
+            f"that took no part in the screening. Means over {_repetitions(record)}, ± standard "
+            "errors"
             + (
                 "."
                 if record.config["drawn"]
@@ -74,7 +75,10 @@ def screened_table(record: Record) -> list[Table]:
 
 
 def _repetitions(record: Record) -> str:
-    return "data sets of each kind" if record.config["drawn"] else "random divisions"
+    each = record.config["replicates"]
+    if record.config["drawn"]:
+        return f"{counted(each, 'data set')} of each kind"
+    return counted(each, "random division")
 
 
 def _sentences(found: list[Promise]) -> list[str]:
@@ -85,11 +89,12 @@ def _sentences(found: list[Promise]) -> list[str]:
         best = min(mine, key=lambda one: abs(one.told[0] - one.actual[0]))
         worst = max(mine, key=lambda one: abs(one.told[0] - one.actual[0]))
         least = min(mine, key=lambda one: one.amlp[0])
-        told.append(
-            (f"{data[0].upper()}{data[1:]}: " if data else "")
+        text = (
+            (f"{data}: " if data else "")
             + f"nearest to its promise is {_said(best)}; farthest from it is {_said(worst)}. "
             f"The lowest AMLP is {least.amlp[0]:.3f}, of {least.arm.words}."
         )
+        told.append(f"{text[0].upper()}{text[1:]}")
     return told
 
 
@@ -106,7 +111,6 @@ def screened_figure(record: Record) -> list[Figure]:
             draw(promises(record)),
             "Models of scikit-learn promise by cross-validation of the table that they were "
             "given, ours by their predictions. The line between is what a promise is off by; it "
-            f"is green up to {100 * NEAR:.0f} points. Means over {record.config['replicates']:,} "
-            f"{_repetitions(record)}.",
+            f"is green up to {100 * NEAR:.0f} points. Means over {_repetitions(record)}.",
         )
     ]
