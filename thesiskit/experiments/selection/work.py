@@ -128,10 +128,11 @@ class SelectionWork(Work):
 
     def check(self) -> None:
         """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
-        for table in self.design.tables[:1]:
-            check_sizes(self.config, table.features.shape[1])
-        assert self.design.folds
-        check_screening(self.design)
+        for design in self.design.each:
+            for table in design.tables[:1]:
+                check_sizes(self.config, table.features.shape[1])
+            assert design.folds
+            check_screening(design)
         name = "class_prior"
         try:
             check_class_prior(self.model.class_prior)
