@@ -223,6 +223,8 @@ def _reason(error: Exception) -> str:
 
     if isinstance(error, requests.ConnectionError | requests.Timeout):
         return "no connection"
+    if "hash" in str(error):
+        return "what is there now is not the published file"
     return cut(str(error).partition("\n")[0] or type(error).__name__, 80)
 
 
