@@ -63,6 +63,10 @@ def method_words(method: str) -> str:
         "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
         "naive-corrected": "naive Bayes, corrected",
         "naive-uncorrected": "naive Bayes, uncorrected",
+        "gaussian-nb": "SelectKBest + GaussianNB",
+        "nearest-centroids": "nearest shrunken centroids",
+        "lasso": "logistic regression, L1",
+        "random-forest": "random forest",
     }.get(method, method)
 
 
