@@ -20,6 +20,7 @@ _OURS = {
     "mixture": "synthetic:MixtureData",
     "signals": "signals:SignalsData",
     "colon": "gene_expression:ColonData",
+    "microarray": "microarray:MicroarrayData",
     "breast-cancer": "public_tables:BreastCancerData",
     "file": "table_files:FileData",
     "hidden-markov": "sequences:HiddenMarkovData",

@@ -63,6 +63,10 @@ def method_words(method: str) -> str:
         "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
         "naive-corrected": "naive Bayes, corrected",
         "naive-uncorrected": "naive Bayes, uncorrected",
+        "gaussian-nb": "SelectKBest + GaussianNB",
+        "nearest-centroids": "nearest shrunken centroids",
+        "lasso": "logistic regression, L1",
+        "random-forest": "random forest",
     }.get(method, method)
 
 
@@ -121,6 +125,11 @@ class Record(Finished):
     def screened(self) -> bool:
         """Whether the table is said to have been screened before."""
         return bool(self.config["selection"]["screened"])
+
+    @property
+    def made(self) -> tuple[int, int]:
+        """The numbers of training sets and of test cases."""
+        return len(self.selection["tied"]) // len(self.labels), len(self.response)
 
     @property
     def labels(self) -> list[str]:
