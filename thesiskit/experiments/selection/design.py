@@ -21,6 +21,7 @@ from thesiskit.experiments.selection.division import check_classes, divide_cases
 from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.experiments.selection.split import RealFeatures, Split
 from thesiskit.experiments.selection.temperature import temperature_notes
+from thesiskit.models import normal
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -226,6 +227,13 @@ class Design:
             getattr(model, "response_alpha_prior", None),
             tuple(getattr(model, "pi", (1.0,))),
         )
+        if isinstance(model, NormalModel):
+            priors = replace(
+                priors,
+                dirichlet=model.dirichlet,
+                ratio=normal.Settings().ratio,
+                effect_shapes=tuple(model.effect_shapes),
+            )
         with self.config.wrong_data():
             return data.draw(rng, priors)
 
