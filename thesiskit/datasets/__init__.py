@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OURS = {
     "naive-bayes": "synthetic:NaiveBayesData",
     "mixture": "synthetic:MixtureData",
+    "normal": "normal:NormalData",
     "signals": "signals:SignalsData",
     "colon": "gene_expression:ColonData",
     "microarray": "microarray:MicroarrayData",
