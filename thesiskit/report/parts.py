@@ -16,13 +16,15 @@ from thesiskit.report.selection import (
     divisions,
     figures,
     promised,
+    ratios,
     relevance,
     reliability,
     selected,
     tables,
+    temperatures,
 )
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection.record import EXACT
+from thesiskit.report.selection.ways import EXACT
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
 
@@ -37,6 +39,8 @@ KEPT = "a selection other than all, or selection.screened"
 ONE = "one selection, other than all"
 DIVISIONS = "two divisions (replicates)"
 NAIVE = "model.kind: naive-bayes"
+NORMAL = "model.kind: normal"
+INDEPENDENT = "model.kind: naive-bayes or normal"
 MIXTURE = "model.kind: mixture"
 ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
@@ -56,6 +60,7 @@ SEVERAL = "several numbers in selection.screened.of"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
+TEMPERED = "cv in model.temperature"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -88,6 +93,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
     DIVISIONS: lambda config: config["replicates"] > 1,
     NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
+    NORMAL: lambda config: config["model"]["kind"] == "normal",
+    INDEPENDENT: lambda config: config["model"]["kind"] in ("naive-bayes", "normal"),
+    TEMPERED: lambda config: "cv" in _of_model(config, "temperature"),
     MIXTURE: lambda config: config["model"]["kind"] == "mixture",
     ENUMERATION: lambda config: (
         len(_of_model(config, "samplers")) > 1 and EXACT in _of_model(config, "samplers")
@@ -136,9 +144,11 @@ PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
-    "relevance": Part(relevance.relevance_part, (DATA, SELECTION, NAIVE, RELEVANT, KNOWN, ALIKE)),
+    "relevance": Part(
+        relevance.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
+    ),
     "screened-answers": Part(
-        promised.screened_answers, (DATA, SELECTION, NAIVE, SEVERAL, KNOWN, ALIKE)
+        promised.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
     "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
     "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
@@ -154,6 +164,8 @@ PARTS: dict[str, Part] = {
     "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
     "log-alpha": Part(alphas.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
+    "log-ratio": Part(ratios.log_ratio, (DATA, SELECTION, NORMAL)),
+    "temperature-table": Part(temperatures.temperature_table, (DATA, SELECTION, TEMPERED)),
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
@@ -199,7 +211,8 @@ PARTS: dict[str, Part] = {
 
 
 OWN = (
-    "summary", "data-card", "screened-answers", "relevance", "selected-features", "predictions",
+    "summary", "data-card", "screened-answers", "relevance", "temperature-table",
+    "selected-features", "predictions",
 )  # fmt: skip
 FIRST = ("summary", "data-card")
 

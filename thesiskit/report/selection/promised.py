@@ -12,8 +12,9 @@ from thesiskit.report.data_card import listed
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.selection.figures import STYLES, style
 from thesiskit.report.selection.kept import base_label, features_words
-from thesiskit.report.selection.record import Arm, Record, Way
+from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence, relevances
+from thesiskit.report.selection.ways import Arm, Way
 
 _CROSSES = (
     " Crosses are the error rates of corrected methods on the test cases (upright ones where some "
@@ -62,9 +63,9 @@ def promises(record: Record) -> list[Promise]:
 
 
 def guessing(record: Record) -> float:
-    """Return how often the less frequent class occurs: the error rate of guessing the other."""
+    """Return the error rate of guessing the most frequent class."""
     counts = record.selection["class_counts"].sum(axis=0)
-    return float(counts.min() / counts.sum())
+    return float((counts.sum() - counts.max()) / counts.sum())
 
 
 # ---- no case is tested ----
@@ -107,7 +108,7 @@ def _explained(record: Record) -> str:
         "The promised error is the error rate that an arm expects to have on new cases, which are "
         "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
         "that there were before the screening; an uncorrected arm is told nothing, and so believes "
-        "that the features in the table are all there ever were." + record.about_some
+        "that the features in the table are all there ever were." + record.about_manners
     )
 
 
