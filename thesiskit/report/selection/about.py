@@ -84,10 +84,11 @@ def _screened(screened: dict | None) -> str:
     if screened["keep"] is not None:
         said = f" (said to be kept from {of})" if of else ""
         return f", of which each training set keeps the best {screened['keep']:,}{said}"
-    above = screened["threshold"]
+    above, f = screened["threshold"], screened.get("f")
     how = (
         "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
     )
+    how = how if f is None else f"those with an F statistic above {f:g}"
     return f", {how} of {of}"
 
 
