@@ -19,13 +19,15 @@ from thesiskit.report.selection import (
     divisions,
     figures,
     promised,
+    ratios,
     relevance,
     reliability,
     selected,
     tables,
+    temperatures,
 )
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection.record import EXACT
+from thesiskit.report.selection.ways import EXACT
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
 
@@ -40,6 +42,8 @@ KEPT = "a selection other than all, or selection.screened"
 ONE = "one selection, other than all"
 DIVISIONS = "two divisions (replicates)"
 NAIVE = "model.kind: naive-bayes"
+NORMAL = "model.kind: normal"
+INDEPENDENT = "model.kind: naive-bayes or normal"
 MIXTURE = "model.kind: mixture"
 ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
@@ -62,6 +66,7 @@ SCALES = "both scales in model.sigma_scale"
 TABLES = "several tables in data.sets"
 ONE_TABLE = "one table in data.sets"
 RIDGE = "l2-logistic in model.methods"
+TEMPERED = "cv in model.temperature"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -94,6 +99,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
     DIVISIONS: lambda config: config["replicates"] > 1,
     NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
+    NORMAL: lambda config: config["model"]["kind"] == "normal",
+    INDEPENDENT: lambda config: config["model"]["kind"] in ("naive-bayes", "normal"),
+    TEMPERED: lambda config: "cv" in _of_model(config, "temperature"),
     MIXTURE: lambda config: config["model"]["kind"] == "mixture",
     ENUMERATION: lambda config: (
         len(_of_model(config, "samplers")) > 1 and EXACT in _of_model(config, "samplers")
@@ -146,9 +154,11 @@ PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
-    "relevance": Part(relevance.relevance_part, (DATA, SELECTION, NAIVE, RELEVANT, KNOWN, ALIKE)),
+    "relevance": Part(
+        relevance.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
+    ),
     "screened-answers": Part(
-        promised.screened_answers, (DATA, SELECTION, NAIVE, SEVERAL, KNOWN, ALIKE)
+        promised.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
     "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
     "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
@@ -164,6 +174,8 @@ PARTS: dict[str, Part] = {
     "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
     "log-alpha": Part(alphas.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
+    "log-ratio": Part(ratios.log_ratio, (DATA, SELECTION, NORMAL)),
+    "temperature-table": Part(temperatures.temperature_table, (DATA, SELECTION, TEMPERED)),
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
@@ -214,7 +226,8 @@ PARTS: dict[str, Part] = {
 
 OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
-    "summary", "data-card", "screened-answers", "relevance", "selected-features", "predictions",
+    "summary", "data-card", "screened-answers", "relevance", "temperature-table",
+    "selected-features", "predictions",
 )  # fmt: skip
 FIRST = ("summary", "data-card")
 
