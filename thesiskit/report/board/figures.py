@@ -9,7 +9,7 @@ import numpy as np
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, board_of, tempered
 from thesiskit.report.board.study import Study
 from thesiskit.report.layout import GREY, INK, PALE, Figure, canvas, hide_from, save_space
-from thesiskit.report.selection.ways import OURS, WHOLE, Arm
+from thesiskit.report.selection.ways import OURS, WHOLE, Arm, method_words
 
 GREEN, BLUE, RED = "#00785a", "#2f6fb0", "#c44e00"
 COLUMNS, OFF = 5, 0.1  # panels in a row; a table whose promise is off by more is named
@@ -22,7 +22,7 @@ LEAST = 1e-3  # an AMLP below it is drawn there
 def board_promises(study: Study) -> list[Figure]:
     """Promised against actual error rate, a panel for each method and a mark for each table."""
     board = board_of(study)
-    kinds = list(dict.fromkeys(arm.words for arm in board.arms))
+    kinds = list(dict.fromkeys(short_words(arm) for arm in board.arms))
     columns = min(COLUMNS, len(kinds))
     rows = -(-len(kinds) // columns)
     figure, axes = canvas(
@@ -34,11 +34,11 @@ def board_promises(study: Study) -> list[Figure]:
     for axis, words in zip(axes.flat, kinds, strict=False):
         axis.fill_between([0, most], [0, most], [most, most], color="#f6ede4", zorder=0)
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
-        mine = [i for i, arm in enumerate(board.arms) if arm.words == words]
+        mine = [i for i, arm in enumerate(board.arms) if short_words(arm) == words]
         for i in mine:
             _draw_promises(axis, board, i, hollow=_hollow(board.arms[i], labels))
         _name_far(axis, board, mine[-1], most)
-        axis.set_title(_lines(words), fontsize=8.5, color=_colour(board.arms[mine[0]]))
+        axis.set_title(_lines(words), fontsize=8, color=_colour(board.arms[mine[0]]))
         axis.set_xlim(-0.02, most)
         axis.set_ylim(-0.02, most)
         axis.set_aspect("equal")
@@ -107,17 +107,18 @@ def _colour(arm: Arm) -> str:
     return BLUE if arm.method.startswith("naive") else INK
 
 
+def short_words(arm: Arm) -> str:
+    """Return what a method is called on a small panel: which features are relevant is left out."""
+    return f"{method_words(arm.method)}{', tempered' if tempered(arm) else ''}"
+
+
 def _lines(words: str) -> str:
-    """Return the name of a method on two lines."""
-    for mark in (", with ", " + ", ", ", " shrunken "):
-        head, found, rest = words.partition(mark)
-        if found and len(words) > 16:
-            return (
-                f"{head}{mark.rstrip()}\n{rest}"
-                if mark != " shrunken "
-                else f"{head}\nshrunken {rest}"
-            )
-    return words
+    """Return the name of a method on two lines, unless it is short."""
+    if len(words) <= 14:
+        return words
+    breaks = [i for i, letter in enumerate(words) if letter == " "]
+    middle = min(breaks, key=lambda i: abs(i - len(words) / 2), default=len(words))
+    return f"{words[:middle]}\n{words[middle + 1 :]}"
 
 
 # ---- log losses ----
@@ -144,7 +145,7 @@ def board_losses(study: Study) -> list[Figure]:
     for row, i in enumerate(chosen):
         axis.plot(
             np.maximum(values[row], LEAST), heights, linestyle="none", zorder=3 + row / 100,
-            label=_label(board.arms[i]), **_mark(board.arms[i]),
+            label=short_words(board.arms[i]), **_mark(board.arms[i]),
         )  # fmt: skip
     axis.axvline(np.log(2), color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate("to guess between\ntwo classes", (np.log(2), heights[0] + 0.75), fontsize=7,
@@ -195,10 +196,6 @@ UNSHOWN = [("uncorrected", True), ("naive-corrected", True)]  # of many methods
 def _mark(arm: Arm) -> dict[str, Any]:
     found = MARKS[arm.method, tempered(arm)]
     return {"markersize": 6, "markeredgewidth": 1.4} | found
-
-
-def _label(arm: Arm) -> str:
-    return arm.words
 
 
 def _shown(board: Board) -> list[int]:
