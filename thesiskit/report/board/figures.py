@@ -12,8 +12,12 @@ from thesiskit.report.layout import GREY, INK, PALE, Figure, canvas, hide_from, 
 from thesiskit.report.selection.ways import OURS, WHOLE, Arm, method_words
 
 GREEN, BLUE, RED = "#00785a", "#2f6fb0", "#c44e00"
+COLOURS = (
+    "Green is the model of this page, blue naive Bayes of features that are cut at their medians."
+)
 COLUMNS, OFF = 5, 0.1  # panels in a row; a table whose promise is off by more is named
 LEAST = 1e-3  # an AMLP below it is drawn there
+TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
 
 
 # ---- promised against actual ----
@@ -60,8 +64,8 @@ def board_promises(study: Study) -> list[Figure]:
             figure,
             "Each mark is a table. On the line a method makes as many errors as its predictions "
             "promise; in the shaded half it makes more, so it is too sure, and below it is too "
-            f"careful. {keys}Lines are Wilson's intervals of 95 % over cases; tables that are off "
-            f"by more than {100 * OFF:.0f} points are named.",
+            f"careful. {COLOURS} {keys}Lines are Wilson's intervals of 95 % over cases; tables "
+            f"that are off by more than {100 * OFF:.0f} points are named.",
         )
     ]
 
@@ -153,6 +157,9 @@ def board_losses(study: Study) -> list[Figure]:
                   annotation_clip=False)  # fmt: skip
     axis.axhline(0.3, color=INK, linewidth=0.6)
     axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    axis.set_xticks([x for x in TICKS if low <= x <= high])
+    axis.minorticks_off()
     axis.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axis.set_yticks(heights, [*names, "mean"])
     axis.get_yticklabels()[-1].set_fontweight("bold")
