@@ -21,6 +21,7 @@ _OURS = {
     "normal": "normal:NormalData",
     "signals": "signals:SignalsData",
     "colon": "gene_expression:ColonData",
+    "microarray": "microarray:MicroarrayData",
     "breast-cancer": "public_tables:BreastCancerData",
     "file": "table_files:FileData",
     "hidden-markov": "sequences:HiddenMarkovData",

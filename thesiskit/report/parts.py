@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
 from thesiskit.report import data_card, predictions, ranks, reduction, summary
+from thesiskit.report.board import figures as board_figures
+from thesiskit.report.board import tables as board_tables
+from thesiskit.report.board.study import several_tables
 from thesiskit.report.logistic import chains as logistic_chains
 from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
@@ -61,6 +64,9 @@ SETTINGS = "data.source: signals"
 TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
 TEMPERED = "cv in model.temperature"
+TABLES = "several tables in data.sets"
+ONE_TABLE = "one table in data.sets"
+RIDGE = "l2-logistic in model.methods"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -122,6 +128,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
+    TABLES: lambda config: bool(several_tables(config)),
+    ONE_TABLE: lambda config: not several_tables(config),
+    RIDGE: lambda config: "l2-logistic" in _of_model(config, "methods"),
 }
 
 
@@ -139,6 +148,7 @@ class Part(NamedTuple):
 
 
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
+_BOARD = (DATA, SELECTION, TABLES, RIDGE, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
@@ -174,6 +184,10 @@ PARTS: dict[str, Part] = {
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),
     "screened-table": Part(screened.screened_table, _SCREENED),
+    "board-table": Part(board_tables.board_table, _BOARD),
+    "board-promises": Part(board_figures.board_promises, _BOARD),
+    "board-losses": Part(board_figures.board_losses, _BOARD),
+    "board-scores": Part(board_tables.board_scores, _BOARD),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
@@ -210,6 +224,7 @@ PARTS: dict[str, Part] = {
 }
 
 
+OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
     "selected-features", "predictions",
@@ -242,7 +257,10 @@ def parts_without_tests(config: dict[str, Any]) -> list[str]:
 
 def _lacking(name: str, config: dict[str, Any]) -> list[str]:
     """Return what a part needs and the config does not have."""
-    return [need for need in PARTS[name].needs if not NEEDS[need](config)]
+    needs = PARTS[name].needs
+    if TABLES not in needs and name not in OF_SEVERAL:
+        needs = (ONE_TABLE, *needs)
+    return [need for need in needs if not NEEDS[need](config)]
 
 
 def check_parts(config: dict[str, Any]) -> None:

@@ -79,6 +79,11 @@ class Record(Finished):
         return bool(self.config["selection"]["screened"])
 
     @property
+    def made(self) -> tuple[int, int]:
+        """The numbers of training sets and of test cases."""
+        return len(self.selection["tied"]) // len(self.labels), len(self.response)
+
+    @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
         return [str(one) for one in self.selection["label"]]

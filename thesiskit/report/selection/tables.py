@@ -209,14 +209,14 @@ def timing_table(record: Record) -> list[Table]:
             else None
             for row in frame.itertuples()
         ]
-    sets = len(record.selection["tied"]) // len(record.labels)
+    sets, cases = record.made
     return [
         Table(
             "timings",
             "Computation time",
             frame,
             f"Seconds on this machine, for {sets:,} training set{'s' if sets > 1 else ''} and "
-            f"{len(record.response):,} test cases. Selection serves all methods; fit and "
+            f"{cases:,} test cases. Selection serves all methods; fit and "
             "predict each compute the tables of integrals they need, and the first arm of each "
             f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
             "total is known, selection included." + record.thesis.get("seconds_note", ""),

@@ -80,4 +80,8 @@ def method_words(method: str) -> str:
         "naive-uncorrected": "naive Bayes, uncorrected",
         "normal-corrected": "normal features, corrected",
         "normal-uncorrected": "normal features, uncorrected",
+        "gaussian-nb": "SelectKBest + GaussianNB",
+        "nearest-centroids": "nearest shrunken centroids",
+        "lasso": "logistic regression, L1",
+        "random-forest": "random forest",
     }.get(method, method)
