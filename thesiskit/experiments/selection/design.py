@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import WHOLE, Config, NormalModel
+from thesiskit.config import WHOLE, Config, MixtureModel, NaiveModel, NormalModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import ALPHA_PRIOR
 from thesiskit.experiments.cells.seeds import generator
@@ -21,6 +21,7 @@ from thesiskit.experiments.selection.division import check_classes, divide_cases
 from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.experiments.selection.split import RealFeatures, Split
 from thesiskit.experiments.selection.temperature import temperature_notes
+from thesiskit.models.normal.settings import RATIO
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -220,14 +221,8 @@ class Design:
         model, data = selecting_model(self.config), self._source(replicate)
         place = replicate % self.config.replicates
         rng = generator(self.config.seed, "data", data.settings_of_draws, place)
-        priors = SelectionPriors(
-            model.class_pair if isinstance(model, NormalModel) else model.class_prior,
-            getattr(model, "alpha_prior", ALPHA_PRIOR),
-            getattr(model, "response_alpha_prior", None),
-            tuple(getattr(model, "pi", (1.0,))),
-        )
         with self.config.wrong_data():
-            return data.draw(rng, priors)
+            return data.draw(rng, _priors(model))
 
     def _source(self, replicate: int) -> Source:
         """Return what a replicate's data are drawn with, of a study of several settings."""
@@ -356,3 +351,20 @@ def pack_drawn(one: Drawn) -> PackedFeatures:
 def as_numbers(table: np.ndarray) -> np.ndarray:
     """Return a table of truth values as one of numbers, without a copy."""
     return table.view(np.uint8) if table.dtype == bool else table
+
+
+def _priors(model: NaiveModel | MixtureModel | NormalModel) -> SelectionPriors:
+    """Return what data can be drawn with."""
+    pi = tuple(getattr(model, "pi", (1.0,)))
+    if not isinstance(model, NormalModel):
+        more = getattr(model, "response_alpha_prior", None)
+        return SelectionPriors(model.class_prior, model.alpha_prior, more, pi)
+    prior = model.class_prior
+    return SelectionPriors(
+        model.class_pair,
+        ALPHA_PRIOR,
+        pi=pi,
+        dirichlet=tuple(prior) if isinstance(prior, list) else prior,
+        ratio=RATIO,
+        effect_shapes=tuple(model.effect_shapes),
+    )

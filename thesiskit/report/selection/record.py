@@ -63,7 +63,6 @@ class Record(Finished):
         """All arms, in the order of the arrays."""
         found = self.predictions if self.tests else self.fits
         names = ("label", "method", "variant", "relevant", "temperature")
-        found = {"temperature": np.full(len(found["label"]), NONE)} | found
         columns = [[str(one) for one in found[name]] for name in names]
         rows = range(len(columns[0])) if self.tests else map(int, found["arm"])
         return [Arm(*one) for one in zip(rows, *columns, strict=True)]

@@ -103,7 +103,6 @@ def _names(record: Record, arrays) -> list[str]:
     model = record.config["model"]
     several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
     names = ("label", "method", "variant", "relevant", "temperature")
-    arrays = {"temperature": ["none"] * len(arrays["label"])} | arrays
     return [
         f"{label} {method}"
         + (f" {variant}" if several else "")
