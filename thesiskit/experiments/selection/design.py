@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import WHOLE, Config, MixtureModel, NaiveModel, NormalModel
+from thesiskit.config import WHOLE, Config, NormalModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import ALPHA_PRIOR
 from thesiskit.experiments.cells.seeds import generator
@@ -21,7 +21,7 @@ from thesiskit.experiments.selection.division import check_classes, divide_cases
 from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.experiments.selection.split import RealFeatures, Split
 from thesiskit.experiments.selection.temperature import temperature_notes
-from thesiskit.models.normal.settings import RATIO
+from thesiskit.models import normal
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -29,13 +29,14 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
+from thesiskit.models.peers import real
 from thesiskit.models.selection import is_binary
 
 # what peers take a missing value for
 FILLED = {
     "bernoulli-nb": "more frequent value",
     "bernoulli-nb-calibrated": "more frequent value",
-    WHOLE: "mean",
+    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
 }
 
 
@@ -134,17 +135,23 @@ class Design:
             return self._simulate(replicates)
         if len(self.each) > 1:
             return self.of(replicates.start).draw(replicates)
-        response, rows = self._response, []
-        for replicate in replicates:
-            group = self._groups(self.tables[0].features.shape[1], replicate)
-            rows.append((self._divide(replicate), group))
         # once for all blocks of a table
         told = self._told() if replicates.start % self.config.replicates == 0 else {}
-        return told | {
-            "response": np.tile(response, (len(replicates), 1)),
-            "fold": np.array([fold for fold, _ in rows]),
-            "group": np.array([group for _, group in rows]),
+        return told | self._divisions(replicates)
+
+    def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
+        """Return response, fold and group of replicates of the tables."""
+        p = self.tables[0].features.shape[1]
+        return {
+            "response": np.tile(self._response, (len(replicates), 1)),
+            "fold": np.array([self._divide(one) for one in replicates]),
+            "group": np.array([self._groups(p, one) for one in replicates]),
         }
+
+    @property
+    def first_split(self) -> Split:
+        """The first split of the tables."""
+        return next(self.splits(range(1), self._divisions(range(1))))
 
     @cached_property
     def _response(self) -> np.ndarray:
@@ -221,8 +228,21 @@ class Design:
         model, data = selecting_model(self.config), self._source(replicate)
         place = replicate % self.config.replicates
         rng = generator(self.config.seed, "data", data.settings_of_draws, place)
+        priors = SelectionPriors(
+            model.class_pair if isinstance(model, NormalModel) else model.class_prior,
+            getattr(model, "alpha_prior", ALPHA_PRIOR),
+            getattr(model, "response_alpha_prior", None),
+            tuple(getattr(model, "pi", (1.0,))),
+        )
+        if isinstance(model, NormalModel):
+            priors = replace(
+                priors,
+                dirichlet=model.dirichlet,
+                ratio=normal.Settings().ratio,
+                effect_shapes=tuple(model.effect_shapes),
+            )
         with self.config.wrong_data():
-            return data.draw(rng, _priors(model))
+            return data.draw(rng, priors)
 
     def _source(self, replicate: int) -> Source:
         """Return what a replicate's data are drawn with, of a study of several settings."""
@@ -351,20 +371,3 @@ def pack_drawn(one: Drawn) -> PackedFeatures:
 def as_numbers(table: np.ndarray) -> np.ndarray:
     """Return a table of truth values as one of numbers, without a copy."""
     return table.view(np.uint8) if table.dtype == bool else table
-
-
-def _priors(model: NaiveModel | MixtureModel | NormalModel) -> SelectionPriors:
-    """Return what data can be drawn with."""
-    pi = tuple(getattr(model, "pi", (1.0,)))
-    if not isinstance(model, NormalModel):
-        more = getattr(model, "response_alpha_prior", None)
-        return SelectionPriors(model.class_prior, model.alpha_prior, more, pi)
-    prior = model.class_prior
-    return SelectionPriors(
-        model.class_pair,
-        ALPHA_PRIOR,
-        pi=pi,
-        dirichlet=tuple(prior) if isinstance(prior, list) else prior,
-        ratio=RATIO,
-        effect_shapes=tuple(model.effect_shapes),
-    )

@@ -78,10 +78,10 @@ def method_words(method: str) -> str:
         "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
         "naive-corrected": "naive Bayes, corrected",
         "naive-uncorrected": "naive Bayes, uncorrected",
-        "normal-corrected": "normal features, corrected",
-        "normal-uncorrected": "normal features, uncorrected",
         "gaussian-nb": "SelectKBest + GaussianNB",
         "nearest-centroids": "nearest shrunken centroids",
         "lasso": "logistic regression, L1",
         "random-forest": "random forest",
+        "normal-corrected": "normal features, corrected",
+        "normal-uncorrected": "normal features, uncorrected",
     }.get(method, method)
