@@ -168,3 +168,17 @@ def test_parts_say_what_they_need(folder):
         text = MINE.replace("[none, cv]", "none").replace("[score-table", f"[{part}, score-table")
         (folder / "other.yaml").write_text(text.replace("experiment: mine", "experiment: other"))
         must_fail(invoke("run", folder / "other.yaml", "--results", folder / "r"), words)
+
+
+def test_a_table_that_was_screened_before_promises(folder):
+    text = re.sub(r"evaluation:.*\n", "", MINE).replace("experiment: mine", "experiment: screened")
+    text = text.replace("[8, all]", "[all], screened: { of: 400 }")
+    text = re.sub(r"parts: .*", "parts: [log-ratio] }", text, flags=re.S)
+    (folder / "screened.yaml").write_text(text.replace(", temperature: [none, cv]", ""))
+    run("run", folder / "screened.yaml", "--results", folder / "r")
+    promised = arrays(folder / "r/screened/fit/0000.npz")["promised"][0]
+    frame = table(folder, "summary", "screened")
+    assert frame["promised error"].tolist() == pytest.approx(promised.tolist())
+    text = page(folder, "screened")
+    assert "always predicting the most frequent class is wrong in 66.7 %" in text
+    assert "Posterior of log rho" in text
