@@ -80,10 +80,10 @@ def temperature_table(record: Record) -> list[Table]:
             "temperatures",
             "Temperatures",
             pd.DataFrame(rows),
-            f"These models take features as independent within a {within}. Features that go together "
-            "say the same thing several times, and each time counts: probabilities come too near "
-            "to 0 and 1. The log odds of an arm are therefore divided by its temperature, a "
-            "number of at least 1 that makes predictions in a cross-validation within the "
+            f"These models take features as independent within a {within}. Features that go "
+            "together say the same thing several times, and each time counts: probabilities come "
+            "too near to 0 and 1. The log odds of an arm are therefore divided by its temperature, "
+            "a number of at least 1 that makes predictions in a cross-validation within the "
             "training cases, selection included, most probable. It is about how often the same "
             f"evidence was counted; at 1 there is nothing to mend.{_about_sets(sets)}",
             lead=(temperature_sentence(record),),
