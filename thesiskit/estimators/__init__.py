@@ -9,13 +9,10 @@ SequenceClassifier predicts what follows histories of discrete states; Interacti
 InteractionRegressor predict from interactions of discrete features.
 """
 
+from thesiskit.estimators.binary import MixtureClassifier, NaiveBayesClassifier
 from thesiskit.estimators.interactions import InteractionClassifier, InteractionRegressor
-from thesiskit.estimators.selecting import (
-    MedianBinarizer,
-    MixtureClassifier,
-    NaiveBayesClassifier,
-    SelectingClassifier,
-)
+from thesiskit.estimators.medians import MedianBinarizer
+from thesiskit.estimators.selecting import SelectingClassifier
 from thesiskit.estimators.sequences import SequenceClassifier
 
 __all__ = [
