@@ -3,7 +3,7 @@
 A source is one class.  Its fields are the keys of `data` in a config, its methods say what the data
 are and read or draw them.  Three families serve two kinds of experiments:
 
-- "table": a `Table` of features with a binary response, for selections of features (chapter 2);
+- "table": a `Table` of features with classes, for selections of features (chapter 2);
 - "sequences" and "features": `Sequences` and `FeatureTable`, for logistic models (chapter 3).
 
 A source that reads implements `read`; one that draws sets `drawn`, and implements `draw` and
@@ -31,17 +31,16 @@ READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
 
 @dataclass(frozen=True)
 class Table:
-    """Cases with features and a binary response.
+    """Cases with features and a response of some classes, two unless the data say others.
 
     Attributes
     ----------
     features : (n, p) array, possibly memory-mapped; 0/1 or real values, NaN where one is missing.
-    response : (n,) array of 0 and 1; of new cases it means nothing.
+    response : (n,) codes of the classes from 0, uint8; of new cases they mean nothing.
     names : feature names, or empty where there are none.
     digest : identifies the content, for provenance.
     source : where it comes from, for people.
-    negative : of the user's own, the responses that became class 0.
-    classes : what classes 0 and 1 are called.
+    classes : what the classes are called.
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
     missing : how many values are missing; a memory-mapped table is not looked at.
@@ -52,8 +51,7 @@ class Table:
     names: list[str] = field(default_factory=list)
     digest: str = ""
     source: str = ""
-    negative: list[str] = field(default_factory=list)
-    classes: tuple[str, str] = ("0", "1")
+    classes: tuple[str, ...] = ("0", "1")
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: int = 0
