@@ -318,8 +318,6 @@ class MixtureClassifier(BinaryClassifier):
 
 def _packed(X: np.ndarray) -> PackedFeatures:
     """Pack a table of 0 and 1, in chunks."""
-    if X.dtype == object:
-        X = X.astype(float)
     if not is_binary(X):
         raise UserError(NOT_BINARY)
     return PackedFeatures.pack(X)
@@ -327,7 +325,6 @@ def _packed(X: np.ndarray) -> PackedFeatures:
 
 def _bits(X: np.ndarray) -> np.ndarray:
     """Return features as 0 and 1, where some are missing as they are."""
-    X = X.astype(float) if X.dtype == object else X
     missing = find_missing(X)
     bits = as_bits(X if missing is None else np.where(missing, 0, X))
     if bits is None:

@@ -16,8 +16,9 @@ from sklearn.utils.validation import (
 )
 
 from thesiskit.errors import UserError, quoted
-from thesiskit.estimators.inputs import as_table
+from thesiskit.estimators.inputs import as_numbers, as_table
 from thesiskit.models.packed import read_columns
+from thesiskit.models.temperature import cross_validated
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 
@@ -62,7 +63,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _fit(self, X, y) -> tuple[Any, Any]:
         """Fit to a table and labels; return the selection and the model."""
         settings = self._settings()
-        X, y = validate_data(self, as_table(X), y, **self._validation | self._validation_of_fit)
+        X = as_numbers(as_table(X))
+        X, y = validate_data(self, X, y, **self._validation | self._validation_of_fit)
         coded = self._coded(y)
         if not isinstance(self.correct, bool | np.bool_):
             raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
@@ -106,14 +108,12 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         if self.temperature is None:
             return 1.0
 
-        from thesiskit.models import temperature
-
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
             model = self._learn(table, y, train, selection, settings, rng)
             return self._predict_cases(model, table, test, selection)
 
-        return float(temperature.cross_validated(predict, y, rng))
+        return float(cross_validated(predict, y, rng))
 
     # ---- features ----
 
@@ -135,7 +135,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _kept_of(self, X) -> np.ndarray:
         """Return the features kept of new cases, (m, k)."""
         check_is_fitted(self)
-        X = validate_data(self, as_table(X), reset=False, **self._validation)
+        X = validate_data(self, as_numbers(as_table(X)), reset=False, **self._validation)
         return read_columns(X, self.selected_)
 
     def __sklearn_tags__(self):
