@@ -22,7 +22,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thesiskit.config import LogisticModel, MixtureModel
+from thesiskit.config import LogisticModel, MixtureModel, NormalModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 
@@ -35,6 +35,10 @@ BEGIN, PER_CELL = 4.0, 0.005  # of a command with its report; of a cell, besides
 PER_SPLIT = 2e-4  # naive Bayes, beside the work by cases and features
 PER_VALUE = 2e-9  # to screen a binary value of a case
 PER_TESTED = 1e-9  # to predict with one
+PER_REAL = 3e-9  # to screen a real value of a case
+PER_NORMAL = 0.05  # a fit of real features
+PER_NODES = 2e-6  # to predict with a real value
+POINTS, WITHIN = 65, 5  # of rho; folds in which a temperature is fitted
 PER_MEDIAN = 3e-8  # to make a real value binary
 PER_PEER = 0.1  # another classifier
 PER_TUNED = 0.6  # the regularised logistic regression, besides: it is fitted often
@@ -197,6 +201,17 @@ def _of_block(work) -> Needs:
     seconds += splits * times * (peers * PER_PEER + tuned * PER_TUNED)
     seconds += splits * p * train * PER_MEDIAN * (not config.drawn)
     seconds += splits * p * train**2 * PER_PRODUCT * tuned
+    if "cv" in model.temperature:
+        tempered = sum(arm.tempered for _, arm in work.all_arms.values())
+        seconds += tempered * WITHIN * splits * (p * train * PER_REAL + PER_SPLIT)
+    if isinstance(model, NormalModel):
+        # points of the posterior, held once in a cell and once in the file of the block
+        points = 3 * POINTS * len(model.effect_shapes) * len(model.pi)
+        seconds += len(kept) * splits * p * train * PER_REAL
+        seconds += own * splits * PER_NORMAL
+        seconds += own / len(kept) * tested * sum(kept) * PER_NODES
+        disk = stored + predicted + own * splits * 4 * points
+        return Needs(0, splits * own, 0, disk, memory + own * splits * 4 * points, seconds)
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
         seconds += own * splits * PER_SPLIT

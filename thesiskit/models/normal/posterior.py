@@ -1,0 +1,372 @@
+"""The posterior of rho, c and pi given the kept features and what is known of the others.
+
+The variances' (a, b) are those that make the kept features most probable; W alone would be too
+small, because features with a small W are selected.  They are found by the EM algorithm: its latent
+quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from thesiskit.models.normal.discards import averaged_tails, effect_density, log_lower, s_range
+from thesiskit.models.normal.screening import FSelection
+from thesiskit.models.normal.settings import Settings
+
+STEP = 0.4  # of log rho_j; smaller where T_j, or classes, leave it a narrow posterior
+DROP = 24.0  # nodes end where the density of T_j is below exp(-24)
+FAR_DROP = 40.0  # on the other side it falls much faster
+LEAST_A, MOST_A = 0.02, 200.0
+ROUNDS = 50  # of EM
+SETTLED = 1e-4  # change of log a and log b
+NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
+LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
+SKIPPED = 1e-5  # predictions skip points that together have this probability
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Values of rho_j, and the weights by which each (c, rho) averages over them.
+
+    ratio : (M,), 0 first; then a lattice, then the grid of rho where T_j may be 1.
+    weight : (C R, M - 1), for the nodes above 0.
+    """
+
+    ratio: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, settings: Settings, classes: int) -> "Nodes":
+        """Return the nodes for features of some number of classes."""
+        log_ratio = np.log(settings.ratio)
+        finite = [c for c in settings.effect_shapes if c is not None]
+        nodes, weights = [], []
+        if finite:
+            narrowest = special.polygamma(1, (max(finite) + classes - 1) / 2)
+            step = min(STEP, 0.9 * float(np.sqrt(narrowest)))
+            low = min(s_range(c, FAR_DROP)[0] for c in finite)
+            high = max(s_range(c, DROP)[1] for c in finite)
+            ends = (log_ratio.min() + low) / step, (log_ratio.max() + high) / step
+            nodes = (step * np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)).tolist()
+            weights = [step * effect_density(np.array(nodes) - log_ratio[:, None], c)
+                       for c in finite]  # fmt: skip
+        if None in settings.effect_shapes:
+            weights = [np.hstack([one, np.zeros((len(log_ratio),) * 2)]) for one in weights]
+            alone = np.hstack([np.zeros((len(log_ratio), len(nodes))), np.eye(len(log_ratio))])
+            weights.insert(settings.effect_shapes.index(None), alone)
+            nodes += log_ratio.tolist()
+        return cls(np.append(0.0, np.exp(np.minimum(nodes, 600))), np.concatenate(weights))
+
+
+@dataclass(frozen=True)
+class Between:
+    """What a feature's class means say of each rho_j, (k, M) each.
+
+    mean : m, their mean with the weights r_g.
+    squares : Q, their weighted sum of squares about m.
+    log_factor : 1/2 sum log(r_g / n_g) - 1/2 log R.
+    """
+
+    mean: np.ndarray
+    squares: np.ndarray
+    log_factor: np.ndarray
+
+    @classmethod
+    def of(cls, selection: FSelection, ratio: np.ndarray) -> "Between":
+        """Return them for the kept features, at the nodes ratio (M,)."""
+        counts, means = selection.counts, selection.means
+        if len(counts) and (counts == counts[0]).all():
+            counts = counts[:1]  # without missing values all features share them
+        shape = (len(counts), len(ratio))
+        total, log_factor = np.zeros(shape), np.zeros(shape)
+        mean = np.zeros((len(means), len(ratio)))
+        r = [n[:, None] / (1 + ratio * n[:, None]) for n in counts.T.astype(float)]
+        for g, one in enumerate(r):
+            total += one
+            log_factor -= 0.5 * np.log1p(ratio * counts[:, g, None])
+            mean += one * means[:, g, None]
+        mean /= total
+        squares = np.zeros_like(mean)
+        for g, one in enumerate(r):
+            squares += one * (means[:, g, None] - mean) ** 2
+        return cls(mean, squares, log_factor - 0.5 * np.log(total))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Marginal likelihoods of the kept features at some (a, b), relative to the largest of each.
+
+    by_node : (k, M), at every node.
+    averaged : (k, C R), averaged over T_j.
+    """
+
+    by_node: np.ndarray
+    averaged: np.ndarray
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior: a probability for each point (c, rho, pi).
+
+    Attributes
+    ----------
+    shapes : (C,) the values of c, infinite where T_j is 1.
+    ratio : (R,) the values of rho.
+    pi : (J,) the values of pi; 1 alone where all features are relevant.
+    log_discard : (C, R) log P(F <= threshold) of one relevant feature, or the mean over those left
+        out if they differ; zeros where nothing was left out, or it is not corrected for.
+    log_joint : (C, R, J) log probability of each point; their logsumexp is 0.
+    variance : (2,) a and b.
+    """
+
+    settings: Settings
+    selection: FSelection
+    nodes: Nodes
+    between: Between
+    log_discard: np.ndarray
+    log_joint: np.ndarray
+    variance: np.ndarray
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """The values of c, (C,)."""
+        return np.array([np.inf if c is None else c for c in self.settings.effect_shapes])
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """The values of rho, (R,)."""
+        return np.array(self.settings.ratio)
+
+    @property
+    def pi(self) -> np.ndarray:
+        """The values of pi, (J,)."""
+        return self.settings.pi_points
+
+    @property
+    def log_shape(self) -> np.ndarray:
+        """Log probability of each c, (C,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=(1, 2))
+
+    @property
+    def log_ratio_posterior(self) -> np.ndarray:
+        """Log probability of each rho, (R,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=(0, 2))
+
+    @property
+    def log_pi(self) -> np.ndarray:
+        """Log probability of each pi, (J,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=(0, 1))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Marginal likelihoods of the kept features."""
+        return _evidence(self.selection, self.nodes, self.between, self.variance)
+
+    @cached_property
+    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of `Nodes.weight`, places of pi, and log probabilities of the points to predict at.
+
+        In the order of pi, then of the rows.
+        """
+        log_joint = self.log_joint.reshape(-1, len(self.pi))
+        probability = np.exp(log_joint.reshape(-1))
+        order = np.argsort(probability, kind="stable")
+        heavy = np.zeros(len(order), dtype=bool)
+        heavy[order[np.cumsum(probability[order]) > SKIPPED]] = True
+        j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
+        return row, j, log_joint[row, j]
+
+    def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
+        pi, evidence = self.pi[j], self.evidence
+        without = (1 - pi) * evidence.by_node[:, :1]
+        return without / (without + pi * evidence.averaged[:, row])
+
+    @cached_property
+    def relevance(self) -> np.ndarray:
+        """The posterior probability that each kept feature is relevant, (k,)."""
+        row, j, log_probability = self.points
+        probability = np.exp(log_probability)
+        irrelevant = self.irrelevance(row, j) @ (probability / probability.sum())
+        return np.clip(1 - irrelevant, 0.0, 1.0)
+
+
+def fit(selection: FSelection, settings: Settings, *, correct: bool = True) -> Posterior:
+    """Fit to the kept features; with `correct`, condition on the F of the others being small.
+
+    If no feature was left out, both give the same posterior.
+    """
+    settings.class_weights(len(selection.class_counts))  # refuses other numbers of classes
+    nodes = Nodes.of(settings, len(selection.class_counts))
+    between = Between.of(selection, nodes.ratio)
+    log_factor, log_discard = _left_out(selection, settings, correct)
+    if settings.variance is not None:
+        variance = np.array(settings.variance, dtype=float)
+    else:
+        variance = _estimate_variance(selection, settings, nodes, between, log_factor)
+    evidence = _evidence(selection, nodes, between, variance)
+    log_joint = _normalised(log_factor + _log_likelihood(evidence, settings.pi_points))
+    return Posterior(
+        settings, selection, nodes, between, log_discard, log_joint.reshape(
+            len(settings.effect_shapes), len(settings.ratio), -1
+        ), variance,
+    )  # fmt: skip
+
+
+def restore(
+    selection: FSelection,
+    settings: Settings,
+    *,
+    correct: bool,
+    log_joint: np.ndarray,
+    variance: np.ndarray,
+) -> Posterior:
+    """Return the posterior that `fit` gave, from the arrays that were stored."""
+    nodes = Nodes.of(settings, len(selection.class_counts))
+    _, log_discard = _left_out(selection, settings, correct)
+    between = Between.of(selection, nodes.ratio)
+    return Posterior(
+        settings, selection, nodes, between, log_discard, log_joint, np.asarray(variance, float)
+    )
+
+
+def _left_out(
+    selection: FSelection, settings: Settings, correct: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(all left out are weak), (C R, J), and log A of one relevant feature, (C, R)."""
+    pi, ratio = settings.pi_points, np.array(settings.ratio)
+    shape = (len(settings.effect_shapes), len(ratio))
+    found = np.zeros((shape[0] * shape[1], len(pi)))
+    relevant = np.zeros(shape)
+    rows = selection.left_out if correct else selection.left_out[:0]
+    for row in rows:
+        counts, copies = row[:-1], int(row[-1])
+        none = averaged_tails(counts, selection.threshold, np.zeros(1), None)
+        each = [averaged_tails(counts, selection.threshold, ratio, c)
+                for c in settings.effect_shapes]  # fmt: skip
+        lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
+        relevant += copies / selection.n_dropped * log_lower(lower, upper)
+        lower, upper = ((1 - pi) * none[side] + pi * whole.reshape(-1, 1)
+                        for side, whole in ((0, lower), (1, upper)))  # fmt: skip
+        found += copies * log_lower(lower, upper)
+    return found, relevant
+
+
+def _evidence(
+    selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
+) -> Evidence:
+    """Return the marginal likelihoods at (a, b)."""
+    a, b = variance
+    power = (a + selection.counts.sum(axis=1) - 1) / 2
+    spread = a * b + selection.within[:, None] + between.squares
+    log = between.log_factor - power[:, None] * np.log(spread)
+    by_node = np.exp(log - log.max(axis=1, keepdims=True))
+    return Evidence(by_node, by_node[:, 1:] @ nodes.weight.T)
+
+
+def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.ndarray:
+    """Return the log likelihood of points, up to a constant, (C R, J)."""
+    none, averaged = evidence.by_node[:, :1], evidence.averaged[:, rows]
+    found = np.empty((averaged.shape[1], len(pi)))
+    with np.errstate(divide="ignore"):
+        for j, one in enumerate(pi.tolist()):
+            found[:, j] = np.log((1 - one) * none + one * averaged).sum(axis=0)
+    return found
+
+
+def _normalised(log: np.ndarray) -> np.ndarray:
+    return log - special.logsumexp(log)
+
+
+def _estimate_variance(
+    selection: FSelection,
+    settings: Settings,
+    nodes: Nodes,
+    between: Between,
+    log_factor: np.ndarray,
+) -> np.ndarray:
+    """Return (a, b) that maximise the probability of the kept features, (2,)."""
+    if not len(selection.selected):
+        return np.ones(2)
+    pi = settings.pi_points
+    cases = selection.counts.sum(axis=1)
+    sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
+    found = np.log([5.0, 5.0 * np.median(sizes)])  # log a and log ab
+    # every second value of rho and pi is enough here
+    rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
+    for _ in range(ROUNDS):
+        a, ab = np.exp(found)
+        evidence = _evidence(selection, nodes, between, np.array([a, ab / a]))
+        log = log_factor[np.ix_(rows, columns)] + _log_likelihood(evidence, pi[columns], rows)
+        probability = np.exp(_normalised(log))
+        heavy = probability > LIGHT
+        rows, columns = rows[heavy.any(axis=1)], columns[heavy.any(axis=0)]
+        probability = probability[np.ix_(heavy.any(axis=1), heavy.any(axis=0))]
+        shares = _shares(evidence, nodes, pi[columns], rows, probability)
+        last, found = found, _best_variance(selection, between, shares, found)
+        if np.abs(found - last).max() < SETTLED:
+            break
+    a, ab = np.exp(found)
+    return np.array([a, ab / a])
+
+
+def _shares(evidence: Evidence, nodes: Nodes, pi, rows, probability) -> np.ndarray:
+    """Return the posterior probability of each node of rho_j, (k, M)."""
+    none, averaged = evidence.by_node[:, 0], evidence.averaged[:, rows]
+    irrelevant = np.zeros(len(none))
+    per_row = np.zeros(averaged.shape)
+    for j, one in enumerate(pi.tolist()):
+        chance = probability[:, j] / ((1 - one) * none[:, None] + one * averaged)
+        irrelevant += (1 - one) * none * chance.sum(axis=1)
+        per_row += one * chance
+    shares = evidence.by_node * np.column_stack([np.zeros(len(none)), per_row @ nodes.weight[rows]])
+    shares[:, 0] = irrelevant
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _best_variance(
+    selection: FSelection, between: Between, shares: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """Return log a and log ab that maximise the expected log likelihood.
+
+    With A = a b, V = W + Q and n = N - 1, that of a feature is
+
+        lgamma((a + n) / 2) - lgamma(a / 2) + a / 2 log A - (a + n) / 2 log(A + V).
+    """
+    n = selection.counts.sum(axis=1) - 1.0
+    feature, node = np.nonzero(shares > NO_SHARE)
+    share = shares[feature, node]
+    spread = selection.within[feature] + between.squares[feature, node]
+    numbers, copies = np.unique(n, return_counts=True)
+    low, high = np.log([LEAST_A, MOST_A])
+    x = start
+    for _ in range(ROUNDS):
+        a, big = np.exp(x)
+        within = big / (big + spread)
+        power = share * (a + n[feature]) / 2
+        log_norm = copies @ (special.digamma((a + numbers) / 2) - special.digamma(a / 2))
+        curve = copies @ (special.polygamma(1, (a + numbers) / 2) - special.polygamma(1, a / 2))
+        inner = log_norm + len(n) * x[1] - share @ np.log(big + spread)
+        slope = np.array([a / 2 * inner, len(n) * a / 2 - power @ within])
+        across = a / 2 * (len(n) - share @ within)
+        bend = np.array([[slope[0] + a * a / 4 * curve, across],
+                         [across, -(power @ (within * (1 - within)))]])  # fmt: skip
+        step = _newton_step(slope, bend, free=low < x[0] < high or slope[0] * (high - x[0]) > 0)
+        x = np.array([np.clip(x[0] + step[0], low, high), x[1] + step[1]])
+        if np.abs(step).max() < SETTLED / 10:
+            break
+    return x
+
+
+def _newton_step(slope: np.ndarray, bend: np.ndarray, *, free: bool) -> np.ndarray:
+    """Return a step uphill, at most 1 in each direction; without `free` the first stays.
+
+    Newton's where the function is concave, else along the slope.
+    """
+    if not free:
+        return np.array([0.0, np.clip(-slope[1] / min(bend[1, 1], -1e-300), -1, 1)])
+    if bend[0, 0] < 0 and np.linalg.det(bend) > 0:
+        return np.clip(np.linalg.solve(bend, -slope), -1, 1)
+    return np.clip(-slope / np.minimum(np.diag(bend), -np.abs(slope) - 1e-300), -1, 1)

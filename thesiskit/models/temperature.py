@@ -1,0 +1,98 @@
+"""A temperature: by how much predictions that trust their features too much are to be softened.
+
+Features go together, which a naive Bayes model, or a mixture of two components, does not know: it
+counts evidence again and again that features share.  So log odds are divided by tau >= 1.  tau is
+fitted to predictions of cases that were left out, where the selection and the fit are repeated
+without them.  The targets are those of Platt (1999): not 0 and 1 but what the frequency of a class
+would be with one more case of each, so that few cases without an error do not make it 1.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import optimize, special
+
+from thesiskit.errors import UserError
+
+FOLDS = 5
+COLDEST = 1e-6  # the least 1 / tau
+
+# of training rows and other rows, by their numbers, to log probabilities (T, G) of the latter
+Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def temper(log_probability: np.ndarray, tau: float) -> np.ndarray:
+    """Return log probabilities (T, G) of which the log odds are divided by tau."""
+    return special.log_softmax(log_probability / tau, axis=1)
+
+
+def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
+    """Return log probabilities (T, 2) from log P(y* = 1) - log P(y* = 0), (T,)."""
+    return special.log_expit(np.stack([-log_odds, log_odds], axis=1))
+
+
+def fit_temperature(log_probability: np.ndarray, y: np.ndarray) -> float:
+    """Return the tau >= 1 with the least cross-entropy to the targets of the classes y (n,).
+
+    log_probability (n, G).  The target of the actual class y is (n_y + 1) / (n_y + G), that of each
+    other one 1 / (n_y + G).  The cross-entropy is convex in 1 / tau, so its slope has one root:
+
+        sum over cases of [sum_g p_g l_g - sum_g target_g l_g],   p = softmax(l / tau).
+    """
+    log, y = np.maximum(log_probability, -1e6), np.asarray(y, dtype=np.intp)
+    classes = log.shape[1]
+    counts = np.bincount(y, minlength=classes)[y]
+    target = np.repeat(1 / (counts + classes)[:, None], classes, axis=1)
+    target[np.arange(len(y)), y] *= counts + 1
+
+    def slope(inverse: float) -> float:
+        p = special.softmax(inverse * log, axis=1)
+        return float(((p - target) * log).sum())
+
+    if slope(1.0) <= 0:
+        return 1.0
+    if slope(COLDEST) >= 0:
+        return 1 / COLDEST
+    return 1 / float(optimize.brentq(slope, COLDEST, 1.0, xtol=1e-12, rtol=1e-12))
+
+
+def inner_folds(y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS) -> np.ndarray:
+    """Divide cases into folds, each class by itself, (n,) from 0.
+
+    There are at most as many folds as the rarest class has cases.
+
+    Raises
+    ------
+    UserError: a class has one case, so that none would be left to learn from.
+    """
+    y = np.asarray(y, dtype=np.intp)
+    counts = np.bincount(y)
+    present = np.flatnonzero(counts)
+    rarest = present[np.argmin(counts[present])]
+    folds = min(folds, int(counts[rarest]))
+    if folds < 2:
+        raise UserError(
+            f"a temperature needs two training cases of each class, but class {rarest} has one"
+        )
+    found = np.empty(len(y), dtype=np.int32)
+    start = 0  # classes go on where the one before ended, so that folds are equally large
+    for g in present.tolist():
+        cases = rng.permutation(np.flatnonzero(y == g))
+        found[cases] = (start + np.arange(len(cases))) % folds
+        start += len(cases)
+    return found
+
+
+def cross_validated(
+    predict: Predict, y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS
+) -> float:
+    """Return the tau of predictions of cases that were left out.
+
+    predict : repeats selection and fit with the first rows, and returns the log probabilities of
+        the classes of the others, (T, G).
+    y : (n,) classes of all cases.
+    """
+    fold = inner_folds(y, rng, folds)
+    parts = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
+    found = [predict(np.flatnonzero(fold != f), test) for f, test in enumerate(parts)]
+    return fit_temperature(np.concatenate(found), np.asarray(y)[np.concatenate(parts)])
