@@ -5,7 +5,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import special
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, PI
 from thesiskit.errors import UnreliableWarning, UserError
@@ -16,6 +15,7 @@ from thesiskit.models.left_out import Screened
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing
 from thesiskit.models.priors import whole
 from thesiskit.models.selection import Selection, check_threshold, is_binary, select_features
+from thesiskit.models.temperature import as_log_probability
 
 if TYPE_CHECKING:
     from thesiskit.models import mixture
@@ -43,7 +43,7 @@ class BinaryClassifier(SelectingClassifier):
 
     def _predict_cases(self, model, table, cases, selection) -> np.ndarray:
         """Return log probabilities of the classes (m, 2) of some cases of a training table."""
-        return _log_probability(self._log_odds(model, table.unpack(selection.selected, cases)))
+        return as_log_probability(self._log_odds(model, table.unpack(selection.selected, cases)))
 
     @abstractmethod
     def _log_odds(self, model, bits: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ class BinaryClassifier(SelectingClassifier):
         They are computed from log odds: unlike logs of predict_proba, they are exact where a
         probability is below 2^-53.
         """
-        return _log_probability(self._odds(X))
+        return as_log_probability(self._odds(X))
 
     def predict(self, X):
         """Return the more probable label of each row of X (m, p), (m,)."""
@@ -330,11 +330,6 @@ def _bits(X: np.ndarray) -> np.ndarray:
     if bits is None:
         raise UserError(NOT_BINARY)
     return bits if missing is None else X
-
-
-def _log_probability(log_odds: np.ndarray) -> np.ndarray:
-    """Return log probabilities of both classes, (m, 2)."""
-    return special.log_expit(np.stack([-log_odds, log_odds], axis=1))
 
 
 def as_screened(screened: Any) -> Screened | None:
