@@ -22,7 +22,9 @@ OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
 NORMAL_METHODS = {"normal-corrected": "corrected", "normal-uncorrected": "uncorrected"}
 OTHER_METHODS = NAIVE_METHODS | NORMAL_METHODS  # of ours, but of another kind of model
-WHOLE = "l2-logistic"  # a peer that selects nothing: one arm, whatever the sizes
+WHOLE = "l2-logistic"
+# peers that take all features as they are: one arm, whatever the sizes
+WHOLE_METHODS = (WHOLE, "nearest-centroids", "lasso", "random-forest")
 PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
@@ -245,14 +247,21 @@ class NormalModel(SelectingModel):
                 "uncorrected",
                 "naive-corrected",
                 "naive-uncorrected",
+                "gaussian-nb",
+                "nearest-centroids",
                 "l2-logistic",
+                "lasso",
+                "random-forest",
             ]
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
     """`corrected` and `uncorrected` for the selection; naive Bayes of the features cut at their
     medians over the training cases as `naive-corrected`, `naive-uncorrected` (for two classes);
-    and `l2-logistic` (of all features, tuned in each training set)."""
+    `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features
+    `nearest-centroids` (shrunken centroids), `l2-logistic` and `lasso` (logistic regression with
+    squared and with absolute coefficients penalised), which are tuned in each training set, and
+    `random-forest`."""
     class_prior: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=2)] = 1.0
     """The parameters of the Dirichlet prior for the probabilities of the classes: one number for
     all, or a list of one for each class."""

@@ -65,7 +65,8 @@ class Drawn:
     alpha : NaN where the data are not drawn from a model with one.
     truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
         (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.  Nothing where the data are not drawn from a model of the thesis.
+        was drawn with that.  Of normal features ratio, pi, and effect (p,), 0 where a feature is
+        not relevant.  Nothing where the data are not drawn from a model.
     """
 
     train: Table
@@ -182,15 +183,22 @@ class Sizes:
 class SelectionPriors:
     """Priors of a model of chapter 2.
 
-    class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
-    response_alpha_prior : of a mixture; None of naive Bayes.
+    class_prior : (f_0, f_1).
+    alpha_prior, response_alpha_prior : (shape, rate) of Inverse-Gamma distributions; the second of
+        a mixture, None of naive Bayes.
     pi : the values, equally probable, that the probability of being relevant can have.
+    dirichlet : of normal features, the prior of the classes: a number, or one for each class.
+    ratio, effect_shapes : of normal features, the values, equally probable, that rho and c can
+        have; with c None, T is 1.
     """
 
     class_prior: tuple[float, float]
     alpha_prior: tuple[float, float]
     response_alpha_prior: tuple[float, float] | None = None
     pi: tuple[float, ...] = (1.0,)
+    dirichlet: float | tuple[float, ...] = 1.0
+    ratio: tuple[float, ...] = (1.0,)
+    effect_shapes: tuple[float | None, ...] = (None,)
 
 
 @dataclass(frozen=True)

@@ -248,9 +248,11 @@ def _sizes(design: "Design") -> Sizes:
     """Return numbers of training cases (with folds, of all), test cases, and features."""
     if design.data is not None and design.data.sizes is not None:
         return design.data.sizes
-    first, *others = design.tables
-    tests = sum(len(one.response) for one in others)
-    return Sizes(len(first.response), tests, first.features.shape[1])
+    shapes = []
+    for first, *others in (one.tables for one in design.each):
+        tests = sum(len(one.response) for one in others)
+        shapes.append((len(first.response), tests, first.features.shape[1]))
+    return Sizes(*map(max, zip(*shapes, strict=True)))  # of several tables, the largest
 
 
 # ---- chapter 3 ----

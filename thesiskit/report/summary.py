@@ -13,6 +13,7 @@ from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.selection.promised import promised_table
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence
+from thesiskit.report.selection.temperatures import temperature_sentence
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -38,7 +39,7 @@ def summary(record: Finished) -> list[Table]:
     )
     lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
     if isinstance(record, Record):
-        lead.append(relevance_sentence(record))
+        lead += [relevance_sentence(record), temperature_sentence(record)]
     if record.warnings:
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
@@ -183,7 +184,7 @@ def _explained(record: Finished) -> str:
         "its frequency among the training cases."
     )
     if isinstance(record, Record):
-        text += record.about_some
+        text += record.about_manners
     return text
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from thesiskit.config import (
     OTHER_METHODS,
     OWN_METHODS,
-    WHOLE,
+    WHOLE_METHODS,
     Config,
     MixtureModel,
     NaiveModel,
@@ -79,16 +79,15 @@ def arms(config: Config) -> list[Arm]:
     """Return what is done with every split."""
     place = {chosen: i for i, chosen in enumerate(selections(config))}
     found = [Arm(place[chosen], chosen.label, *how) for chosen, *how in _analyses(config)]
-    if WHOLE in selecting_model(config).methods:
-        found.append(Arm(0, "all", WHOLE, NONE, NONE))
-    return found
+    methods = selecting_model(config).methods
+    return found + [Arm(0, "all", one, NONE, NONE) for one in methods if one in WHOLE_METHODS]
 
 
 def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str, str]]:
     """Yield for each arm a selection, a method, a variant, what may be relevant, a temperature."""
     assert config.selection is not None
     screened, model = config.selection.screened, selecting_model(config)
-    peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
+    peers = [one for one in model.methods if one not in (*OWN_METHODS, *WHOLE_METHODS)]
     ways = list(product(model.relevances, model.temperature))
     for size in config.selection.features or config.selection.thresholds or []:
         label = str(size) if config.selection.features else f"|COR| > {size}"

@@ -41,10 +41,24 @@ FILLED = {
 class Design:
     """The data of a config and their division into splits."""
 
-    def __init__(self, config: Config, folder: Path):
-        self.config, self.data = config, config.data
+    def __init__(self, config: Config, folder: Path, data: Source | None = None):
+        self.config = config
+        self.data = config.data if data is None else data
         self.folder = folder  # of the config file: data paths start there
         self.takes_reals = isinstance(config.model, NormalModel)
+
+    @cached_property
+    def each(self) -> list["Design"]:
+        """A design for each table of a study of several tables; else this one alone."""
+        data = self.data
+        if data is None or data.drawn or data.n_settings == 1:
+            return [self]
+        several = [data.setting(number) for number in range(data.n_settings)]
+        return [Design(self.config, self.folder, one) for one in several]
+
+    def of(self, replicate: int) -> "Design":
+        """Return the design whose tables a replicate divides."""
+        return self.each[replicate // self.config.replicates % len(self.each)]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -57,6 +71,8 @@ class Design:
     @property
     def notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
+        if len(self.each) > 1:
+            return list(dict.fromkeys(note for one in self.each for note in one.notes))
         notes = [note for table in self.tables for note in table.notes]
         wanted = self.config.evaluation.folds
         if self.tables and self.config.scheme == "k-fold" and self.folds < wanted:
@@ -78,7 +94,7 @@ class Design:
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
-        return "".join(table.digest for table in self.tables)
+        return "".join(table.digest for one in self.each for table in one.tables)
 
     @cached_property
     def folds(self) -> int:
@@ -91,6 +107,8 @@ class Design:
         ------
         ConfigError: there are not even two.
         """
+        if len(self.each) > 1:
+            return max(one.folds for one in self.each)
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = self._response
@@ -113,11 +131,14 @@ class Design:
         """
         if self.config.drawn:
             return self._simulate(replicates)
+        if len(self.each) > 1:
+            return self.of(replicates.start).draw(replicates)
         response, rows = self._response, []
         for replicate in replicates:
             group = self._groups(self.tables[0].features.shape[1], replicate)
             rows.append((self._divide(replicate), group))
-        told = self._told() if 0 in replicates else {}  # once for all blocks
+        # once for all blocks of a table
+        told = self._told() if replicates.start % self.config.replicates == 0 else {}
         return told | {
             "response": np.tile(response, (len(replicates), 1)),
             "fold": np.array([fold for fold, _ in rows]),
@@ -223,6 +244,9 @@ class Design:
 
     def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
+        if len(self.each) > 1:
+            yield from self.of(replicates.start).splits(replicates, drawn)
+            return
         groups = self.config.evaluation.groups
         for b, replicate in enumerate(replicates):
             response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
@@ -284,7 +308,7 @@ class Design:
 
         group (p,) : the group of each feature, in this replicate.
         """
-        tables = self.tables
+        tables = self.of(split.replicate).tables
         if not tables and not self._source(split.replicate).real_features:
             for columns in split.features.chunks():
                 yield split.features.unpack(np.arange(len(split.features))[columns])

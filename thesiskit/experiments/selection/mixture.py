@@ -51,7 +51,7 @@ class MixtureWork(SelectionWork):
 
     def check(self) -> None:
         """Raise UserError for what only the data show to be wrong."""
-        missing = sum(table.missing for table in self.design.tables)
+        missing = sum(table.missing for one in self.design.each for table in one.tables)
         if missing:
             raise self.config.wrong(
                 "model.kind",

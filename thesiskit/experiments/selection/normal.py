@@ -42,7 +42,8 @@ class NormalWork(SelectionWork):
             except UserError as error:
                 raise self.config.wrong("model", str(error)) from None
         try:
-            self.model.check_classes(self.design.n_classes)
+            for design in self.design.each:
+                self.model.check_classes(design.n_classes)
         except ValueError as error:
             raise self.config.wrong("model.class_prior", str(error)) from None
 

@@ -72,12 +72,12 @@ class SelectionWork(Work):
     @property
     def data_notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
-        notes, count = self.design.notes, self.design.n_classes
+        notes, count = self.design.notes, max(one.n_classes for one in self.design.each)
         lost = [one for one in selecting_model(self.config).methods if one in NAIVE_METHODS]
         if count > 2 and lost:
             notes.append(
-                f"model.methods: {', '.join(lost)}: no predictions, because there are {count} "
-                "classes, and it takes two"
+                f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
+                "classes"
             )
         return notes
 
@@ -163,16 +163,16 @@ class SelectionWork(Work):
 
     def check(self) -> None:
         """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
-        for table in self.design.tables[:1]:
-            check_sizes(self.config, table.features.shape[1])
-        if self.most_classes is not None:
-            problem = two_classes(self.config.model.kind, self.design.n_classes)
-            if problem:
+        for design in self.design.each:
+            for table in design.tables[:1]:
+                check_sizes(self.config, table.features.shape[1])
+            problem = two_classes(self.config.model.kind, design.n_classes)
+            if self.most_classes == 2 and problem:
                 raise self.config.wrong("model.kind", problem)
-        assert self.design.folds
+            assert design.folds
+            check_temperature(design)
+            check_screening(design)
         self.check_priors()
-        check_temperature(self.design)
-        check_screening(self.design)
 
     def check_priors(self) -> None:
         """Raise ConfigError for priors beyond limits."""

@@ -22,14 +22,15 @@ from thesiskit.report.selection.figures import (
     rows_and_columns,
     variants_shown,
 )
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm
 
 LEVEL = 0.99  # of the bands, all categories of a method together
 
 
 def reliability(record: Record, arm: Arm) -> pd.DataFrame:
     """Calibration with the exact band of each category, all holding together at LEVEL."""
-    p, y = record.probability(arm), record.response
+    p, y = record.of_one(arm)
     frame = metrics.calibration(p, y)
     category = metrics.categories(p)
     filled = np.flatnonzero(frame["cases"])
@@ -115,14 +116,15 @@ def _draw_reliability(record: Record, variant: str):
         sharex=True,
         sharey=True,
     )
-    one = drawn_words(record.class_words(1), 20)
+    one = drawn_words(record.one_words, 20)
+    true = f"fraction in {one}" if record.n_classes == 2 else "fraction that is right"
     for i, j, arm, axis in panels(record, rows, columns, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == first_shown(axes[:, j]):
             axis.set_title(kept_words(columns[j]), fontsize=10)
         if j == first_shown(axes[i]):
             words = rows[i].words.replace(", of ", ",\nof ")
-            axis.set_ylabel(f"{words}\nfraction in {one}")
+            axis.set_ylabel(f"{words}\n{true}")
         if i == len(rows) - 1:
             axis.set_xlabel(f"mean probability of {one}")
     save_space(axes)
