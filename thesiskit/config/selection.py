@@ -15,7 +15,14 @@ from thesiskit.blocks import (
     PositiveNumber,
     distinct,
 )
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, NAIVE_ALPHA_POINTS, PI
+from thesiskit.defaults import (
+    ALPHA_PRIOR,
+    CLASS_PRIOR,
+    EFFECT_SHAPES,
+    NAIVE_ALPHA_POINTS,
+    NORMAL_PI,
+    PI,
+)
 from thesiskit.errors import cut
 
 OWN_METHODS = ("corrected", "uncorrected")
@@ -268,10 +275,10 @@ class NormalModel(SelectingModel):
     relevant: Annotated[list[Literal["all", "some"]], Field(min_length=1)] = ["some"]
     """With `some`, a feature is relevant with an unknown probability pi, and else has the same mean
     in all classes. With `all` every feature is relevant. `[all, some]` compares both."""
-    pi: list[Number] = list(PI)
+    pi: list[Number] = list(NORMAL_PI)
     """The values of pi that `some` averages over, each as probable as the others before the data
     are seen."""
-    effect_shapes: Annotated[list[PositiveNumber | None], Field(min_length=1)] = [3.0, 10.0, None]
+    effect_shapes: Annotated[list[PositiveNumber | None], Field(min_length=1)] = list(EFFECT_SHAPES)
     """How unequal the effects of relevant features may be: the shapes c of an Inverse-Gamma(c/2,
     c/2) distribution, whose values scale the effect of each feature. `null` gives all the same
     scale. The shapes are averaged over."""
@@ -303,6 +310,11 @@ class NormalModel(SelectingModel):
                 f"has {len(self.class_prior)} numbers, but there are {count} classes; give one for "
                 "each, or one number for all"
             )
+
+    @property
+    def dirichlet(self) -> float | tuple[float, ...]:
+        """The prior of the classes, a number for all or one for each."""
+        return tuple(self.class_prior) if isinstance(self.class_prior, list) else self.class_prior
 
     @property
     def class_pair(self) -> tuple[float, float]:

@@ -15,9 +15,9 @@ from thesiskit.experiments.selection.arms import Arm, selecting_model, selection
 from thesiskit.experiments.selection.screened import keep_best
 from thesiskit.experiments.selection.select import select_bits, select_reals
 from thesiskit.experiments.selection.split import Split
-from thesiskit.experiments.selection.temperature import FOLDS, as_stored, of_log_odds, tempered
+from thesiskit.experiments.selection.temperature import FOLDS, as_stored, tempered
 from thesiskit.models import naive_bayes, normal
-from thesiskit.models.temperature import cross_validated
+from thesiskit.models.temperature import as_log_probability, cross_validated
 
 
 class Whole(Protocol):
@@ -43,7 +43,7 @@ class WholeNaive:
 
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return the log probability of each class for the test cases of a split, (T, 2)."""
-        return of_log_odds(self._log_odds(arm, split))
+        return as_log_probability(self._log_odds(arm, split))
 
     def _log_odds(self, arm: Arm, split: Split) -> np.ndarray:
         selection = select_bits(self.config, split, selections(self.config)[arm.size])

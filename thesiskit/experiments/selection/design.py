@@ -21,6 +21,7 @@ from thesiskit.experiments.selection.division import check_classes, divide_cases
 from thesiskit.experiments.selection.screened import keep_best, screening_notes
 from thesiskit.experiments.selection.split import RealFeatures, Split
 from thesiskit.experiments.selection.temperature import temperature_notes
+from thesiskit.models import normal
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -133,17 +134,23 @@ class Design:
             return self._simulate(replicates)
         if len(self.each) > 1:
             return self.of(replicates.start).draw(replicates)
-        response, rows = self._response, []
-        for replicate in replicates:
-            group = self._groups(self.tables[0].features.shape[1], replicate)
-            rows.append((self._divide(replicate), group))
         # once for all blocks of a table
         told = self._told() if replicates.start % self.config.replicates == 0 else {}
-        return told | {
-            "response": np.tile(response, (len(replicates), 1)),
-            "fold": np.array([fold for fold, _ in rows]),
-            "group": np.array([group for _, group in rows]),
+        return told | self._divisions(replicates)
+
+    def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
+        """Return response, fold and group of replicates of the tables."""
+        p = self.tables[0].features.shape[1]
+        return {
+            "response": np.tile(self._response, (len(replicates), 1)),
+            "fold": np.array([self._divide(one) for one in replicates]),
+            "group": np.array([self._groups(p, one) for one in replicates]),
         }
+
+    @property
+    def first_split(self) -> Split:
+        """The first split of the tables."""
+        return next(self.splits(range(1), self._divisions(range(1))))
 
     @cached_property
     def _response(self) -> np.ndarray:
@@ -226,6 +233,13 @@ class Design:
             getattr(model, "response_alpha_prior", None),
             tuple(getattr(model, "pi", (1.0,))),
         )
+        if isinstance(model, NormalModel):
+            priors = replace(
+                priors,
+                dirichlet=model.dirichlet,
+                ratio=normal.Settings().ratio,
+                effect_shapes=tuple(model.effect_shapes),
+            )
         with self.config.wrong_data():
             return data.draw(rng, priors)
 

@@ -12,13 +12,14 @@ from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.again import WholeNaive
 from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.some import SOME, join_relevance, pack_relevance
-from thesiskit.experiments.selection.temperature import of_log_odds, of_probability, tempered
+from thesiskit.experiments.selection.temperature import of_probability, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
 from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
+from thesiskit.models.temperature import as_log_probability
 
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
 
@@ -121,7 +122,7 @@ class NaiveWork(SelectionWork):
         posterior = self.posterior(fitted, s, arm, pair[1])
         if arm.tempered:
             log_odds = naive_bayes.predict_log_odds(posterior, table)
-            return tempered(of_log_odds(log_odds), fitted["tau"][s])
+            return tempered(as_log_probability(log_odds), fitted["tau"][s])
         return naive_bayes.predict(posterior, table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:

@@ -53,9 +53,9 @@ class NormalWork(SelectionWork):
         return self.model.model_dump(exclude=exclude | ({"pi"} if arm.relevant == "all" else set()))
 
     def _settings(self, arm: Arm) -> normal.Settings:
-        model, prior = self.model, self.model.class_prior
+        model = self.model
         return normal.Settings(
-            class_prior=tuple(prior) if isinstance(prior, list) else prior,
+            class_prior=model.dirichlet,
             effect_shapes=tuple(model.effect_shapes),
             relevant=arm.relevant,
             pi=tuple(model.pi),

@@ -87,7 +87,7 @@ def check_screening(design: Design) -> None:
     given = getattr(screened, key)
     if given is None:
         return
-    split = next(design.splits(range(1), design.draw(range(1))))
+    split = design.first_split
     weakest, columns = _weakest(design, split)
     cut = f_threshold(screened, split) if design.takes_reals else Fraction(str(given)) ** 2
     assert cut is not None
@@ -147,8 +147,7 @@ def _unlikely(design: Design) -> list[str]:
     """
     screened = design.config.selection.screened if design.config.selection else None
     assert screened is not None
-    second = range(1, 2)  # the first one is drawn with these notes
-    split = next(design.splits(second, design.draw(second)))
+    split = design.first_split
     columns = split.width
     if design.takes_reals:
         f = f_threshold(screened, split)

@@ -31,11 +31,6 @@ def as_stored(probability: np.ndarray) -> np.ndarray:
     return probability[:, 1] if probability.shape[1] == 2 else probability
 
 
-def of_log_odds(log_odds: np.ndarray) -> np.ndarray:
-    """Return the log probabilities of class 0 and class 1, (T, 2)."""
-    return -np.logaddexp(0, np.stack([log_odds, -log_odds], axis=1))
-
-
 def of_probability(probability: np.ndarray) -> np.ndarray:
     """Return log probabilities (T, 2) where P(class 1) is given, (T,), strictly between 0 and 1."""
     return np.stack([np.log1p(-probability), np.log(probability)], axis=1)
