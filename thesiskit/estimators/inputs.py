@@ -49,8 +49,9 @@ def as_numbers(X):
     Raises UserError for what is no number, and for arrays of text.
     """
     if isinstance(X, pd.DataFrame):
-        numeric = {one: pd.api.types.is_numeric_dtype(one) for one in set(X.dtypes)}
-        others = np.flatnonzero([not numeric[one] for one in X.dtypes])
+        kinds = X.dtypes.tolist()
+        numeric = {one: pd.api.types.is_numeric_dtype(one) for one in set(kinds)}
+        others = np.flatnonzero([not numeric[one] for one in kinds])
         if not len(others):
             return X
         names = X.columns[others]
