@@ -1,24 +1,23 @@
 """Published tables that are fetched: where files are looked for, what they hold, and a study."""
 
-import hashlib
 import http.server
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from commands import arrays, run
-from rdata_files import table_file
+from rdata_files import Shelf, table_file
 
 from thesiskit.config import load_config
 from thesiskit.datasets import microarray
 from thesiskit.datasets.gene_expression import colon
-from thesiskit.datasets.microarray import SETS, MicroarrayData
+from thesiskit.datasets.microarray import MicroarrayData
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.experiments.selection.design import Design
+from thesiskit.models.peers import selection as peers
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")
@@ -47,19 +46,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
-    """A folder to which files of small tables are published, by the names of the real ones."""
-    folder = tmp_path / "given" / "microarray"
-    folder.mkdir(parents=True)
-    monkeypatch.setenv("THESISKIT_DATA_DIR", str(folder.parent))
-
-    def publish(name, x, y, levels, names=None):
-        content = table_file(name, x, y, levels, names)
-        (folder / f"{name}.RData").write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        monkeypatch.setitem(SETS, name, replace(SETS[name], sha256=digest))
-        return folder / f"{name}.RData"
-
-    return publish
+    return Shelf(tmp_path / "given", monkeypatch)
 
 
 def small(rng, n, p, classes=2):
@@ -201,7 +188,7 @@ def study(tmp_path, **more):
         "evaluation": {"folds": 3},
         "selection": {"features": [3]},
         "model": {"methods": ["corrected", "l2-logistic"]},
-        "report": {"parts": ["timing-table"]},
+        "report": {"parts": ["board-table", "data-card", "timing-table"]},
     }
     path = tmp_path / "tables.yaml"
     path.write_text(yaml.safe_dump(tree | more))
@@ -233,17 +220,22 @@ def test_each_table_is_divided_by_itself(two, tmp_path):
     assert "names" not in design.draw(range(5, 6))
 
 
-def test_a_study_has_a_result_of_each_table_whoever_makes_it(two, tmp_path):
-    run("run", two, "--results", tmp_path / "a", "--jobs", 0)
-    run("run", two, "--results", tmp_path / "b", "--jobs", 2)
-    replicates = []
-    for block in range(4):
-        one, other = (arrays(tmp_path / x / "tables" / "predict" / f"{block:04}.npz") for x in "ab")
-        np.testing.assert_array_equal(one["probability"], other["probability"])
-        cases = 20 if block < 2 else 31
-        assert one["probability"].shape == (2, cases * len(np.unique(one["replicate"])))
-        replicates += sorted(set(one["replicate"]))
-    assert replicates == list(range(6))
+def test_a_study_has_results_of_each_table_whatever_the_blocks(two, tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "WHOLE_CS", np.array([1.0]))  # one penalty to choose from: quick
+    found = {}
+    for size, blocks in ((1, 6), (2, 4)):
+        folder = tmp_path / str(size)
+        run("run", study(tmp_path, block=size), "--results", folder, "--jobs", 0)
+        files = sorted((folder / "tables" / "predict").glob("*.npz"))
+        assert len(files) == blocks
+        several = [arrays(path) for path in files]
+        replicates = np.concatenate([one["replicate"] for one in several])
+        assert list(dict.fromkeys(replicates)) == [*range(6)]
+        found[size] = np.concatenate([one["probability"] for one in several], axis=1)
+    np.testing.assert_array_equal(found[1], found[2])
+    assert found[1].shape == (2, 3 * (20 + 31))
+    page = (folder / "tables" / "report.html").read_text()
+    assert "31 cases (n 16 (52 %), t 15 (48 %)), 9 features" in page
 
 
 def test_what_is_wrong_with_a_study_is_said(two, tmp_path, monkeypatch):

@@ -29,13 +29,14 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
+from thesiskit.models.peers import real
 from thesiskit.models.selection import is_binary
 
 # what peers take a missing value for
 FILLED = {
     "bernoulli-nb": "more frequent value",
     "bernoulli-nb-calibrated": "more frequent value",
-    WHOLE: "mean",
+    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.errors import DataError, quoted
+from thesiskit.errors import DataError, cut
 
 NOBODY = -2  # a fold of no cases
 
@@ -46,11 +46,14 @@ def check_classes(
     """Raise DataError for a training set that lacks a class."""
     for number in folds_of(fold):
         counts = np.bincount(response[fold != number], minlength=len(names))
-        if counts.all():
+        present = np.flatnonzero(counts)
+        if len(present) == len(names):
             continue
         lacking = int(counts.argmin())
-        some = f"no case of class {quoted(names[lacking])}" if counts.any() else "no cases"
-        hint = "more cases of this class, or a smaller test set, are needed"
+        some = f"no case of class {cut(names[lacking])}"
+        if len(present) < 2:
+            some = f"class {cut(names[present[0]])} only" if len(present) else "no cases"
+        hint = "more cases of each class, or a smaller test set, are needed"
         if (response == lacking).sum() == 1:
             hint = "it has one case in all; add cases of it, or leave it out"
         raise DataError(

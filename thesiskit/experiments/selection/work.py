@@ -36,6 +36,7 @@ from thesiskit.experiments.selection.select import (
 from thesiskit.experiments.selection.split import Split
 from thesiskit.experiments.selection.temperature import check_temperature
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
+from thesiskit.models.peers import real
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
@@ -283,6 +284,9 @@ class SelectionWork(Work):
                 mine = group[split.replicate - block.replicates.start]
                 answer, promise = self._predict_whole(split, mine)
                 promised.append(promise)
+            elif arm.method in real.METHODS:
+                answer, promise = self._predict_real(split, len(selection.selected), arm)
+                promised.append(promise)
             else:
                 answer, promise = self._predict_peer(split, selection, arm)
                 promised.append(promise)
@@ -308,9 +312,23 @@ class SelectionWork(Work):
         if self._screened:
             blocks = list(blocks)  # few columns, of which several models are made
         seed, other = self._seeds(WHOLE, split)
+        classes = int(split.response.max()) + 1
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return peers.l2_logistic(blocks, train, split.response[train], test, seed)
+            return peers.l2_logistic(blocks, train, split.response[train], test, seed, classes)
+
+        return self._with_promise(predict, split, other)
+
+    def _predict_real(self, split: Split, k: int, arm: Arm) -> tuple[np.ndarray, float]:
+        """Return what a peer of real features predicts, and its promise; k are selected."""
+        tables = split.real.tables
+        table = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        seed, other = self._seeds(arm.method, split)
+        classes = int(split.response.max()) + 1
+
+        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            known, y = table[train], split.response[train]
+            return real.fit_predict(arm.method, k, known, y, table[test], classes, seed)
 
         return self._with_promise(predict, split, other)
 

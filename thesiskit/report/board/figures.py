@@ -9,7 +9,7 @@ import numpy as np
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, board_of, tempered
 from thesiskit.report.board.study import Study
 from thesiskit.report.layout import GREY, INK, PALE, Figure, canvas, hide_from, save_space
-from thesiskit.report.selection.record import OURS, WHOLE, Arm
+from thesiskit.report.selection.ways import OURS, WHOLE, Arm
 
 GREEN, BLUE, RED = "#00785a", "#2f6fb0", "#c44e00"
 COLUMNS, OFF = 5, 0.1  # panels in a row; a table whose promise is off by more is named

@@ -19,7 +19,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit.report import metrics
 from thesiskit.report.board.study import MEASURES, Study
 from thesiskit.report.forecasts import Score
-from thesiskit.report.selection.record import WHOLE, Arm
+from thesiskit.report.selection.ways import TEMPERED, WHOLE, Arm
 
 ERROR, PROMISED, AMLP = range(3)
 SURE = 2.0  # standard errors between two methods that clearly differ on a table
@@ -117,7 +117,7 @@ def interval(values: np.ndarray) -> Mean:
 
 def tempered(arm: Arm) -> bool:
     """Whether the log odds of an arm are divided by a temperature."""
-    return getattr(arm, "temperature", "none") != "none"
+    return arm.temperature == TEMPERED
 
 
 @lru_cache(maxsize=1)

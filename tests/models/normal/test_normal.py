@@ -1,0 +1,344 @@
+"""The normal model against integrals by other rules, loops over points, and simulation."""
+
+import numpy as np
+import pytest
+import reference_normal as slow
+from scipy import stats
+from statistical import z_score
+
+from thesiskit.errors import DataError, UserError
+from thesiskit.models import normal
+from thesiskit.models.normal import draws, posterior
+from thesiskit.models.normal.screening import LARGEST, FScreened, correlation_of_f
+
+RATIOS = [1e-5, 1e-3, 0.05, 1.0, 100.0]
+GRID = {"ratio": (0.02, 0.3, 2.0), "pi": (0.01, 0.2, 1.0), "variance": (6.0, 1.1)}
+
+
+def drawn(seed, n=24, p=40, G=2, strong=3, effect=1.5):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % G
+    X = rng.standard_normal((n, p))
+    X[:, :strong] += effect * rng.standard_normal((strong, G))[:, y].T
+    return X, y, rng
+
+
+# ---- the factor of the features left out ----
+
+
+@pytest.mark.parametrize("shape", [3.0, 10.0, None])
+@pytest.mark.parametrize(
+    ("counts", "f"),
+    [((30, 32), 12.0), ((5, 50), 2.0), ((20, 20, 20), 9.0), ((3, 40, 9), 4.0),
+     ((8, 23, 12, 20), 14.0), ((4, 6, 50, 60, 7), 6.0)],
+)  # fmt: skip
+def test_discards_against_quadrature_of_another_kind(counts, f, shape):
+    found = normal.log_discard_probability(counts, f, np.array(RATIOS), shape=shape)
+    expected = [slow.log_discard(counts, f, ratio, shape) for ratio in RATIOS]
+    # with two classes both tails are exact; Imhof's integral is exact to 1e-12 of 1
+    np.testing.assert_allclose(found, expected, rtol=1e-10 if len(counts) == 2 else 0, atol=1e-10)
+
+
+def test_a_million_features_left_out_keep_their_digits():
+    ratio = np.array([1e-5, 1e-3])
+    found = 1e6 * normal.log_discard_probability((50, 50), 40.0, ratio, shape=3)
+    effects, weight = slow.effect_rule(3)
+    above = [weight @ stats.f.sf(40 / (1 + r * effects * 50), 1, 98) for r in ratio]
+    np.testing.assert_allclose(found, 1e6 * np.log1p(-np.array(above)), rtol=1e-10)
+
+
+def test_discards_against_simulation():
+    rng = np.random.default_rng(5)
+    counts, f, sets = np.array([4, 9, 7]), 2.5, 200_000
+    effect = 0.4 / stats.gamma.rvs(1.5, scale=1 / 1.5, size=sets, random_state=rng)  # c = 3
+    means = rng.standard_normal((sets, 3)) * np.sqrt(effect[:, None] + 1 / counts)
+    within = rng.chisquare(counts.sum() - 3, sets)
+    grand = means @ counts / counts.sum()
+    between = ((means - grand[:, None]) ** 2) @ counts
+    small = between / 2 / (within / (counts.sum() - 3)) <= f
+    p = float(np.exp(normal.log_discard_probability(counts, f, np.array([0.4]), shape=3)[0]))
+    assert abs(small.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / sets)
+
+
+# ---- one feature ----
+
+
+def test_marginals_against_brute_force_integration():
+    values = [np.array([0.3, -0.8, 1.1]), np.array([1.9, 0.6])]
+    a, b = 4.0, 0.9
+    data = ([3, 2], [np.mean(v) for v in values], sum(((v - v.mean()) ** 2).sum() for v in values))
+    brute = [np.log(slow.brute_density(values, effect, a, b)) for effect in (0.05, 1.0, 4.0)]
+    formula = [slow.log_marginal(*data, effect, a, b) for effect in (0.05, 1.0, 4.0)]
+    np.testing.assert_allclose(np.diff(brute), np.diff(formula), atol=1e-8)
+    # a new case of class g has the density of all cases divided by that of the others
+    ratios = []
+    for g in (0, 1):
+        more = [np.append(v, 2.2) if i == g else v for i, v in enumerate(values)]
+        after = slow.log_marginal(*slow.with_case(*data, g, 2.2), 1.0, a, b)
+        ratios.append(np.log(slow.brute_density(more, 1.0, a, b)) - after)
+    assert ratios[0] == pytest.approx(ratios[1], abs=1e-8)
+
+
+# ---- the whole model ----
+
+
+def compare(X, y, k, settings, *, correct=True, tolerance=2e-5, **sabotage):
+    rng = np.random.default_rng(3)
+    selection = normal.select_by_f(X, y, k, rng)
+    found = normal.fit(selection, settings, correct=correct)
+    cases = rng.standard_normal((3, k)) * 1.5
+    cases[1, 0] = np.nan
+    cases[2] *= 4
+    features = list(zip(selection.counts.tolist(), selection.means.tolist(),
+                        selection.within.tolist(), strict=True))  # fmt: skip
+    left = [(row[:-1], row[-1]) for row in selection.left_out.tolist()] if correct else []
+    G = len(selection.class_counts)
+    p, log_posterior = slow.predictions(
+        features, left, selection.threshold, cases,
+        settings.class_weights(G) + selection.class_counts, settings.ratio, settings.pi_points,
+        settings.effect_shapes, *settings.variance, **sabotage,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        np.exp(found.log_joint).reshape(-1), np.exp(log_posterior), atol=tolerance
+    )
+    np.testing.assert_allclose(normal.predict(found, cases), p, atol=tolerance)
+
+
+@pytest.mark.parametrize("shapes", [(3.0, 10.0, None), (None,)])
+@pytest.mark.parametrize("G", [2, 3])
+def test_predictions_against_loops(G, shapes):
+    X, y, _ = drawn(1, n=15, G=G)
+    compare(X, y, 3, normal.Settings(effect_shapes=shapes, class_prior=0.5, **GRID))
+
+
+def test_predictions_without_the_correction_and_with_all_features_relevant():
+    X, y, _ = drawn(2, n=14)
+    compare(X, y, 3, normal.Settings(relevant="all", **GRID), correct=False)
+
+
+def test_predictions_with_missing_values():
+    X, y, rng = drawn(4, n=16, p=12, G=3)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    compare(X, y, 3, normal.Settings(effect_shapes=(10.0, None), **GRID))
+
+
+@pytest.mark.parametrize("sabotage", [{"factor_ratio": 1.1}, {"factor_pi": False}])
+def test_the_comparison_notices_sabotage(sabotage):
+    X, y, _ = drawn(1, n=15, G=3)
+    with pytest.raises(AssertionError):
+        compare(X, y, 3, normal.Settings(**GRID), **sabotage)
+
+
+def test_variances_are_the_most_probable():
+    X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
+    X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))  # a = 4
+    selection = normal.select_by_f(X, y, 30, rng)
+    a, b = normal.fit(selection, normal.Settings()).variance
+    assert 1 < a < 30
+
+    def evidence(a, b):
+        fitted = normal.Settings(variance=(a, b))
+        nodes = posterior.Nodes.of(fitted, 2)
+        between = posterior.Between.of(selection, nodes.ratio)
+        factor, _ = posterior._left_out(selection, fitted, True)
+        n = selection.counts.sum(axis=1)
+        log = between.log_factor - (a + n[:, None] - 1) / 2 * np.log(
+            a * b + selection.within[:, None] + between.squares
+        )
+        from scipy import special
+
+        log += (special.gammaln((a + n - 1) / 2) - special.gammaln(a / 2)
+                + a / 2 * np.log(a * b))[:, None]  # fmt: skip
+        density = np.exp(log)
+        averaged = density[:, 1:] @ nodes.weight.T
+        points = [np.log((1 - pi) * density[:, :1] + pi * averaged).sum(axis=0) for pi in fitted.pi]
+        return special.logsumexp(factor + np.array(points).T)
+
+    best = evidence(a, b)
+    for move in ((1.1, 1), (1 / 1.1, 1), (1, 1.05), (1, 1 / 1.05), (1.1, 1.05)):
+        assert evidence(a * move[0], b * move[1]) < best
+
+
+def test_what_is_stored_makes_the_same_predictions():
+    X, y, rng = drawn(8, G=3)
+    selection = normal.select_by_f(X, y, 10, rng)
+    found = normal.fit(selection, normal.Settings())
+    again = normal.restore(
+        selection, found.settings, correct=True, log_joint=found.log_joint, variance=found.variance
+    )
+    cases = X[:, selection.selected]
+    np.testing.assert_array_equal(
+        normal.predict_log(found, cases), normal.predict_log(again, cases)
+    )
+    np.testing.assert_array_equal(found.relevance, again.relevance)
+    np.testing.assert_array_equal(found.log_discard, again.log_discard)
+
+
+# ---- screening ----
+
+
+def test_screening_is_that_of_the_analysis_of_variance():
+    X, y, rng = drawn(9, G=3)
+    X[:, 5] = 2.5
+    selection = normal.select_by_f(X, y, 39, rng)
+    each = np.array([stats.f_oneway(*(X[y == g, j] for g in range(3))).statistic
+                     for j in range(40) if j != 5])  # fmt: skip
+    np.testing.assert_allclose(selection.f, np.sort(each)[::-1], rtol=1e-10)
+    assert (selection.n_features, selection.n_constant, selection.n_dropped) == (39, 1, 0)
+    assert 5 not in selection.selected
+    two, z, _ = drawn(9, G=2)
+    first = normal.select_by_f(two, z, 1, rng)
+    cor = abs(np.corrcoef(two[:, first.selected[0]], z)[0, 1])
+    assert first.correlation[0] == pytest.approx(cor)
+    assert normal.f_of_correlation(cor, [12, 12]) == pytest.approx(first.f[0])
+
+
+def test_ties_are_broken_by_lot():
+    X, y, _ = drawn(10)
+    X = np.repeat(X[:, :1], 6, axis=1) * np.array([1, -2, 3, 1, 7, 0.1])
+    kept = [normal.select_by_f(X, y, 2, np.random.default_rng(i)) for i in range(60)]
+    assert {(one.tied, one.tied_kept, one.n_dropped) for one in kept} == {(6, 2, 4)}
+    assert len({int(f) for one in kept for f in one.selected}) == 6
+
+
+def test_missing_values_leave_their_counts():
+    X, y, rng = drawn(11, G=2)
+    X[3, :7] = np.nan
+    X[:, 9] = np.where(y == 0, np.nan, X[:, 9])  # seen in one class only: no feature
+    selection = normal.select_by_f(X, y, 10, rng)
+    assert selection.n_features == 39
+    groups = {tuple(row[:-1]): row[-1] for row in selection.left_out.tolist()}
+    few = sum(one < 7 for one in selection.selected.tolist())
+    assert groups == {(12, 12): 32 - (10 - few), (12, 11): 7 - few}
+    present = [f for f in range(40) if f != 9]
+    each = [stats.f_oneway(*(X[(y == g) & ~np.isnan(X[:, j]), j] for g in (0, 1))).statistic
+            for j in present]  # fmt: skip
+    np.testing.assert_allclose(selection.f, np.sort(each)[::-1][:10])
+
+
+def test_a_table_read_in_parts(tmp_path):
+    X, y, rng = drawn(12, n=30, p=5000, G=3)
+    table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, X.shape)
+    table[:] = X
+    cases = np.arange(3, 30)
+    whole = normal.select_by_f(table[:].astype(float), y, 50, rng, cases=cases)
+    parts = normal.select_by_f(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 50, rng, cases=cases)
+    np.testing.assert_array_equal(whole.selected, parts.selected)
+    np.testing.assert_array_equal(whole.within, parts.within)
+
+
+def test_screened_tables_are_as_the_whole_table():
+    X, y, rng = drawn(13, p=200)
+    whole = normal.select_by_f(X, y, 10, rng)
+    kept = normal.select_by_f(X, y, 50, rng)
+    table = X[:, np.sort(kept.selected)]
+    again = normal.select_by_f(table, y, 10, rng, screened=FScreened(200))
+    assert again.threshold == whole.threshold
+    np.testing.assert_array_equal(again.left_out, whole.left_out)
+    both = [normal.fit(one, normal.Settings()).log_joint for one in (whole, again)]
+    np.testing.assert_array_equal(*both)
+    all_kept = normal.select_by_f(table, y, None, rng, screened=FScreened(200, kept.threshold))
+    np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
+    with pytest.raises(UserError, match="smaller threshold"):
+        normal.select_by_f(table, y, None, rng, screened=FScreened(200, 2 * kept.threshold))
+    with pytest.raises(UserError, match="cannot have been kept from 20"):
+        normal.select_by_f(table, y, None, rng, screened=FScreened(20))
+
+
+def test_bad_tables_are_refused():
+    X, y, rng = drawn(14)
+    with pytest.raises(DataError, match="feature 3"):
+        normal.select_by_f(np.where(np.arange(40) == 2, np.inf, X), y, 5, rng)
+    with pytest.raises(DataError, match="no column varies"):
+        normal.select_by_f(np.ones((24, 4)), y, 2, rng)
+    with pytest.raises(UserError, match=r"from 1 to 39, got 40 \(1 do not vary\)"):
+        normal.select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng)
+    with pytest.raises(DataError, match="class 1 has no training case"):
+        normal.select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
+    with pytest.raises(DataError, match="more cases than classes"):
+        normal.select_by_f(X[:2], y[:2], 5, rng)
+    with pytest.raises(UserError, match="3 numbers for 2 classes"):
+        selection = normal.select_by_f(X, y, 5, rng)
+        normal.fit(selection, normal.Settings(class_prior=(1.0, 1.0, 1.0)))
+
+
+def test_separated_columns_have_a_large_f():
+    y = np.repeat([0, 1], 6)
+    X = np.column_stack([y, y + 5.0, np.random.default_rng(0).standard_normal(12)])
+    selection = normal.select_by_f(X, y, 2, np.random.default_rng(0))
+    assert (selection.f == LARGEST).all()
+    assert correlation_of_f(selection.f, selection.counts) == pytest.approx([1, 1])
+    p = normal.predict(normal.fit(selection, normal.Settings()), X[:, selection.selected])
+    assert (p[np.arange(12), y] > 0.9).all()
+
+
+# ---- simulation ----
+
+
+def from_the_prior(rng, settings, n, p, G):
+    """Draw a data set, and a test case, from the model's prior; return the truth as well."""
+    shape = settings.effect_shapes[rng.integers(len(settings.effect_shapes))]
+    ratio, pi = rng.choice(settings.ratio), rng.choice(settings.pi_points)
+    a, b = settings.variance
+    t = np.ones(p) if shape is None else 1 / rng.gamma(shape / 2, 2 / shape, p)
+    effect = np.where(rng.random(p) < pi, ratio * t, 0)
+    w = a * b / 2 / rng.gamma(a / 2, 1, p)
+    mu = rng.standard_normal((G, p)) * np.sqrt(effect * w)
+    y = np.append(np.arange(n) % G, rng.integers(G))
+    X = mu[y] + rng.standard_normal((n + 1, p)) * np.sqrt(w)
+    return X, y, ratio, pi, effect
+
+
+@pytest.mark.parametrize("G", [2, 3])
+def test_predictions_come_true_as_often_as_promised(G):
+    settings = normal.Settings(
+        ratio=tuple(np.exp(np.arange(-4.0, 2.0, 0.5))), pi=tuple(np.logspace(-2, 0, 9)),
+        variance=(8.0, 1.0), class_prior=1e6,
+    )  # fmt: skip
+    rng = np.random.default_rng(20 + G)
+    scores = {}
+    ranks = []
+    promised, right = {True: [], False: []}, {True: [], False: []}
+    for _ in range(200):
+        X, y, ratio, *_ = from_the_prior(rng, settings, 6 * G, 100, G)
+        selection = normal.select_by_f(X[:-1], y[:-1], 8, rng)
+        case = X[-1:, selection.selected]
+        for correct in (True, False):
+            found = normal.fit(selection, settings, correct=correct)
+            p = normal.predict(found, case)[0]
+            promised[correct].append(p.max())
+            right[correct].append(p.argmax() == y[-1])
+        one = draws.sample(normal.fit(selection, settings), 19, rng)
+        below = (one.ratio < ratio).sum() + rng.random() * (1 + (one.ratio == ratio).sum())
+        ranks.append(int(below))
+    for correct in (True, False):
+        scores[correct] = z_score(np.array(promised[correct]), np.array(right[correct]))
+    assert abs(scores[True]) < 4.3
+    assert scores[False] < -5  # without the correction they promise too much
+    counts = np.bincount(ranks, minlength=20).reshape(5, 4).sum(axis=1)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_draws_are_from_the_posterior():
+    X, y, rng = drawn(30, G=3)
+    selection = normal.select_by_f(X, y, 8, rng)
+    found = normal.fit(selection, normal.Settings(variance=(6.0, 1.0)))
+    drawn_ones = draws.sample(found, 4000, rng)
+    error = np.sqrt(found.relevance * (1 - found.relevance) / 4000)
+    assert (np.abs(drawn_ones.relevant.mean(axis=0) - found.relevance) < 4.5 * error + 1e-4).all()
+    case = rng.standard_normal(8)
+    averaged = np.exp(draws.log_probability(found, drawn_ones, case))
+    direct = normal.predict(found, case[None])[0]
+    # predictions weigh draws by the density of the case; with one case of moderate density the
+    # means agree roughly, and the order does
+    assert averaged.mean(axis=0).argmax() == direct.argmax()
+
+
+def test_a_promise_is_kept_by_the_cases_that_it_is_of():
+    X, y, rng = drawn(31, n=40, p=300, G=2)
+    selection = normal.select_by_f(X, y, 10, rng)
+    found = normal.fit(selection, normal.Settings())
+    p = normal.promise(found, rng, 3000)
+    tested = normal.predict(found, X[:, selection.selected])
+    assert (1 - p.max(axis=1)).mean() == pytest.approx((1 - tested.max(axis=1)).mean(), abs=0.1)
+    assert p.sum(axis=1) == pytest.approx(1)

@@ -1,0 +1,169 @@
+"""Slow, obvious twins of the normal model: integrals by other rules, loops over points.
+
+Nothing here imports the code it checks.
+"""
+
+from itertools import product
+
+import numpy as np
+from scipy import special, stats
+
+
+def panels(low: float, high: float, width: float, nodes: int = 16) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on panels of equal width."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    count = int(np.ceil((high - low) / width))
+    edges = np.linspace(low, high, count + 1)
+    half = (edges[1] - edges[0]) / 2
+    middles = (edges[:-1] + edges[1:]) / 2
+    return (middles[:, None] + half * x).reshape(-1), np.tile(half * w, count)
+
+
+def effect_rule(shape: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values of T ~ Inverse-Gamma(c / 2, c / 2), and their weights in an integral."""
+    log, weight = panels(-8.0, 120 / shape, 0.5)
+    density = stats.invgamma.pdf(np.exp(log), shape / 2, scale=shape / 2) * np.exp(log)
+    return np.exp(log), weight * density
+
+
+def spreads(counts) -> np.ndarray:
+    """Nonzero eigenvalues of diag(n) - n n' / N."""
+    n = np.array(counts, dtype=float)
+    return np.sort(np.linalg.eigvalsh(np.diag(n) - np.outer(n, n) / n.sum()))[1:]
+
+
+def upper_tail(counts, f: float, effects: np.ndarray) -> np.ndarray:
+    """P(F > f) for each rho_j, by Imhof's integral (1961) of the quadratic form.
+
+    Q = sum c_i chi2_1 - q chi2_{N - G} > 0, with theta(u) = 1/2 sum h arctan(l u),
+    r(u) = prod (1 + l^2 u^2)^(h / 4), P(Q > 0) = 1/2 + 1/pi int sin(theta) / (u r) du.
+    """
+    n = np.array(counts)
+    rest = n.sum() - len(n)
+    q = f * (len(n) - 1) / rest
+    c = 1 + np.multiply.outer(effects, spreads(n))
+    log_u, weight = panels(-60.0, 12.0, 0.5)
+    # u in units of the chi-squared variables within classes: there r falls fastest
+    u = np.exp(log_u) / q / 2
+    theta = 0.5 * np.arctan(c[:, :, None] * u).sum(axis=1) - 0.5 * rest * np.arctan(q * u)
+    log_r = 0.25 * np.log1p((c[:, :, None] * u) ** 2).sum(axis=1)
+    log_r = log_r + 0.25 * rest * np.log1p((q * u) ** 2)
+    return 0.5 + (np.sin(theta) * np.exp(-log_r)) @ weight / np.pi
+
+
+def log_discard(counts, f: float, ratio: float, shape: float | None) -> float:
+    """log P(F <= f): T by panels, F by the F distribution or Imhof's integral."""
+    effects, weight = (np.ones(1), np.ones(1)) if shape is None else effect_rule(shape)
+    n = np.array(counts)
+    if len(n) == 2:
+        scaled = f / (1 + ratio * effects * spreads(n)[0])
+        above = weight @ stats.f.sf(scaled, 1, n.sum() - 2)
+    else:
+        above = weight @ upper_tail(n, f, ratio * effects)
+    return float(np.log1p(-above))
+
+
+# ---- one feature ----
+
+
+def brute_density(values: list[np.ndarray], effect: float, a: float, b: float) -> float:
+    """Marginal density of the values of a feature in each class, with density 1 of nu.
+
+    The trapezoid rule over log w, over nu = mean + sqrt(w) x, and over mu_g = nu + sqrt(rho w) z.
+    """
+    middle = np.concatenate(values).mean()
+    x, d_x = np.linspace(-30, 30, 301, retstep=True)
+    z, d_z = np.linspace(-9, 9, 101, retstep=True)
+    log_w, d_w = np.linspace(-7, 20, 181, retstep=True)
+    total = 0.0
+    for w in np.exp(log_w):
+        nu = middle + np.sqrt(w) * x
+        mu = nu[:, None] + np.sqrt(effect * w) * z
+        inside = np.ones_like(nu)
+        for mine in values:
+            square = sum((one - mu) ** 2 for one in mine)
+            density = np.exp(-square / 2 / w) * (2 * np.pi * w) ** (-len(mine) / 2)
+            inside *= density @ stats.norm.pdf(z) * d_z
+        prior = stats.invgamma.pdf(w, a / 2, scale=a * b / 2) * w
+        total += d_w * d_x * np.sqrt(w) * prior * inside.sum()
+    return total
+
+
+def log_marginal(counts, means, within: float, effect: float, a: float, b: float) -> float:
+    """Log marginal likelihood of a feature given rho_j, without what all rho_j share."""
+    used = [(n, m) for n, m in zip(counts, means, strict=True) if n]
+    r = [n / (1 + effect * n) for n, _ in used]
+    middle = sum(one * m for one, (_, m) in zip(r, used, strict=True)) / sum(r)
+    q = sum(one * (m - middle) ** 2 for one, (_, m) in zip(r, used, strict=True))
+    cases = sum(counts)
+    return (
+        sum(0.5 * np.log(one / n) for one, (n, _) in zip(r, used, strict=True))
+        - 0.5 * np.log(sum(r)) - (a + cases - 1) / 2 * np.log(a * b + within + q)
+    )  # fmt: skip
+
+
+def with_case(counts, means, within: float, g: int, x: float):
+    """Return counts, means and W with one more case of class g."""
+    counts, means = list(counts), list(means)
+    n = counts[g]
+    within += n / (n + 1) * (x - means[g]) ** 2
+    means[g] = (n * means[g] + x) / (n + 1)
+    counts[g] += 1
+    return counts, means, within
+
+
+# ---- the whole model ----
+
+
+def predictions(
+    features: list[tuple], left_out: list[tuple], threshold: float, cases: np.ndarray,
+    class_weights: np.ndarray, ratios, pis, shapes, a: float, b: float,
+    *, factor_ratio: float = 1.0, factor_pi: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """P(class) of cases (T, k), (T, G), and the log posterior of the points, by loops.
+
+    features : (counts, means, W) of each kept feature; left_out : (counts, how many).  A case's
+    density is a ratio of marginal likelihoods, with it and without it.
+    factor_ratio, factor_pi : sabotage of the factor of what is left out: rho times a number, and
+    without pi.
+    """
+    G = len(class_weights)
+    points = list(product(shapes, ratios, pis))
+    log = np.zeros((len(points), len(cases), G))
+    prior = np.zeros(len(points))
+    tails: dict = {}
+    marginals: dict = {}
+
+    def mean_marginal(key, data, shape, ratio):
+        if (key, shape, ratio) not in marginals:
+            effects, weight = (np.ones(1), np.ones(1)) if shape is None else effect_rule(shape)
+            each = np.array([log_marginal(*data, ratio * t, a, b) for t in effects])
+            marginals[key, shape, ratio] = np.log(weight @ np.exp(each - each.max())) + each.max()
+        return marginals[key, shape, ratio]
+
+    def mixed(key, data, shape, ratio, pi):
+        none = mean_marginal(key, data, None, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(
+                np.log1p(-pi) + none, np.log(pi) + mean_marginal(key, data, shape, ratio)
+            )
+
+    for place, (shape, ratio, pi) in enumerate(points):
+        for counts, copies in left_out:
+            key = (tuple(counts), shape, ratio)
+            if key not in tails:
+                tails[key] = np.exp(log_discard(counts, threshold, ratio * factor_ratio, shape))
+                tails[tuple(counts)] = np.exp(log_discard(counts, threshold, 0.0, None))
+            none, relevant = tails[tuple(counts)], tails[key]
+            chance = (1 - pi) * none + pi * relevant if factor_pi else relevant
+            prior[place] += copies * np.log(chance)
+        for j, data in enumerate(features):
+            before = mixed((j,), data, shape, ratio, pi)
+            prior[place] += before
+            for i, g in product(range(len(cases)), range(G)):
+                if not np.isnan(cases[i, j]):
+                    after = with_case(*data, g, cases[i, j])
+                    log[place, i, g] += mixed((j, i, g), after, shape, ratio, pi) - before
+    posterior = prior - special.logsumexp(prior)
+    found = special.logsumexp(log + posterior[:, None, None], axis=0) + np.log(class_weights)
+    return special.softmax(found, axis=1), posterior
