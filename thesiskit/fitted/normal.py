@@ -15,6 +15,7 @@ from thesiskit.models.temperature import temper
 
 POSTERIOR = ("log_joint", "variance")
 KEPT = ("counts", "means", "within")  # of each feature
+MOST_VARIANCE = 1e4, LARGEST**2  # of a and b
 NEARLY = 1e-6  # of the log of a sum of probabilities
 
 
@@ -60,9 +61,10 @@ class NormalArm(SelectingArm):
         counts = counts.astype(np.int64)
         check(bool(((counts >= 0) & (counts <= class_counts)).all()))
         check(bool((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all()))
-        check(bool(np.isfinite(means).all() and (within >= 0).all() and np.isfinite(within).all()))
+        check(bool((np.abs(means) < LARGEST).all()))
+        check(bool(((within >= 0) & (within < LARGEST**2)).all()))
         log_joint, variance = (arrays[name].astype(float) for name in POSTERIOR)
-        check(variance.shape == (2,) and bool(((variance > 0) & (variance < LARGEST)).all()))
+        check(variance.shape == (2,) and bool(((variance > 0) & (variance < MOST_VARIANCE)).all()))
         points = len(settings.effect_shapes), len(settings.ratio), len(settings.pi_points)
         check(log_joint.shape == points and abs(special.logsumexp(log_joint)) < NEARLY)
         selection = normal.FSelection(
