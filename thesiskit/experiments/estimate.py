@@ -188,7 +188,8 @@ def _of_block(work) -> Needs:
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
     tested = replicates * groups * (test if config.scheme in ("test-set", "none") else n)
     own, arms = len(work.own_arms), len(work.all_arms)
-    stored = replicates * (5 * n + 4 * p + words * config.drawn)
+    stores_bits = config.drawn and not isinstance(model, NormalModel)
+    stored = replicates * (5 * n + 4 * p + words * stores_bits)
     stored += 20 * splits * sum(kept) + 16 * p
     predicted = tested * (16 * arms + 29)
     memory = PROCESS + 3 * replicates * words + 10 * n * p * config.drawn
@@ -201,14 +202,14 @@ def _of_block(work) -> Needs:
     seconds += splits * times * (peers * PER_PEER + tuned * PER_TUNED)
     seconds += splits * p * train * PER_MEDIAN * (not config.drawn)
     seconds += splits * p * train**2 * PER_PRODUCT * tuned
-    if "cv" in model.temperature:
-        tempered = sum(arm.tempered for _, arm in work.all_arms.values())
-        seconds += tempered * WITHIN * splits * (p * train * PER_REAL + PER_SPLIT)
+    # fits are repeated in folds of the training cases
+    within = sum(WITHIN for _, arm in work.all_arms.values() if arm.tempered)
+    seconds += splits * within * (p * train * PER_REAL + PER_SPLIT)
     if isinstance(model, NormalModel):
         # points of the posterior, held once in a cell and once in the file of the block
         points = 3 * POINTS * len(model.effect_shapes) * len(model.pi)
         seconds += len(kept) * splits * p * train * PER_REAL
-        seconds += own * splits * PER_NORMAL
+        seconds += (own + within) * splits * PER_NORMAL
         seconds += own / len(kept) * tested * sum(kept) * PER_NODES
         disk = stored + predicted + own * splits * 4 * points
         return Needs(0, splits * own, 0, disk, memory + own * splits * 4 * points, seconds)
@@ -233,12 +234,13 @@ def _of_block(work) -> Needs:
         mine = splits * chains * left * width
         draws, most = draws + mine, max(most, mine)
         draws += DRAWS_FILE + 2 * chains * left * 4 * 8  # traces
-        steps += splits * chains * how.iterations * replicas
+        runs = splits * chains * (1 + WITHIN * arm.tempered)
+        steps += runs * how.iterations * replicas
         sweeps = 5 * (1 + (replicas - 1) / 5)
         cost = (
             20 * PER_THETA * kept[arm.size] if thesis else 2e-5 + PER_LABEL * train * kept[arm.size]
         )
-        seconds += splits * chains * how.iterations * sweeps * cost
+        seconds += runs * how.iterations * sweeps * cost
         memory += replicas * (train + kept[arm.size]) * 16
     disk = stored + predicted + draws
     return Needs(0, splits * own, steps, disk, memory + 3 * most, seconds)

@@ -32,8 +32,8 @@ class Draws:
 def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
     """Return draws from the posterior.
 
-    rho, pi and c are points of their grids.  rho_j is a node of the rule, moved evenly on the log
-    scale to anywhere nearer to it than to its neighbours; where T_j is 1 it is rho itself.
+    rho, pi and c are points of their grids.  rho_j is a node of the lattice, moved evenly on the
+    log scale to anywhere nearer to it than to its neighbours; where T_j is 1 it is rho itself.
     """
     settings, nodes, evidence = posterior.settings, posterior.nodes, posterior.evidence
     chance = np.exp(posterior.log_joint.reshape(-1))
@@ -41,14 +41,17 @@ def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
     row, j = np.divmod(drawn, len(posterior.pi))
     c, ratio = np.divmod(row, len(settings.ratio))
     effect = np.zeros((count, len(posterior.selection.selected)))
-    step = float(np.log(nodes.ratio[2] / nodes.ratio[1])) if len(nodes.ratio) > 2 else 0.0
+    # the ends of what each node stands for; one alone stands for itself
+    low, high = np.tile(np.log(nodes.ratio[1:]), (2, 1))
+    if nodes.lattice:
+        middle = (low[1 : nodes.lattice] + low[: nodes.lattice - 1]) / 2
+        low[1 : nodes.lattice] = high[: nodes.lattice - 1] = middle
     for place, (one, pi) in enumerate(zip(row.tolist(), j, strict=True)):
         relevant = rng.random(effect.shape[1]) >= posterior.irrelevance(np.array([one]), pi)[:, 0]
         below = np.cumsum(evidence.by_node[:, 1:] * nodes.weight[one], axis=1)
         node = (below < rng.random(len(below))[:, None] * below[:, -1:]).sum(axis=1)
-        width = 0.0 if np.isinf(posterior.shapes[c[place]]) else step
-        moved = nodes.ratio[1 + node] * np.exp(width * (rng.random(len(node)) - 0.5))
-        effect[place] = np.where(relevant, moved, 0)
+        moved = low[node] + rng.random(len(node)) * (high[node] - low[node])
+        effect[place] = np.where(relevant, np.exp(moved), 0)
     return Draws(posterior.ratio[ratio], posterior.pi[j], posterior.shapes[c], effect)
 
 

@@ -15,9 +15,10 @@ from thesiskit.models.normal.discards import averaged_tails, effect_density, log
 from thesiskit.models.normal.screening import FSelection
 from thesiskit.models.normal.settings import Settings
 
-STEP = 0.4  # of log rho_j; smaller where T_j, or classes, leave it a narrow posterior
+STEP = 0.36  # of log rho_j; smaller where c is large
 DROP = 24.0  # nodes end where the density of T_j is below exp(-24)
 FAR_DROP = 40.0  # on the other side it falls much faster
+FAR = 3.0  # so far above log rho, nodes begin to be rarer
 LEAST_A, MOST_A = 0.02, 200.0
 ROUNDS = 50  # of EM
 SETTLED = 1e-4  # change of log a and log b
@@ -28,36 +29,58 @@ SKIPPED = 1e-5  # predictions skip points that together have this probability
 
 @dataclass(frozen=True)
 class Nodes:
-    """Values of rho_j, and the weights by which each (c, rho) averages over them.
+    """Values of rho_j, and the weights by which each of some rows (c, rho) averages over them.
 
-    ratio : (M,), 0 first; then a lattice, then the grid of rho where T_j may be 1.
-    weight : (C R, M - 1), for the nodes above 0.
+    ratio : (M,), 0 first; then a lattice, then the values of rho where T_j is 1.
+    weight : (rows, M - 1), for the nodes above 0.
+    lattice : how many nodes the lattice has.
     """
 
     ratio: np.ndarray
     weight: np.ndarray
+    lattice: int
 
     @classmethod
-    def of(cls, settings: Settings, classes: int) -> "Nodes":
-        """Return the nodes for features of some number of classes."""
-        log_ratio = np.log(settings.ratio)
-        finite = [c for c in settings.effect_shapes if c is not None]
-        nodes, weights = [], []
-        if finite:
-            narrowest = special.polygamma(1, (max(finite) + classes - 1) / 2)
-            step = min(STEP, 0.9 * float(np.sqrt(narrowest)))
-            low = min(s_range(c, FAR_DROP)[0] for c in finite)
-            high = max(s_range(c, DROP)[1] for c in finite)
-            ends = (log_ratio.min() + low) / step, (log_ratio.max() + high) / step
-            nodes = (step * np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)).tolist()
-            weights = [step * effect_density(np.array(nodes) - log_ratio[:, None], c)
-                       for c in finite]  # fmt: skip
-        if None in settings.effect_shapes:
-            weights = [np.hstack([one, np.zeros((len(log_ratio),) * 2)]) for one in weights]
-            alone = np.hstack([np.zeros((len(log_ratio), len(nodes))), np.eye(len(log_ratio))])
-            weights.insert(settings.effect_shapes.index(None), alone)
-            nodes += log_ratio.tolist()
-        return cls(np.append(0.0, np.exp(np.minimum(nodes, 600))), np.concatenate(weights))
+    def of(cls, settings: Settings, classes: int, rows: np.ndarray | None = None) -> "Nodes":
+        """Return the nodes for features of some number of classes.
+
+        rows : numbers in the table of all (c, rho), c by c; by default all of them.
+        """
+        everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
+        shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
+        log_ratio = np.log(settings.ratio)[place]
+        c = np.array([np.inf if one is None else one for one in settings.effect_shapes])[shape]
+        alone = np.isinf(c)
+        nodes, weight = _lattice(log_ratio[~alone], c[~alone], classes)
+        single, which = np.unique(log_ratio[alone], return_inverse=True)
+        both = np.zeros((len(c), len(nodes) + len(single)))
+        both[~alone, : len(nodes)] = weight
+        both[alone, len(nodes) + which] = 1
+        return cls(np.append(0.0, np.exp(np.append(nodes, single))), both, len(nodes))
+
+
+def _lattice(log_ratio: np.ndarray, c: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return values of log rho_j (M,) and weights (rows, M) of the trapezoid rule.
+
+    It is a rule in v, log rho_j = v + exp(v - far): about even up to `far`, and with ever longer
+    steps beyond, where only the long tail of T_j is left.
+    """
+    if not len(c):
+        return np.empty(0), np.empty((0, 0))
+    narrowest = np.sqrt(special.polygamma(1, (c.max() + classes - 1) / 2))
+    step = min(STEP, 0.85 * float(narrowest))
+    ends = np.array([s_range(one, drop)[end] for one in (c.min(), c.max())
+                     for drop, end in ((FAR_DROP, 0), (DROP, 1))])  # fmt: skip
+    low, high = log_ratio.min() + ends.min(), min(log_ratio.max() + ends.max(), 600.0)
+    far = log_ratio.max() + FAR
+    last = far + np.log(max(1.0, high - far))
+    v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
+    stretch = np.exp(v - far)
+    weight = [effect_density(v + stretch - log_ratio[c == one, None], one) for one in np.unique(c)]
+    found = np.empty((len(c), len(v)))
+    for one, mine in zip(np.unique(c), weight, strict=True):
+        found[c == one] = mine
+    return v + stretch, step * (1 + stretch) * found
 
 
 @dataclass(frozen=True)
@@ -99,11 +122,23 @@ class Evidence:
     """Marginal likelihoods of the kept features at some (a, b), relative to the largest of each.
 
     by_node : (k, M), at every node.
-    averaged : (k, C R), averaged over T_j.
+    averaged : (k, rows), averaged over T_j.
     """
 
     by_node: np.ndarray
     averaged: np.ndarray
+
+    @classmethod
+    def of(
+        cls, selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
+    ) -> "Evidence":
+        """Return the marginal likelihoods at (a, b)."""
+        a, b = variance
+        power = (a + selection.counts.sum(axis=1) - 1) / 2
+        spread = a * b + selection.within[:, None] + between.squares
+        log = between.log_factor - power[:, None] * np.log(spread)
+        by_node = np.exp(log - log.max(axis=1, keepdims=True))
+        return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
 
 @dataclass(frozen=True)
@@ -162,7 +197,7 @@ class Posterior:
     @cached_property
     def evidence(self) -> Evidence:
         """Marginal likelihoods of the kept features."""
-        return _evidence(self.selection, self.nodes, self.between, self.variance)
+        return Evidence.of(self.selection, self.nodes, self.between, self.variance)
 
     @cached_property
     def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -206,7 +241,7 @@ def fit(selection: FSelection, settings: Settings, *, correct: bool = True) -> P
         variance = np.array(settings.variance, dtype=float)
     else:
         variance = _estimate_variance(selection, settings, nodes, between, log_factor)
-    evidence = _evidence(selection, nodes, between, variance)
+    evidence = Evidence.of(selection, nodes, between, variance)
     log_joint = _normalised(log_factor + _log_likelihood(evidence, settings.pi_points))
     return Posterior(
         settings, selection, nodes, between, log_discard, log_joint.reshape(
@@ -254,18 +289,6 @@ def _left_out(
     return found, relevant
 
 
-def _evidence(
-    selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
-) -> Evidence:
-    """Return the marginal likelihoods at (a, b)."""
-    a, b = variance
-    power = (a + selection.counts.sum(axis=1) - 1) / 2
-    spread = a * b + selection.within[:, None] + between.squares
-    log = between.log_factor - power[:, None] * np.log(spread)
-    by_node = np.exp(log - log.max(axis=1, keepdims=True))
-    return Evidence(by_node, by_node[:, 1:] @ nodes.weight.T)
-
-
 def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.ndarray:
     """Return the log likelihood of points, up to a constant, (C R, J)."""
     none, averaged = evidence.by_node[:, :1], evidence.averaged[:, rows]
@@ -298,7 +321,7 @@ def _estimate_variance(
     rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
     for _ in range(ROUNDS):
         a, ab = np.exp(found)
-        evidence = _evidence(selection, nodes, between, np.array([a, ab / a]))
+        evidence = Evidence.of(selection, nodes, between, np.array([a, ab / a]))
         log = log_factor[np.ix_(rows, columns)] + _log_likelihood(evidence, pi[columns], rows)
         probability = np.exp(_normalised(log))
         heavy = probability > LIGHT

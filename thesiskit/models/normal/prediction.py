@@ -13,7 +13,8 @@ from scipy import special
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError
-from thesiskit.models.normal.posterior import Posterior
+from thesiskit.models.normal.posterior import Between, Evidence, Nodes, Posterior
+from thesiskit.models.normal.screening import FSelection
 
 CASES = 64  # test cases predicted together: their products stay in a cache
 CLOSEST = 2.0**-53  # to 0 that a probability comes
@@ -62,12 +63,15 @@ class Predictive:
         irrelevant = np.zeros((len(posterior.selection.selected), *shape))
         for place, pi in enumerate(pis):
             irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, pi)
-        feature, node, offset, weight = _used_nodes(posterior, rows, shape[1])
         a, b = posterior.variance
         selection = posterior.selection
+        nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
+        between = Between.of(selection, nodes.ratio)
+        evidence = Evidence.of(selection, nodes, between, posterior.variance)
+        feature, node, offset, weight = _used_nodes(nodes, evidence, shape[1])
         n = selection.counts.sum(axis=1)
-        spread = a * b + selection.within[feature] + posterior.between.squares[feature, node]
-        location, v = _locations(posterior, feature, node)
+        spread = a * b + selection.within[feature] + between.squares[feature, node]
+        location, v = _locations(selection, between, nodes.ratio, feature, node)
         log_factor = -0.5 * np.log(v) + ((a + n[feature] - 1) / 2) * np.log(spread)
         return cls(
             rows, log_weight, offset, (a + n) / 2,
@@ -77,14 +81,13 @@ class Predictive:
 
 
 def _used_nodes(
-    posterior: Posterior, rows: np.ndarray, width: int
+    nodes: Nodes, evidence: Evidence, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return feature and node (M,) of the nodes that have weight, their offsets, and weights.
 
     Each feature has a multiple of EIGHT: those that fill up are nodes without effect or weight.
     """
-    evidence, weights = posterior.evidence, posterior.nodes.weight[rows]
-    averaged, by_node = evidence.averaged[:, rows], evidence.by_node[:, 1:]
+    weights, averaged, by_node = nodes.weight, evidence.averaged, evidence.by_node[:, 1:]
     most = np.empty_like(by_node)
     for column in range(weights.shape[1]):
         most[:, column] = (weights[:, column] / averaged).max(axis=1)
@@ -97,19 +100,19 @@ def _used_nodes(
     mine, place = np.nonzero(used)
     at = offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]
     node[at] = place + 1
-    weight[at, : len(rows)] = weights.T[place] * by_node[mine, place][:, None] / averaged[mine]
+    weight[at, : len(weights)] = weights.T[place] * by_node[mine, place][:, None] / averaged[mine]
     return feature, node, offset, weight
 
 
 def _locations(
-    posterior: Posterior, feature: np.ndarray, node: np.ndarray
+    selection: FSelection, between: Between, ratio: np.ndarray, feature, node
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the means and v of the densities of some features at some nodes, (G, M) each."""
-    selection, ratio = posterior.selection, posterior.nodes.ratio[node]
+    ratio = ratio[node]
     counts = selection.counts[feature].T.astype(float)
     r = counts / (1 + ratio * counts)
     share = ratio * r
-    middle = posterior.between.mean[feature, node]
+    middle = between.mean[feature, node]
     location = share * selection.means[feature].T + (1 - share) * middle
     v = 1 + ratio / (1 + ratio * counts) + (1 - share) ** 2 / r.sum(axis=0)
     return location, v
