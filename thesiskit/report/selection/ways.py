@@ -84,8 +84,4 @@ def method_words(method: str) -> str:
         "random-forest": "random forest",
         "normal-corrected": "normal features, corrected",
         "normal-uncorrected": "normal features, uncorrected",
-        "gaussian-nb": "SelectKBest + GaussianNB",
-        "nearest-centroids": "nearest shrunken centroids",
-        "lasso": "logistic regression, L1",
-        "random-forest": "random forest",
     }.get(method, method)
