@@ -313,6 +313,7 @@ def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
         *remarks.constant_columns(np.flatnonzero(~(low < high)), names),
         *remarks.equal_rows(features),
         *remarks.naming_numbers(features, names),
+        *remarks.counts(features),
     ]
 
 
