@@ -87,7 +87,7 @@ _stage_command(
     "fit",
     """Fit naive Bayes to real features, with and without the correction for selection.
 
-    Example:  thesiskit fit-normal my-table.yaml
+    Example:  thesiskit fit-normal calibration-normal
     """,
 )
 _stage_command(

@@ -222,7 +222,7 @@ def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str
     if data is None or data.prior_of != model.kind:
         return RANKS_NEED[model.kind]
     drawn = getattr(data, "relevant", "all")
-    if model.kind == "naive-bayes" and model.relevant != [drawn]:
+    if model.kind in ("naive-bayes", "normal") and model.relevant != [drawn]:
         return (
             f"needs model.relevant: [{drawn}], because data.relevant is {drawn}; of another model "
             "ranks need not be uniform"

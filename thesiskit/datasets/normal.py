@@ -137,7 +137,8 @@ def draw_normal(
 
     Returns
     -------
-    The truth has ratio, pi, and effect (p,): rho T of a relevant feature, and 0 of others.
+    The truth has ratio, pi, shape (infinite where T is 1), and effect (p,): rho T of a relevant
+    feature, and 0 of others.
     """
     relevant = rng.random(features) < pi
     spread = 1.0 if shape is None else draw_inverse_gammas(rng, shape / 2, shape / 2, features)
@@ -151,7 +152,8 @@ def draw_normal(
         Table(_cases(rng, mean, np.sqrt(within), y), y, classes=classes)
         for y in (response, _test_response(rng, train, test, class_prior))
     ]
-    truth = {"ratio": np.array(ratio), "pi": np.array(pi), "effect": effect}
+    c = np.inf if shape is None else shape
+    truth = {"ratio": np.array(ratio), "pi": np.array(pi), "shape": np.array(c), "effect": effect}
     return Drawn(tables[0], tables[1], np.nan, truth)
 
 

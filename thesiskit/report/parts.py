@@ -63,10 +63,10 @@ SEVERAL = "several numbers in selection.screened.of"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
-TEMPERED = "cv in model.temperature"
 TABLES = "several tables in data.sets"
 ONE_TABLE = "one table in data.sets"
 RIDGE = "l2-logistic in model.methods"
+TEMPERED = "cv in model.temperature"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:

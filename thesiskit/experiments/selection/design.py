@@ -12,15 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import WHOLE, Config, NormalModel
+from thesiskit.config import Config, NormalModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import ALPHA_PRIOR
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import selecting_model
 from thesiskit.experiments.selection.division import check_classes, divide_cases, folds_of
-from thesiskit.experiments.selection.screened import keep_best, screening_notes
-from thesiskit.experiments.selection.split import RealFeatures, Split
-from thesiskit.experiments.selection.temperature import temperature_notes
+from thesiskit.experiments.selection.notes import notes_of
+from thesiskit.experiments.selection.screened import keep_best
+from thesiskit.experiments.selection.split import (
+    RealFeatures,
+    Split,
+    as_numbers,
+    only_group,
+    pack_drawn,
+)
 from thesiskit.models import normal
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -29,15 +35,7 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.peers import real
 from thesiskit.models.selection import is_binary
-
-# what peers take a missing value for
-FILLED = {
-    "bernoulli-nb": "more frequent value",
-    "bernoulli-nb-calibrated": "more frequent value",
-    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
-}
 
 
 class Design:
@@ -75,23 +73,7 @@ class Design:
         """What the user should know about the tables, a line each."""
         if len(self.each) > 1:
             return list(dict.fromkeys(note for one in self.each for note in one.notes))
-        notes = [note for table in self.tables for note in table.notes]
-        wanted = self.config.evaluation.folds
-        if self.tables and self.config.scheme == "k-fold" and self.folds < wanted:
-            notes.append(
-                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
-                "class has more cases"
-            )
-        notes += screening_notes(self) + temperature_notes(self)
-        if any(table.missing for table in self.tables):
-            methods = selecting_model(self.config).methods
-            notes += [
-                f"for {peer}, a missing value counts as the {value} of its feature in the training "
-                "set"
-                for peer, value in FILLED.items()
-                if peer in methods
-            ]
-        return notes
+        return notes_of(self)
 
     @cached_property
     def data_digest(self) -> str:
@@ -274,7 +256,7 @@ class Design:
                 cut = cache(partial(bits, train))
                 whole = Split(replicate, 0, int(f), response, train, test, len(group), cut, reals)
                 for g, mine in enumerate(members):
-                    split = whole if groups == 1 else _only(whole, g, mine)
+                    split = whole if groups == 1 else only_group(whole, g, mine)
                     yield keep_best(self.config, split)
 
     def _bits(
@@ -349,25 +331,3 @@ class Design:
                 rows.append((*about, test, response[test]))
         names = ("replicate", "group", "fold", "case", "response")
         return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
-
-
-def _only(whole: Split, group: int, columns: np.ndarray) -> Split:
-    """Return the split of a group of features."""
-    return replace(
-        whole,
-        group=group,
-        width=len(columns),
-        bits=cache(lambda: whole.features.take(columns)),
-        reals=cache(lambda: whole.real.take(columns)),
-    )
-
-
-def pack_drawn(one: Drawn) -> PackedFeatures:
-    """Return the features of drawn data as bits; real ones are cut at training medians."""
-    train = np.arange(len(one.train.response))
-    return PackedFeatures.pack(one.train.features, one.test.features, cases=train)
-
-
-def as_numbers(table: np.ndarray) -> np.ndarray:
-    """Return a table of truth values as one of numbers, without a copy."""
-    return table.view(np.uint8) if table.dtype == bool else table

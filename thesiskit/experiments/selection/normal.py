@@ -11,6 +11,7 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.again import WholeNormal
 from thesiskit.experiments.selection.arms import Arm
+from thesiskit.experiments.selection.normal_ranks import normal_ranks
 from thesiskit.experiments.selection.some import SOME, join_relevance, pack_relevance
 from thesiskit.experiments.selection.temperature import as_stored, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
@@ -127,7 +128,15 @@ class NormalWork(SelectionWork):
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s."""
-        return None
+        split, selection = pair
+        assert split.real
+        return normal_ranks(
+            self.posterior(fitted, s, arm, selection),
+            self.design.drawn(split.replicate),
+            split.of_table(selection.selected),
+            split.real.values(selection.selected, split.train[:1])[0],
+            generator(self.config.seed, "ranks", split.replicate, arm.name),
+        )
 
     def posterior(self, fitted: Arrays, s: int, arm: Arm, selection: FSelection) -> Any:
         """Return the posterior of an arm in split s from its stored arrays."""

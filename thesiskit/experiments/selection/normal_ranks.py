@@ -26,7 +26,7 @@ def normal_ranks(
     draws = Draws(
         np.append(draws.ratio, drawn.truth["ratio"]),
         np.append(draws.pi, drawn.truth["pi"]),
-        np.concatenate([draws.relevant, effect[None] > 0]),
+        np.append(draws.shape, drawn.truth["shape"]),
         np.concatenate([draws.effect, effect[None]]),
     )
     quantities = {"log rho": np.log(draws.ratio)}

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from thesiskit.datasets.source import Drawn
 from thesiskit.models.packed import PackedFeatures, read_columns
 
 
@@ -93,3 +94,25 @@ class Split:
     def within(self, train: np.ndarray, test: np.ndarray) -> Split:
         """Return a split of the training cases, by their places among them; with all columns."""
         return replace(self.whole or self, train=self.train[train], test=self.train[test])
+
+
+def only_group(whole: Split, group: int, columns: np.ndarray) -> Split:
+    """Return the split of a group of features."""
+    return replace(
+        whole,
+        group=group,
+        width=len(columns),
+        bits=cache(lambda: whole.features.take(columns)),
+        reals=cache(lambda: whole.real.take(columns)),
+    )
+
+
+def pack_drawn(one: Drawn) -> PackedFeatures:
+    """Return the features of drawn data as bits; real ones are cut at training medians."""
+    train = np.arange(len(one.train.response))
+    return PackedFeatures.pack(one.train.features, one.test.features, cases=train)
+
+
+def as_numbers(table: np.ndarray) -> np.ndarray:
+    """Return a table of truth values as one of numbers, without a copy."""
+    return table.view(np.uint8) if table.dtype == bool else table

@@ -3,7 +3,7 @@
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from thesiskit.config import (
     NAIVE_METHODS,
     OTHER_METHODS,
     OWN_METHODS,
-    WHOLE,
     Config,
     check_sizes,
     two_classes,
@@ -22,11 +21,11 @@ from thesiskit.config import (
 from thesiskit.config.selection import ModelBlock, SelectingModel
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
 from thesiskit.experiments.selection.again import Whole, fit_temperature, predict_other
 from thesiskit.experiments.selection.arms import Arm, arms, selecting_model, selections
 from thesiskit.experiments.selection.design import Design
+from thesiskit.experiments.selection.rivals import predict_rival
 from thesiskit.experiments.selection.screened import check_screening
 from thesiskit.experiments.selection.select import (
     select,
@@ -36,8 +35,6 @@ from thesiskit.experiments.selection.select import (
 from thesiskit.experiments.selection.split import Split
 from thesiskit.experiments.selection.temperature import check_temperature
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
-from thesiskit.models.peers import real
-from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
 
@@ -270,7 +267,7 @@ class SelectionWork(Work):
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
         probability, seconds, ranked, promised, tau = [], [], [], [], []
-        group = block.load("simulate", ("group",))["group"] if arm.method == WHOLE else None
+        groups = block.load("simulate", ("group",))["group"]
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             pair, temperature = (split, selection), 1.0
             table = self.table(pair)
@@ -280,15 +277,10 @@ class SelectionWork(Work):
                 temperature = fitted["tau"][s]
             elif arm.method in OTHER_METHODS:
                 answer, temperature = predict_other(self.config, arm, split)
-            elif group is not None:
-                mine = group[split.replicate - block.replicates.start]
-                answer, promise = self._predict_whole(split, mine)
-                promised.append(promise)
-            elif arm.method in real.METHODS:
-                answer, promise = self._predict_real(split, len(selection.selected), arm)
-                promised.append(promise)
             else:
-                answer, promise = self._predict_peer(split, selection, arm)
+                mine = groups[split.replicate - block.replicates.start]
+                k = len(selection.selected)
+                answer, promise = predict_rival(self.design, arm.method, split, k, mine)
                 promised.append(promise)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
@@ -302,64 +294,6 @@ class SelectionWork(Work):
             **self._promises(promised or [np.nan] * len(seconds)),
             **(ranks.of_arm(ranked) if ranked else {}),
         }
-
-    def _predict_whole(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the predictions of the peer that takes all features as they are, and its promise.
-
-        The promise is the error rate by cross-validation, NaN where nobody screened the table.
-        """
-        blocks: Iterable[np.ndarray] = self.design.column_blocks(split, group)
-        if self._screened:
-            blocks = list(blocks)  # few columns, of which several models are made
-        seed, other = self._seeds(WHOLE, split)
-        classes = int(split.response.max()) + 1
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return peers.l2_logistic(blocks, train, split.response[train], test, seed, classes)
-
-        return self._with_promise(predict, split, other)
-
-    def _predict_real(self, split: Split, k: int, arm: Arm) -> tuple[np.ndarray, float]:
-        """Return what a peer of real features predicts, and its promise; k are selected."""
-        tables = split.real.tables
-        table = tables[0] if len(tables) == 1 else np.concatenate(tables)
-        seed, other = self._seeds(arm.method, split)
-        classes = int(split.response.max()) + 1
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            known, y = table[train], split.response[train]
-            return real.fit_predict(arm.method, k, known, y, table[test], classes, seed)
-
-        return self._with_promise(predict, split, other)
-
-    def _predict_peer(self, split: Split, selection: Any, arm: Arm) -> tuple[np.ndarray, float]:
-        """Return a peer's predictions, and its promise; it selects, fits and predicts."""
-        table = split.features.unpack(np.arange(len(split.features)))
-        seed, other = self._seeds(arm.method, split)
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            known, new = peers.fill(table[train], table[test])
-            k = len(selection.selected)
-            return peers.fit_predict(arm.method, k, known, split.response[train], new, seed)
-
-        return self._with_promise(predict, split, other)
-
-    def _with_promise(
-        self, predict: peers.Predict, split: Split, seed: int
-    ) -> tuple[np.ndarray, float]:
-        peers.load()
-        promise = float("nan")
-        answer = predict(split.train, split.test)
-        if self._screened:
-            inner = lambda train, test: predict(split.train[train], split.train[test])  # noqa: E731
-            promise = peers.cross_validated(inner, split.response[split.train], seed)
-        return answer, promise
-
-    def _seeds(self, method: str, split: Split) -> tuple[int, int]:
-        """Return the seed of a peer in a split, and that of its cross-validation."""
-        rng = generator(self.config.seed, method, split.replicate, split.group, split.fold)
-        first, second = (int(rng.integers(2**31)) for _ in range(2))
-        return first, second
 
     @property
     def promises(self) -> bool:

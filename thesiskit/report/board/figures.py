@@ -8,12 +8,26 @@ import numpy as np
 
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, board_of, tempered
 from thesiskit.report.board.study import Study
-from thesiskit.report.layout import GREY, INK, PALE, Figure, canvas, hide_from, save_space
-from thesiskit.report.selection.ways import OURS, WHOLE, Arm
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    PALE,
+    Figure,
+    canvas,
+    hide_from,
+    kept_words,
+    save_space,
+)
+from thesiskit.report.selection.ways import OURS, WHOLE, Arm, method_words
 
 GREEN, BLUE, RED = "#00785a", "#2f6fb0", "#c44e00"
-COLUMNS, OFF = 5, 0.1  # panels in a row; a table whose promise is off by more is named
+SHADE = "#f6ede4"
+COLOURS = (
+    "Green is the model of this page, blue naive Bayes of features that are cut at their medians."
+)
+COLUMNS, OFF, NAMED = 4, 0.1, 3  # panels in a row; tables that are off by more are named, so many
 LEAST = 1e-3  # an AMLP below it is drawn there
+TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
 
 
 # ---- promised against actual ----
@@ -22,7 +36,7 @@ LEAST = 1e-3  # an AMLP below it is drawn there
 def board_promises(study: Study) -> list[Figure]:
     """Promised against actual error rate, a panel for each method and a mark for each table."""
     board = board_of(study)
-    kinds = list(dict.fromkeys(arm.words for arm in board.arms))
+    kinds = list(dict.fromkeys(short_words(arm) for arm in board.arms))
     columns = min(COLUMNS, len(kinds))
     rows = -(-len(kinds) // columns)
     figure, axes = canvas(
@@ -32,19 +46,21 @@ def board_promises(study: Study) -> list[Figure]:
     labels = list(dict.fromkeys(arm.label for arm in board.arms if arm.label != "all"))
     most = 1.08 * float(np.nanmax(board.values[:, :, [ERROR, PROMISED]]))
     for axis, words in zip(axes.flat, kinds, strict=False):
-        axis.fill_between([0, most], [0, most], [most, most], color="#f6ede4", zorder=0)
+        axis.fill_between([0, most], [0, most], [most, most], color=SHADE, zorder=0)
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
-        mine = [i for i, arm in enumerate(board.arms) if arm.words == words]
+        mine = [i for i, arm in enumerate(board.arms) if short_words(arm) == words]
         for i in mine:
             _draw_promises(axis, board, i, hollow=_hollow(board.arms[i], labels))
         _name_far(axis, board, mine[-1], most)
-        axis.set_title(_lines(words), fontsize=8.5, color=_colour(board.arms[mine[0]]))
+        axis.set_title(_lines(words), fontsize=8, color=_colour(board.arms[mine[0]]))
         axis.set_xlim(-0.02, most)
         axis.set_ylim(-0.02, most)
         axis.set_aspect("equal")
         for one in (axis.xaxis, axis.yaxis):
             one.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         axis.tick_params(labelsize=7.5)
+    if len(kinds) < axes.size:
+        _draw_key(axes.flat[len(kinds)], labels)
     save_space(axes)
     figure.supxlabel("promised error rate", fontsize=10)
     figure.supylabel("actual error rate", fontsize=10)
@@ -60,8 +76,8 @@ def board_promises(study: Study) -> list[Figure]:
             figure,
             "Each mark is a table. On the line a method makes as many errors as its predictions "
             "promise; in the shaded half it makes more, so it is too sure, and below it is too "
-            f"careful. {keys}Lines are Wilson's intervals of 95 % over cases; tables that are off "
-            f"by more than {100 * OFF:.0f} points are named.",
+            f"careful. {COLOURS} {keys}Lines are Wilson's intervals of 95 % over cases; tables "
+            f"that are farthest off, by more than {100 * OFF:.0f} points, are named.",
         )
     ]
 
@@ -80,19 +96,39 @@ def _draw_promises(axis, board: Board, i: int, *, hollow: bool) -> None:
 
 
 def _name_far(axis, board: Board, i: int, most: float) -> None:
-    """Write the names of the tables whose promise is far off, without one upon another."""
+    """Write the names of the tables whose promise is farthest off, none upon another."""
     promised, error = board.values[i, :, PROMISED], board.values[i, :, ERROR]
-    far = [s for s in np.argsort(error) if abs(error[s] - promised[s]) > OFF]
-    last = -np.inf
-    for s in far:
-        height = max(float(error[s]), last + 0.075 * most)
-        last = height
-        right = promised[s] < most / 2
-        place = float(promised[s]) + (0.04 if right else -0.04) * most
-        axis.text(
-            place, height, board.names[s], ha="left" if right else "right", va="center",
-            fontsize=6.5, color=INK, zorder=5,
+    off = np.nan_to_num(np.abs(error - promised))
+    heights: list[float] = []
+    for s in np.argsort(-off, kind="stable")[:NAMED]:
+        height = float(error[s])
+        if off[s] <= OFF or any(abs(height - one) < 0.07 * most for one in heights):
+            continue
+        heights.append(height)
+        right = promised[s] < 0.75 * most
+        axis.annotate(
+            board.names[s], (promised[s], height), xytext=(5 if right else -5, 0),
+            textcoords="offset points", ha="left" if right else "right", va="center",
+            fontsize=7, color=INK, zorder=5,
         )  # fmt: skip
+
+
+def _draw_key(axis, labels: list[str]) -> None:
+    """Say in an empty panel what marks and shades mean."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    axis.set_visible(True)
+    axis.set_axis_off()
+    marks = [(labels[0], "white"), (labels[-1], INK)] if len(labels) > 1 else []
+    keys: list[Any] = [
+        Line2D([], [], linestyle="none", marker="o", color=INK, markerfacecolor=face,
+               markersize=5, label=kept_words(label))
+        for label, face in marks
+    ]  # fmt: skip
+    keys += [Patch(color=SHADE, label="too sure"), Patch(facecolor="white", label="too careful",
+                                                         edgecolor=GREY)]  # fmt: skip
+    axis.legend(handles=keys, loc="center", frameon=False, fontsize=8.5)
 
 
 def _hollow(arm: Arm, labels: list[str]) -> bool:
@@ -107,17 +143,18 @@ def _colour(arm: Arm) -> str:
     return BLUE if arm.method.startswith("naive") else INK
 
 
+def short_words(arm: Arm) -> str:
+    """Return what a method is called on a small panel: which features are relevant is left out."""
+    return f"{method_words(arm.method)}{', tempered' if tempered(arm) else ''}"
+
+
 def _lines(words: str) -> str:
-    """Return the name of a method on two lines."""
-    for mark in (", with ", " + ", ", ", " shrunken "):
-        head, found, rest = words.partition(mark)
-        if found and len(words) > 16:
-            return (
-                f"{head}{mark.rstrip()}\n{rest}"
-                if mark != " shrunken "
-                else f"{head}\nshrunken {rest}"
-            )
-    return words
+    """Return the name of a method on two lines, unless it is short."""
+    if len(words) <= 14:
+        return words
+    breaks = [i for i, letter in enumerate(words) if letter == " "]
+    middle = min(breaks, key=lambda i: abs(i - len(words) / 2), default=len(words))
+    return f"{words[:middle]}\n{words[middle + 1 :]}"
 
 
 # ---- log losses ----
@@ -144,7 +181,7 @@ def board_losses(study: Study) -> list[Figure]:
     for row, i in enumerate(chosen):
         axis.plot(
             np.maximum(values[row], LEAST), heights, linestyle="none", zorder=3 + row / 100,
-            label=_label(board.arms[i]), **_mark(board.arms[i]),
+            label=short_words(board.arms[i]), **_mark(board.arms[i]),
         )  # fmt: skip
     axis.axvline(np.log(2), color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate("to guess between\ntwo classes", (np.log(2), heights[0] + 0.75), fontsize=7,
@@ -152,6 +189,9 @@ def board_losses(study: Study) -> list[Figure]:
                   annotation_clip=False)  # fmt: skip
     axis.axhline(0.3, color=INK, linewidth=0.6)
     axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    axis.set_xticks([x for x in TICKS if low <= x <= high])
+    axis.minorticks_off()
     axis.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axis.set_yticks(heights, [*names, "mean"])
     axis.get_yticklabels()[-1].set_fontweight("bold")
@@ -195,10 +235,6 @@ UNSHOWN = [("uncorrected", True), ("naive-corrected", True)]  # of many methods
 def _mark(arm: Arm) -> dict[str, Any]:
     found = MARKS[arm.method, tempered(arm)]
     return {"markersize": 6, "markeredgewidth": 1.4} | found
-
-
-def _label(arm: Arm) -> str:
-    return arm.words
 
 
 def _shown(board: Board) -> list[int]:

@@ -86,15 +86,16 @@ class Study(Finished):
 
     def headline(self) -> list[str]:
         """Return lines with mean scores over tables; of many arms, those with the lowest AMLP."""
-        rows = []
+        found: dict[str, list[float]] = {}
         for i, (one, _) in enumerate(self.scored[self.names[0]]):
-            found = [self.scored[name][i][1] for name in self.names]
-            means = [np.mean([take(score) for score in found]) for take in MEASURES]
-            rows.append((one.name, *means))
-        complete = sorted((row for row in rows if row[-1] == row[-1]), key=lambda row: row[-1])
-        shown = [(name, *(f"{x:.3f}" for x in rest)) for name, *rest in complete[:MOST_LINES]]
+            scores = [self.scored[name][i][1] for name in self.names]
+            means = [float(np.mean([take(score) for score in scores])) for take in MEASURES]
+            if not np.isnan(means[-1]):  # it predicts all tables
+                found[one.name] = means
+        best = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
+        shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in best]
         header = [f"means over {len(self.names)} tables", "error", "expected", "AMLP"]
-        more = len(rows) - len(shown)
+        more = len(self.arms) - len(shown)
         return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
 
     @property

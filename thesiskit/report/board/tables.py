@@ -43,6 +43,7 @@ def _rank(board: Board, i: int) -> float:
 def _row(board: Board, i: int) -> dict[str, Any]:
     arm, amlp = board.arms[i], board.mean(i, AMLP)
     error = board.mean(i, ERROR)
+    error, amlp = (one._replace(low=max(0.0, one.low)) for one in (error, amlp))
     row = {
         "kept": arm.label,
         "method": arm.words,

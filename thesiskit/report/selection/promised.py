@@ -14,8 +14,7 @@ from thesiskit.report.selection.figures import STYLES, style
 from thesiskit.report.selection.kept import base_label, features_words
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence, relevances
-from thesiskit.report.selection.temperatures import temperature_sentence
-from thesiskit.report.selection.ways import TEMPERED, Arm, Manner, Way
+from thesiskit.report.selection.ways import Arm, Manner, Way
 
 _CROSSES = (
     " Crosses are the error rates of corrected methods on the test cases (upright ones where some "
@@ -98,7 +97,7 @@ def promised_table(record: Record) -> list[Table]:
             _explained(record) if found else "The arms, which predict new cases.",
             lead=tuple(filter(None, [
                 _screened(record), record.question, *_promised(record, found),
-                relevance_sentence(record), temperature_sentence(record), NEXT,
+                relevance_sentence(record), NEXT,
             ])),
         )
     ]  # fmt: skip
@@ -144,19 +143,15 @@ def _promised(record: Record, found: list[Promise]) -> list[str]:
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return []
-    manner = max(
-        (one.arm.manner for one in corrected),
-        key=lambda one: (one.relevant == "some", one.temperature == TEMPERED),
-    )
+    manner = max((one.arm.manner for one in corrected), key=lambda one: one.relevant == "some")
     size = max((one for one in corrected), key=lambda one: record.kept(one.arm.label)).arm.label
     mine = [one for one in corrected if _alike(one.arm, size, manner)]
     believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
     guess = guessing(record)
-    frequent = "more frequent" if record.n_classes == 2 else "most frequent"
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
         f"{features_words(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always "
-        f"predicting the {frequent} class is wrong in {percent(guess)}."
+        f"predicting the {_frequent(record)} class is wrong in {percent(guess)}."
     )
     if believed:
         told += f" Without the correction one would have believed in {percent(believed[0].told)}."
@@ -165,6 +160,10 @@ def _promised(record: Record, found: list[Promise]) -> list[str]:
     elif max(one.told for one in mine) > LITTLE * guess:
         told += " So it depends on the number before the screening whether they say anything."
     return [told]
+
+
+def _frequent(record: Record) -> str:
+    return "more frequent" if record.n_classes == 2 else "most frequent"
 
 
 def _alike(arm: Arm, label: str, manner: Manner) -> bool:
@@ -228,7 +227,7 @@ def screened_answers(record: Record) -> list[Figure]:
             "The error rate that each method promises for new cases, by how many features it is "
             "told that there were before the screening. Uncorrected methods are told nothing, so "
             "they promise the same whatever it was. The grey line is the error rate of always "
-            "predicting the more frequent class." + (_CROSSES if tested else ""),
+            f"predicting the {_frequent(record)} class." + (_CROSSES if tested else ""),
         )
     ]
 

@@ -63,7 +63,6 @@ class Record(Finished):
         """All arms, in the order of the arrays."""
         found = self.predictions if self.tests else self.fits
         names = ("label", "method", "variant", "relevant", "temperature")
-        found = {"temperature": np.full(len(found["label"]), NONE)} | found
         columns = [[str(one) for one in found[name]] for name in names]
         rows = range(len(columns[0])) if self.tests else map(int, found["arm"])
         return [Arm(*one) for one in zip(rows, *columns, strict=True)]
@@ -115,8 +114,17 @@ class Record(Finished):
 
     @property
     def main_arms(self) -> list[Arm]:
-        """The arms with the first rule or sampler, and those that have none."""
-        return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
+        """The arms with the first rule or sampler, or with none, but for silent ones."""
+        wanted = (self.variants[0], NONE)
+        return [arm for arm in self.arms if arm.variant in wanted and arm.row not in self.silent]
+
+    @cached_property
+    def silent(self) -> set[int]:
+        """The rows of arms that predict nothing: they take two classes, and there are more."""
+        if not self.tests or self.n_classes == 2:
+            return set()
+        nothing = np.isnan(self.predictions["probability"]).all(axis=(1, 2))
+        return set(np.flatnonzero(nothing).tolist())
 
     @property
     def about_manners(self) -> str:
@@ -158,7 +166,7 @@ class Record(Finished):
 
         They are corrected if the arms keep all features.
         """
-        used = {arm.way for arm in self.arms}
+        used = {arm.way for arm in self.arms if arm.row not in self.silent}
         others = (Manner(NONE), Manner(NONE, TEMPERED))
         found = [Way(method, *manner) for method in order for manner in (*self.manners, *others)
                  if (method, *manner) in used]  # fmt: skip
@@ -173,7 +181,7 @@ class Record(Finished):
         """
         wanted = variant or self.variants[0]
         for arm in self.arms:
-            if arm.label == label and arm.variant in (wanted, "none"):
+            if arm.label == label and arm.variant in (wanted, NONE) and arm.row not in self.silent:
                 own = method in ("corrected", "uncorrected")
                 fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
                 if fits and (arm.method == method or (arm.method == "complete" and own)):

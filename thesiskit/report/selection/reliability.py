@@ -61,6 +61,16 @@ def _about_bands(record: Record) -> str:
     return words
 
 
+def _confidence(record: Record) -> str:
+    """Say of what the probabilities are, where there are more than two classes."""
+    if record.n_classes == 2:
+        return ""
+    return (
+        "The confidence of a prediction is the probability of the predicted class, which is right "
+        "in the fraction of cases shown. "
+    )
+
+
 def reliability_table(record: Record) -> list[Table]:
     """Calibration of every arm with exact bands."""
     parts = []
@@ -84,7 +94,7 @@ def reliability_table(record: Record) -> list[Table]:
                 "of": len(used),
             }
         )
-    words = _about_bands(record)
+    words = _confidence(record) + _about_bands(record)
     return [
         Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
         Table("reliability", "Calibration with exact bands", frame, words, long=True),
@@ -100,7 +110,7 @@ def reliability_figure(record: Record) -> list[Figure]:
             _draw_reliability(record, variant),
             "Each point is a category of predictions with the same first decimal, over "
             f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
-            "band are hollow. " + _about_bands(record),
+            f"band are hollow. {_confidence(record)}{_about_bands(record)}",
         )
         for variant, suffix, title in variants_shown(record)
     ]
@@ -117,16 +127,18 @@ def _draw_reliability(record: Record, variant: str):
         sharey=True,
     )
     one = drawn_words(record.one_words, 20)
-    true = f"fraction in {one}" if record.n_classes == 2 else "fraction that is right"
+    told, true = f"mean probability of {one}", f"fraction in {one}"
+    if record.n_classes > 2:
+        told, true = "mean confidence", "fraction that is right"
     for i, j, arm, axis in panels(record, rows, columns, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == first_shown(axes[:, j]):
             axis.set_title(kept_words(columns[j]), fontsize=10)
         if j == first_shown(axes[i]):
-            words = rows[i].words.replace(", of ", ",\nof ")
+            words = rows[i].words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
             axis.set_ylabel(f"{words}\n{true}")
         if i == len(rows) - 1:
-            axis.set_xlabel(f"mean probability of {one}")
+            axis.set_xlabel(told)
     save_space(axes)
     return figure
 

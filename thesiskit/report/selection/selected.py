@@ -62,8 +62,7 @@ def selected_table(record: Record) -> list[Table]:
             "Selected features",
             frame,
             f"'Kept in' is the fraction of the {sets:,} training set{'s' * (sets > 1)} in which "
-            f"a selection kept the feature. {_about_scores(record)} They are too large: these "
-            "features were chosen because they are large in these cases." + _explained(frame),
+            f"a selection kept the feature. {_about_scores(record)}" + _explained(frame),
             shown=tuple(shown),
         )
     ]
@@ -100,18 +99,20 @@ def _about_scores(record: Record) -> str:
         return (
             "Correlations are those of the binary feature with the response, over the training "
             f"sets that kept it; with a positive one, {one} is more frequent where the feature is "
-            "1."
+            "1. They are too large: these features were chosen because their correlations are "
+            "large in these cases."
         )
     if record.n_classes == 2:
         return (
             "Correlations are those of the feature with the response, over the training sets that "
-            f"kept it; with a positive one, the feature is larger in {one}. Means are those of "
-            "the cases of a class."
+            f"kept it; with a positive one, the feature is larger in {one}. They are too large: "
+            "these features were chosen because their correlations are large in these cases. Means "
+            "are those of the cases of a class."
         )
     return (
         "The correlation ratio is the square root of the share of the feature's variance that is "
-        "between the classes, over the training sets that kept it. Means are those of the cases "
-        "of a class."
+        "between the classes, over the training sets that kept it. It is too large: these features "
+        "were chosen because it is large in these cases. Means are those of the cases of a class."
     )
 
 

@@ -59,13 +59,14 @@ def _fit(record: Record, arrays) -> str:
     if record.normal:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)
-        mean = (weight @ log_ratio / weight.sum(axis=2)).mean(axis=0)
-        parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
-        return f"mean log rho {_few(parts)}"
-    posterior = np.exp(arrays["log_posterior"])
-    mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
-    parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
-    return f"mean log alpha {_few(parts)}"
+        mean, word = (weight @ log_ratio / weight.sum(axis=2)).mean(axis=0), "rho"
+    else:
+        posterior = np.exp(arrays["log_posterior"])
+        mean, word = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0), "alpha"
+    # a temperature changes no posterior
+    plain = arrays["temperature"] == arrays["temperature"][0]
+    parts = [f"{names[j]} {mean[j]:.2f}" for j in np.flatnonzero(plain)]
+    return f"mean log {word} {_few(parts)}"
 
 
 def _sampled(record: Record, names: list[str]) -> str:
@@ -103,7 +104,6 @@ def _names(record: Record, arrays) -> list[str]:
     model = record.config["model"]
     several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
     names = ("label", "method", "variant", "relevant", "temperature")
-    arrays = {"temperature": ["none"] * len(arrays["label"])} | arrays
     return [
         f"{label} {method}"
         + (f" {variant}" if several else "")

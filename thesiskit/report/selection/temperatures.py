@@ -64,7 +64,7 @@ def temperature_sentence(record: Record) -> str:
 def temperature_table(record: Record) -> list[Table]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     found = temperatures(record)
-    sets = len(found[0].tau)
+    sets, within = len(found[0].tau), "component" if record.mixture else "class"
     rows = []
     for one in found:
         row = {"features": one.arm.label, "method": one.arm.words}
@@ -80,10 +80,10 @@ def temperature_table(record: Record) -> list[Table]:
             "temperatures",
             "Temperatures",
             pd.DataFrame(rows),
-            "These models take features as independent within a class. Features that go together "
-            "say the same thing several times, and each time counts: probabilities come too near "
-            "to 0 and 1. The log odds of an arm are therefore divided by its temperature, a "
-            "number of at least 1 that makes predictions in a cross-validation within the "
+            f"These models take features as independent within a {within}. Features that go "
+            "together say the same thing several times, and each time counts: probabilities come "
+            "too near to 0 and 1. The log odds of an arm are therefore divided by its temperature, "
+            "a number of at least 1 that makes predictions in a cross-validation within the "
             "training cases, selection included, most probable. It is about how often the same "
             f"evidence was counted; at 1 there is nothing to mend.{_about_sets(sets)}",
             lead=(temperature_sentence(record),),
