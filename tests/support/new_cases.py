@@ -59,7 +59,7 @@ model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, cv] }
     "tempered-mixture": SELECTING
     + """
 selection: { features: [1] }
-model: { kind: mixture, temperature: cv, samplers: [collapsed, enumeration],
+model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumeration],
          collapsed: { chains: 1, iterations: 20, burn_in: 5, alpha_points: 8 } }
 """,
     "features": PATTERNS

@@ -26,6 +26,7 @@ from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
+from thesiskit.models.temperature import as_log_probability
 from thesiskit.store.draws import read_draws, write_draws
 
 QUANTITIES = len(mixture.QUANTITIES)
@@ -248,12 +249,13 @@ class MixtureWork(SelectionWork):
     ) -> np.ndarray:
         """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
-            answer = fitted["predictive"][s][table[:, 0]]
-        else:
-            answer = self.target(*pair, arm).predict(self.read_draws(s, arm, block), table)
+            p = fitted["predictive"][s][table[:, 0]]
+            return tempered(of_probability(p), fitted["tau"][s]) if arm.tempered else p
+        target, draws = self.target(*pair, arm), self.read_draws(s, arm, block)
         if not arm.tempered:
-            return answer
-        return tempered(of_probability(answer), fitted["tau"][s])
+            return target.predict(draws, table)
+        log = as_log_probability(target.predict_log_odds(draws, table))
+        return tempered(log, fitted["tau"][s])
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s; None where an arm has no draws."""
