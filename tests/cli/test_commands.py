@@ -231,7 +231,7 @@ def test_training_and_test_columns(tmp_path):
     ("change", "words"),
     [
         (lambda f: f.assign(y=0), "class 0 only"),
-        (lambda f: f.assign(y=[0, 1, 2] * 10), "must be 0 and 1"),
+        (lambda f: f.assign(y=[1, 2] * 15), "must be 0 and 1"),
         (lambda f: f.assign(y=["0"] * 29 + [None]), "response is missing in case 30"),
         (
             lambda f: f.assign(b=[np.inf] + [1.0] * 29),

@@ -57,8 +57,9 @@ def predictions(name: str, *options) -> tuple[np.ndarray, str]:
     assert looked.stdout == ""
     assert "Note: " in looked.stderr
     config = load_config(Path("mine.yaml"))
-    if config.selection:  # the other model takes most of the time
+    if config.selection:  # the other model, and temperatures, take most of the time
         options = (*options, "--set", "model.methods=[corrected, uncorrected]")
+        options = (*options, "--set", "model.temperature=none")
     done = command("run", "mine.yaml", "--jobs", "0", *options)
     assert done.exit_code == 0, done.output
     (found,) = Path("results").glob("*/predict/*.npz")
@@ -82,6 +83,7 @@ def test_a_table_of_expression_is_answered(from_csv):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.8
     for line in ("id: tissue", "response: status", "positive: tumour", "- taken # dates"):
         assert line in text
+    assert "kind: normal" in text
     assert "features: [10, 100]" in text
     assert "folds: 10" in text
 
@@ -131,6 +133,7 @@ def test_plink_files_have_the_predictions_of_their_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "two")
     table, text = predictions("loci.csv")
     assert "source: file" in text  # pairs of 3,000 loci would be too many
+    assert "kind: normal" not in text  # 0, 1 and 2 are codes
     assert np.array_equal(plink, table)
 
 
@@ -171,7 +174,7 @@ def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
 
 
-@pytest.mark.parametrize("kind", ["three classes", "a number", "one feature"])
+@pytest.mark.parametrize("kind", ["three classes", "a number", "one feature", "real features"])
 def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
@@ -181,10 +184,13 @@ def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
         y = frame["a"] + rng.normal(size=40).round(3)
     elif kind == "one feature":
         frame, y = pd.DataFrame({"a": rng.normal(size=40)}), np.arange(40) % 2
+    elif kind == "real features":
+        frame += rng.normal(size=frame.shape)
     frame.assign(y=y).to_csv("t.csv", index=False)
     looked = command("init", "t.csv", "--output", "mine.yaml")
     assert looked.exit_code == 0, looked.output
-    done = command("run", "mine.yaml", "--jobs", "0", "--smoke")
+    fewer = ["--set", "evaluation.folds=2"] if "feature" in kind else []
+    done = command("run", "mine.yaml", "--jobs", "0", "--smoke", *fewer)
     assert done.exit_code == 0, done.output
     page = next(Path("results").glob("*/report.html")).read_text()
     assert "Summary" in page
@@ -255,6 +261,59 @@ def test_the_response_is_guessed(here):
         assert config_of(table(**columns))[0].data.response == response
 
 
+REAL = {"kind": "normal", "temperature": ["none", "cv"]}
+BITS = {"kind": "naive-bayes", "temperature": ["none"]}
+
+
+def bits(seed=2):
+    rng = np.random.default_rng(seed)
+    return {f"b{j}": rng.integers(0, 2, 30) for j in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, BITS),
+        ({"x": np.linspace(0, 1, 30)}, REAL),  # any real column
+        ({"x": 7 * np.arange(30)[::-1]}, REAL),  # a whole number, of which there are many
+        ({"x": np.where(np.arange(30) < 9, 0.5, 1.5)}, BITS),  # two values
+        ({"x": [f"w{i % 4}" for i in range(30)], "z": np.linspace(0, 1, 30)}, None),
+        ({"x": [True, False] * 15}, BITS),
+        ({"x": np.linspace(0, 1, 30), "y": ["a", "b", "c"] * 10}, REAL),
+        ({"x": np.linspace(0, 1, 30), "y": ["a"] * 13 + ["b"] * 13 + ["c"] * 4},
+         REAL | {"temperature": ["none"]}),
+        ({"x": np.linspace(0, 1, 30), "y": list("abcdefghij") * 3},
+         REAL | {"temperature": ["none"]}),
+        ({"y": ["a", "b", "c"] * 10}, None),
+    ],
+)  # fmt: skip
+def test_the_model_is_chosen_by_the_features(tmp_path, monkeypatch, change, expected):
+    monkeypatch.chdir(tmp_path)
+    columns = {**bits(), "y": ["p", "q"] * 15, **change}
+    config, said = config_of(table(**columns))
+    found = config.model.model_dump(include={"kind", "temperature"})
+    assert found == (expected or {"kind": "logistic"})
+    classes = len(set(columns["y"]))
+    assert (f"it has {classes} classes" in said) == (classes > 2 and expected is not None)
+    assert (getattr(config.data, "positive", None) is None) == (classes > 2 or expected is None)
+    # an array of the same numbers is of the same model
+    if expected and config.data.ignore == []:
+        y = np.array(columns.pop("y"))
+        np.savez("t.npz", X=np.column_stack([np.array(v, float) for v in columns.values()]), y=y)
+        if len(set(y)) > 2 or "kind" in expected:
+            config, _ = config_of("t.npz")
+            assert config.model.model_dump(include={"kind", "temperature"}) == expected
+
+
+def test_counts_are_told_to_be_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    columns = {f"g{j}": rng.poisson(np.exp(rng.normal(2, 3, 30))) for j in range(6)}
+    config, said = config_of(table(**columns, y=["p", "q"] * 15))
+    assert config.model.kind == "normal"
+    assert "as counts are; the normal model fits their logarithms, log2(x + 1), better" in said
+
+
 def test_paths_start_where_the_config_is(here):
     name = table(**here, y=[0, 1] * 10)
     Path("deep/er").mkdir(parents=True)
@@ -313,5 +372,9 @@ def test_what_no_model_takes_is_refused_with_a_way_out(here):
     must_fail(command("init", name), "real number", "KBinsDiscretizer")
     name = table(**here, y=[0, 1] + [0] * 18)
     must_fail(command("init", name), "'1' in one case only")
+    name = table(**here, y=["a", "b"] * 9 + ["a", "rare"])
+    must_fail(command("init", name), "is rare in one case only", "two cases of each class")
+    name = table(**here, y=[f"class {i % 10}" for i in range(20)])
+    assert "folds: 2" in command("init", name).output
     must_fail(command("init", "none.csv"), "there is no such file")
     must_fail(command("init", "."), "it is a folder")

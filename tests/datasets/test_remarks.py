@@ -44,6 +44,26 @@ def test_odd_columns_of_numbers(tmp_path, change, expected):
     assert bool(said) == bool(expected)
 
 
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        (lambda X: X, True),
+        (lambda X: np.where(X == 3, np.nan, X), True),
+        (lambda X: X - 1, False),  # some are below 0
+        (lambda X: X + 0.5, False),
+        (lambda X: np.log2(X + 1), False),
+        (lambda X: X + 100_000, False),  # a range that is not large
+        (lambda X: X % 256, False),  # as of pixels
+    ],
+)
+def test_counts_of_a_large_range(tmp_path, change, counts):
+    rng = np.random.default_rng(3)
+    X = change(rng.poisson(np.exp(rng.normal(2, 3, (20, 8)))).astype(float))
+    table = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=np.arange(20) % 2)
+    said = notes(tmp_path, "file", table.to_csv(index=False), response="y")
+    assert any("log2(x + 1)" in note for note in said) == counts
+
+
 def test_equal_cases(tmp_path):
     table = frame()
     table = pd.concat([table, table[2:5].assign(y=1)])

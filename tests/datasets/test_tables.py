@@ -10,7 +10,7 @@ from commands import ROOT
 
 from thesiskit.datasets import gene_expression, public_tables
 from thesiskit.datasets.synthetic import draw_mixture
-from thesiskit.datasets.table_files import read_table
+from thesiskit.datasets.table_files import FileData, read_table
 from thesiskit.errors import DataError
 
 
@@ -74,7 +74,11 @@ def test_labels_become_classes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f.assign(y=[0, 1, 2] * 4), "must be 0 and 1, found 0, 1, 2"),
+        (lambda f: f.assign(y=[1, 2] * 6), "must be 0 and 1, found 1, 2"),
+        (
+            lambda f: f.assign(y=[*range(7)] + [0] * 5),
+            r"7 values .*for 12 cases.*gauss",
+        ),
         (lambda f: f.assign(y=[None, *[0, 1] * 5, 1]), "response is missing in case 1"),
         (lambda f: f.assign(g1=["a", "b"] * 6), r"categorical: g1 .*'a'.*get_dummies"),
         (lambda f: f.rename(columns={"y": "yy"}), "no column 'y'; did you mean 'yy'"),
@@ -413,7 +417,7 @@ def test_phenotypes_that_are_missing(tmp_path):
         with pytest.raises(DataError, match="phenotype is missing in case 3"):
             read_table(tmp_path / "t.bed", None, positive=positive)
     bed_reader.to_bed(tmp_path / "q.bed", genotypes, properties={"pheno": ["1.5", "2", "3", "2"]})
-    with pytest.raises(DataError, match=r"must be 0 and 1, found 1\.5, 2, 3; say which"):
+    with pytest.raises(DataError, match=r"3 values \(1\.5, 2, 3\), too many"):
         read_table(tmp_path / "q.bed", None)
     with pytest.raises(DataError, match="no column 'rs9'"):
         read_table(tmp_path / "t.bed", None, ignore=("rs9",))
@@ -430,10 +434,59 @@ def test_positive_finds_its_response(tmp_path, y, positive):
     assert list(found) == [int(str(v) == str(y[y.index(positive)])) for v in frame["y"]]
 
 
-def test_three_classes_are_refused_with_positive_too(tmp_path):
+def test_positive_is_for_two_classes(tmp_path):
     table()[2].assign(y=["a", "b", "c"] * 4).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="the response has 3 values"):
+    with pytest.raises(DataError, match=r"3 values .* two; .*leave out data\.positive"):
         read_table(tmp_path / "t.csv", "y", positive="a")
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (["b", "c", "a"], ("a", "b", "c")),
+        ([10, 9, -1], ("-1", "9", "10")),
+        ([0, 2, 1.5], ("0", "1.5", "2")),
+        (["10", "x", "9"], ("10", "9", "x")),
+        ([2, 1, 3, 0], ("0", "1", "2", "3")),
+    ],
+)
+def test_more_than_two_values_are_a_class_each(tmp_path, y, classes):
+    table()[2].assign(y=y * (12 // len(y))).to_csv(tmp_path / "t.csv", index=False)
+    found = read_table(tmp_path / "t.csv", "y")
+    assert found.classes == classes
+    assert found.response.dtype == np.uint8
+    assert [found.classes[code] for code in found.response[: len(y)]] == [f"{v}" for v in y]
+
+
+def test_classes_of_arrays(tmp_path):
+    X, _, _ = table()
+    for y in (np.array([3, 1, 2] * 4), np.array([b"3", b"1", b"2"] * 4)):
+        np.savez(tmp_path / "t.npz", X=X, y=y)
+        assert read_table(tmp_path / "t.npz", None).response.tolist() == [2, 0, 1] * 4
+    np.savez(tmp_path / "t.npz", X=X, y=np.arange(12) * 0.1)
+    with pytest.raises(DataError, match="12 values"):
+        read_table(tmp_path / "t.npz", None)
+
+
+def test_test_cases_have_the_classes_of_the_training_table(tmp_path):
+    frame = table()[2]
+    frame.assign(y=["b", "c", "a"] * 4).to_csv(tmp_path / "t.csv", index=False)
+    source = FileData(source="file", path="t.csv", response="y", test_path="test.csv")
+    for y, codes in ([["c", "a"], [2, 0]], [["b", "b"], [1, 1]]):
+        frame.assign(y=y * 6).to_csv(tmp_path / "test.csv", index=False)
+        train, test = source.read(tmp_path)
+        assert test.classes == train.classes == ("a", "b", "c")
+        assert test.response.tolist() == codes * 6
+    frame.assign(y=["a", "d"] * 6).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=r"test\.csv has the response d, which no .*\(a, b, c\)"):
+        source.read(tmp_path)
+    frame.assign(y=[0, 1, 2] * 4).to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(y=[0, 1] * 6).to_csv(tmp_path / "test.csv", index=False)
+    assert source.read(tmp_path)[1].response.tolist() == [0, 1] * 6
+    frame.assign(y=[0, 1] * 6).to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(y=[0, 2] * 6).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=r"has the response 2, which no training case has \(0, 1\)"):
+        source.read(tmp_path)
 
 
 def test_odd_responses(tmp_path):

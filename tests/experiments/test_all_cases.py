@@ -15,10 +15,12 @@ from thesiskit.estimators import (
     MedianBinarizer,
     MixtureClassifier,
     NaiveBayesClassifier,
+    NormalClassifier,
     SequenceClassifier,
 )
 from thesiskit.experiments.all_cases import AllCases
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.models.temperature import temper
 from thesiskit.store.results import Results
 
 
@@ -54,18 +56,40 @@ def with_test_table(folder, text):
     return dict(zip(arms, experiment.results.load("predict", 0)["probability"], strict=True))
 
 
-@pytest.mark.parametrize("kind", ["naive", "missing", "adaptive", "enumeration"])
+@pytest.mark.parametrize(
+    "kind",
+    ["naive", "missing", "adaptive", "enumeration", "normal", "three-classes", "tempered"],
+)
 def test_a_test_table_is_predicted_as_new_cases_are(kind, folder):
     """The experiment with a test table makes the same fit by another way."""
     path = folder / NEW[kind]
     new = pd.read_csv(path).drop(columns="batch", errors="ignore")
-    new.assign(status=["tumour", "normal", "tumour"] * 3).to_csv(folder / "test.csv", index=False)
+    labels = ["I", "II", "III"] if kind == "three-classes" else ["tumour", "normal", "tumour"]
+    new.assign(status=labels * 3).to_csv(folder / "test.csv", index=False)
     other = CONFIGS[kind].replace(".csv,", ".csv, test_path: test.csv,")
     expected = with_test_table(folder, other)
     model = fitted(folder, CONFIGS[kind])
     for arm in model.arms:
         found = model.predict_proba(path, arm)
-        np.testing.assert_array_equal(found[:, 1], expected[arm])
+        if arm.endswith("tempered"):  # the folds inside are others, and with them tau
+            log, plain = np.log(found), np.log(expected[arm.removesuffix(" tempered")])
+            if plain.ndim == 1:
+                plain = np.stack([np.log1p(-np.exp(plain)), plain], axis=1)
+            np.testing.assert_allclose(log, temper(plain, model.arms[arm].tau), rtol=1e-9)
+            continue
+        wanted = expected[arm]
+        np.testing.assert_array_equal(found if wanted.ndim == 2 else found[:, 1], wanted)
+
+
+@pytest.mark.parametrize("kind", ["tempered-mixture", "tempered", "three-classes"])
+def test_log_odds_are_divided_by_a_temperature(kind, folder):
+    model = fitted(folder, CONFIGS[kind])
+    assert sum(name.endswith("tempered") for name in model.arms) == len(model.arms) / 2
+    for name, arm in model.arms.items():
+        plain = np.log(model.predict_proba(folder / NEW[kind], name))
+        arm.tau = 3.0 * arm.tau
+        found = model.predict_proba(folder / NEW[kind], name)
+        np.testing.assert_allclose(found, np.exp(temper(plain, 3.0)), rtol=1e-9)
 
 
 def test_test_sequences_are_predicted_as_new_ones_are(folder):
@@ -144,6 +168,26 @@ def test_naive_bayes_agrees_with_its_estimator(folder):
         assert list(model.arms[arm].selected) == list(estimator.selected_)
         found = model.predict_proba(new, arm)
         np.testing.assert_allclose(found, estimator.predict_proba(X_new), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["normal", "three-classes"])
+def test_the_normal_model_agrees_with_its_estimator(kind, folder):
+    text = CONFIGS[kind].replace("[3]", "[2]").replace("[2, all]", "[2]")
+    model = fitted(folder, text)
+    table = "gaps" if kind == "normal" else "grades"
+    tissues, new = pd.read_csv(folder / f"{table}.csv"), pd.read_csv(folder / NEW[kind])
+    y, X_new = tissues.pop("status"), new[tissues.columns]
+    prior = 1.0 if kind == "normal" else (1, 2, 1)
+    for method in ("corrected", "uncorrected"):
+        estimator = NormalClassifier(2, correct=method == "corrected", class_prior=prior)
+        estimator.fit(tissues, y)
+        arm = f"2 {method} exact some"
+        assert list(model.arms[arm].selected) == list(estimator.selected_)
+        order = [model.classes.index(name) for name in estimator.classes_]
+        found = model.predict_proba(new, arm)[:, order]
+        np.testing.assert_allclose(found, estimator.predict_proba(X_new), rtol=0, atol=1e-12)
+        assert model.arms[f"{arm} tempered"].tau >= 1
+    assert np.ptp(found[:, 1]) > 0.05
 
 
 def test_a_mixture_agrees_with_its_estimator(folder):

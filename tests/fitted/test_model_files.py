@@ -21,7 +21,8 @@ def models(tmp_path_factory):
     write_tables(folder)
     os.environ["THESISKIT_JOBS"] = "0"
     found = {}
-    for kind in ("naive", "missing", "mixture", "features", "real", "sequences"):
+    kinds = ("naive", "missing", "mixture", "normal", "features", "real", "sequences")
+    for kind in kinds:
         path = folder / f"{kind}.model"
         config = write_config(folder, kind)
         run("export", config, path, "--results", folder / "results")
@@ -169,6 +170,20 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
     for name, values in wrong.items():
         for value in values:
             crafted(path, models, "mixture", nothing, **{name: value})
+    _, normal = read_model(models["normal"])
+    counts, log_joint = normal["arm-0/counts"], normal["arm-0/log_joint"]
+    wrong = {
+        "arm-0/selected": [normal["arm-0/selected"] + 10_000, -normal["arm-0/selected"] - 1],
+        "arm-0/counts": [counts * 1000, -counts, counts * 0, counts[1:], counts[:, 1:]],
+        "arm-0/class_counts": [np.array([40]), np.array([0, 40]), np.array([9, 9, 22])],
+        "arm-0/means": [normal["arm-0/means"] * np.nan, normal["arm-0/means"][1:]],
+        "arm-0/within": [-normal["arm-0/within"], normal["arm-0/within"][1:]],
+        "arm-0/variance": [np.zeros(2), np.ones(3), np.array([1, np.inf])],
+        "arm-0/log_joint": [log_joint[1:], log_joint + 1, log_joint - np.inf, log_joint * np.nan],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "normal", nothing, **{name: value})
     arms = json.loads(json.dumps(read_model(models["naive"])[0]["arms"]))
     mine = {name: values for name, values in naive.items() if name.startswith("arm-0/")}
     crafted(path, models, "features", lambda header: header.update(arms=arms[:1]), **mine)
@@ -208,6 +223,35 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
 )
 def test_headers_that_say_nothing_valid(change, tmp_path, models):
     crafted(tmp_path / "x.model", models, "naive", change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["inputs"].update(classes=["a"]),
+        lambda header: header["inputs"].update(classes=["a", "b", "c"]),
+        lambda header: header["arms"][0].update(tau=0.5),
+        lambda header: header["arms"][0].update(tau="warm"),
+        lambda header: header["arms"][0].update(tau=float("nan")),
+        lambda header: header["arms"][0]["settings"].update(effect_shapes=[0]),
+        lambda header: header["arms"][0]["settings"].update(ratio=[]),
+        lambda header: header["arms"][0]["settings"].update(class_prior=[1, 1, 1]),
+        lambda header: header["arms"][0]["settings"].update(variance=[1]),
+    ],
+)
+def test_headers_of_normal_models_that_say_nothing_valid(change, tmp_path, models):
+    crafted(tmp_path / "x.model", models, "normal", change)
+
+
+def test_a_file_of_the_first_format_has_no_temperatures(tmp_path, models):
+    header, found = read_model(models["naive"])
+    header["arms"] = [{k: v for k, v in arm.items() if k != "tau"} for arm in header["arms"]]
+    path = tmp_path / "old.model"
+    write_model(path, header | {"format": 1}, found)
+    old, new = load_model(path), load_model(models["naive"])
+    table = models["naive"].parent / "new-tissues.csv"
+    for arm in new.arms:
+        np.testing.assert_array_equal(old.predict_proba(table, arm), new.predict_proba(table, arm))
 
 
 def test_a_source_that_is_not_installed(tmp_path, models):

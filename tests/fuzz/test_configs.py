@@ -36,6 +36,12 @@ TINY = {
         "model": {"kind": "mixture", "collapsed": {"chains": 2, "iterations": 12, "burn_in": 2}},
         "report": {"parts": ["score-table"]},
     },
+    "normal": {
+        "data": {"source": "normal", "features": 20, "train": [6, 6], "test": 4},
+        "selection": {"features": [2]},
+        "model": {"kind": "normal"},
+        "report": {"parts": ["score-table"]},
+    },
     "sequences": {
         "data": {"source": "logistic", "states": 2, "classes": 2, "history": 3, "train": 30,
                  "test": 9},
@@ -172,6 +178,8 @@ def either(*kinds):
 PAIR = Listed(Number(), 2, 2, twice=True, good=([1, 1], [2, 3.5], [0.5, 5]))
 CASES = Listed(Whole(0), 2, 2, twice=True, good=([6, 6], [7, 5]))
 WIDTH = Number(1e-20, 1e20, with_least=True)
+RELEVANT = either(Word(("all", "some")), Listed(Word(("all", "some")), good=(["some"],)))
+TEMPERATURE = either(Word(("none", "cv")), Listed(Word(("none", "cv")), good=(["none", "cv"],)))
 PLACES = {  # kinds of config by the keys that they have
     "everywhere": tuple(TINY),
     "drawn": ("naive", "mixture"),
@@ -218,6 +226,8 @@ KEYS = {
             Word(("corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated")),
             good=(["corrected"],),
         ),
+        "model.relevant": RELEVANT,
+        "model.temperature": TEMPERATURE,
         "selection.thresholds": lambda value: REFUSED,  # beside selection.features
         "block": Whole(1, (1, 2), counts=False),
     },
@@ -231,6 +241,22 @@ KEYS = {
         "model.collapsed.replicas": Whole(1, (1, 2)),
         "model.collapsed.alpha_points": Whole(1, (20, 50), most=10_000),
         "model.samplers": Listed(Word(("collapsed", "thesis", "as-printed", "enumeration"))),
+    },
+    "normal": {
+        "data.features": Whole(1, (20, 30)),
+        "data.train": Listed(Whole(1), 2, 20, twice=True, good=([6, 6], [7, 5])),
+        "data.ratio": Number(words=("prior",), good=(1, 0.5)),
+        "data.shape": Number(words=("prior", "none"), good=(3,)),
+        "model.class_prior": either(Number(good=(1, 2.5)), Listed(Number(), 2, twice=True)),
+        "model.effect_shapes": Listed(
+            either(Number(), lambda value: EITHER if value is None else REFUSED),
+            good=([3], [None, 10]),
+        ),
+        "model.relevant": RELEVANT,
+        "model.temperature": TEMPERATURE,
+        "model.pi": Listed(Number(0, 1), good=([0.1, 1], [0.5])),
+        "model.alpha_prior": lambda value: REFUSED,
+        "selection.ties": lambda value: REFUSED,
     },
     "logistic": {
         "model.orders": either(Whole(0), Word(words=("all",)),

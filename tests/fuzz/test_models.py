@@ -12,7 +12,7 @@ from new_cases import NEW, write_config, write_tables
 
 from thesiskit.fitted.file import read_model, write_model
 
-KINDS = ("naive", "missing", "mixture", "features", "real", "sequences", "text")
+KINDS = ("naive", "missing", "mixture", "normal", "features", "real", "sequences", "text")
 VALUES = (
     None, 0, -1, 1, 2, 3.5, 1e308, float("nan"), 10**12, 2**70, "", "x", "cauchy", "all", "1/3",
     True, [], {}, [1, 2], ["a"], {"a": 1},

@@ -30,6 +30,36 @@ def test_scores_against_scikit_learn(rng):
     assert np.isfinite(metrics.amlp(np.array([0.0, 1.0]), np.array([1, 0])))
 
 
+def test_scores_of_several_classes(rng):
+    y = rng.integers(0, 3, 400)
+    p = rng.dirichlet([1, 2, 3], 400)
+    found = metrics.scores(p, y)
+    assert found["error"] == np.mean([row.argmax() != one for row, one in zip(p, y, strict=True)])
+    assert found["expected error"] == pytest.approx(1 - p.max(axis=1).mean())
+    assert found["AMLP"] == pytest.approx(log_loss(y, p))
+    assert found["squared error"] == pytest.approx(
+        brier_score_loss(y, p, labels=[0, 1, 2], scale_by_half=True)
+    )
+    told, right = metrics.confidence(p, y)
+    assert right.mean() == 1 - found["error"]
+    assert told.mean() == pytest.approx(1 - found["expected error"])
+
+
+def test_two_classes_have_the_same_scores_as_columns(rng):
+    y, p = rng.integers(0, 2, 300), rng.random(300)
+    one, both = metrics.scores(p, y), metrics.scores(np.column_stack([1 - p, p]), y)
+    assert one == pytest.approx(both)
+
+
+def test_gamma_of_real_features_is_a_correlation(rng):
+    y = np.repeat([0, 1], [7, 9])
+    x = rng.normal(size=16) + y
+    f = stats.f_oneway(x[y == 0], x[y == 1]).statistic
+    select = {"threshold": np.array([f]), "class_counts": np.array([[7, 9]])}
+    assert metrics.gammas(select) == pytest.approx(abs(np.corrcoef(x, y)[0, 1]))
+    assert metrics.gammas({"gamma_squared": np.array(["4/25"])}) == pytest.approx(0.4)
+
+
 def test_calibration_by_first_decimal():
     p = np.array([0.0, 0.099, 0.1, 0.55, 0.59, 1.0])
     frame = metrics.calibration(p, np.array([0, 1, 0, 1, 0, 1]))

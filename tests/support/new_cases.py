@@ -44,6 +44,24 @@ model:
 selection: { features: [1] }
 model: { kind: mixture, samplers: [enumeration], collapsed: { alpha_points: 8 } }
 """,
+    "normal": SELECTING.replace("tissues", "gaps")
+    + """
+selection: { features: [3] }
+model: { kind: normal, relevant: [some, all], temperature: [none, cv], methods: [corrected,
+         uncorrected, naive-corrected] }
+""",
+    "three-classes": SELECTING.replace("tissues", "grades").replace(", positive: tumour", "")
+    + """
+selection: { features: [2, all] }
+model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, cv] }
+""",
+    "tempered": SELECTING + "selection: { features: [3] }\nmodel: { temperature: [none, cv] }\n",
+    "tempered-mixture": SELECTING
+    + """
+selection: { features: [1] }
+model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumeration],
+         collapsed: { chains: 1, iterations: 20, burn_in: 5, alpha_points: 8 } }
+""",
     "features": PATTERNS
     + f"""
 data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}
@@ -79,6 +97,7 @@ model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, fal
 }
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
     "missing": "new-gaps.csv",
+    "normal": "new-gaps.csv",
     "features": "new-shapes.csv",
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
@@ -100,6 +119,8 @@ def write_tables(folder: Path) -> None:
     # in another order, with a column that the training table has not
     new = pd.DataFrame(rng.normal(size=(9, 12)), columns=genes)[genes[::-1]]
     new.assign(batch=1).to_csv(folder / "new-tissues.csv", index=False)
+    grade = np.array(["I", "II", "III"])[np.digitize(tissues["gene 2"], [-0.5, 0.5])]
+    tissues.assign(status=grade).to_csv(folder / "grades.csv", index=False)
     for table, where in ((tissues.assign(status=tumour), "gaps"), (new, "new-gaps")):
         known = rng.random((len(table), 12)) < 0.8
         gaps = table[genes].where(known)

@@ -169,8 +169,9 @@ TABLES = [
     # ---- responses ----
     text("one class", "t.csv", real(response=["1"] * CASES), False, "'1' in all cases",
          "--response"),
-    text("three classes, real features", "t.csv", real(response=THREE), False, "3 classes",
-         "KBinsDiscretizer"),
+    text("three classes, real features", "t.csv", real(response=THREE), True, "3 classes", "a (8)"),
+    text("a class with one case, real features", "t.csv", real(response=["d", *THREE[1:]]), False,
+         "'y' is d in one case only", "two cases of each class"),
     text("three classes, discrete features", "t.csv", loci(THREE), True, "a (8)"),
     text("a real response, real features", "t.csv", real(response=MEASURED), False,
          "real number", "discrete"),

@@ -33,6 +33,17 @@ data: { source: naive-bayes, features: 80, alpha: 300, train: [10, 10], test: 9 
 selection: { features: [1, 5] }
 report: { parts: [score-table] }
 """
+NORMAL = """
+experiment: small
+title: Small
+about: A test.
+replicates: 4
+block: 2
+data: { source: normal, features: 40, train: [8, 9, 7], test: 9 }
+selection: { features: [2] }
+model: { kind: normal, temperature: [none, cv] }
+report: { parts: [score-table] }
+"""
 LOGISTIC = """
 experiment: small
 title: Small
@@ -42,7 +53,7 @@ model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, fa
          engine: [slice, gp], iterations: 60, burn_in: 20, peers: [n-gram] }
 report: { parts: [order-table, chain-table] }
 """
-KINDS = {"mixture": MIXTURE, "naive": NAIVE, "logistic": LOGISTIC}
+KINDS = {"mixture": MIXTURE, "naive": NAIVE, "normal": NORMAL, "logistic": LOGISTIC}
 # as MIXTURE, but a chain takes seconds
 LONG = (
     MIXTURE.replace("iterations: 60", "iterations: 4000")

@@ -33,8 +33,8 @@ def main() -> None:
     """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
 
     A YAML file, the config, describes an experiment. An experiment is made in stages. With naive
-    Bayes and mixture models these are simulate, select, fit-naive or fit-mixture, predict and
-    report; with sequences and tables of discrete features they are simulate, compress,
+    Bayes and mixture models these are simulate, select, fit-naive, fit-normal or fit-mixture,
+    predict and report; with sequences and tables of discrete features they are simulate, compress,
     fit-logistic, predict and report. Each stage reads what the stages before it wrote below
     results/EXPERIMENT/, and makes those that are missing. The command `run` makes all stages.
 
@@ -80,6 +80,14 @@ _stage_command(
     """Fit naive Bayes to binary features, with and without the correction for selection.
 
     Example:  thesiskit fit-naive naive-simulation
+    """,
+)
+_stage_command(
+    "fit-normal",
+    "fit",
+    """Fit naive Bayes to real features, with and without the correction for selection.
+
+    Example:  thesiskit fit-normal calibration-normal
     """,
 )
 _stage_command(

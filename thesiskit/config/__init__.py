@@ -26,28 +26,35 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.config.logistic import LogisticModel
+from thesiskit.config.mixture import MixtureModel
 from thesiskit.config.problems import explain
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
     NAIVE_METHODS,
+    NORMAL_METHODS,
+    OTHER_METHODS,
     OWN_METHODS,
     PEER_METHODS,
     WHOLE,
+    WHOLE_METHODS,
     Evaluation,
     Lattice,
-    MixtureModel,
     NaiveModel,
+    NormalModel,
     SelectionBlock,
 )
 from thesiskit.config.together import (
     check_logistic,
     check_mixture,
+    check_normal,
     check_reduction,
     check_screened,
     check_sizes,
     check_table,
+    check_temperature,
     rank_problem,
     screening,
+    two_classes,
 )
 from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
 from thesiskit.datasets import SOURCES
@@ -56,15 +63,20 @@ from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quot
 
 __all__ = [
     "NAIVE_METHODS",
+    "NORMAL_METHODS",
+    "OTHER_METHODS",
     "OWN_METHODS",
     "PEER_METHODS",
     "WHOLE",
+    "WHOLE_METHODS",
     "Config",
     "LogisticModel",
     "MixtureModel",
     "NaiveModel",
+    "NormalModel",
     "check_sizes",
     "load_config",
+    "two_classes",
 ]
 MOST_NAME = 100  # characters
 DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # of Windows, whatever the ending
@@ -101,7 +113,7 @@ def _schema_of(name: str) -> CoreSchema:
 
 
 Data = Annotated[SerializeAsAny[Source], PlainValidator(_block_of_data)]
-Model = NaiveModel | MixtureModel | LogisticModel
+Model = NaiveModel | MixtureModel | NormalModel | LogisticModel
 
 
 class ReportBlock(Block):
@@ -192,6 +204,7 @@ class Config(Block):
             raise ValueError("`data` and `selection` go together")
         if isinstance(self.model, MixtureModel):
             check_mixture(self)
+        check_normal(self)
         problem = data.misfit(self.model.kind, continuous=False) if data else None
         if problem:
             raise ValueError(problem)
@@ -199,6 +212,7 @@ class Config(Block):
             raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
         check_table(self)
         check_screened(self)
+        check_temperature(self)
         return self
 
     def training_with_all(self) -> "Config":

@@ -93,8 +93,8 @@ def _yaml(value: Any) -> str:
     """Return a short value as YAML writes it on one line."""
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_yaml(one) for one in value) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
     if isinstance(value, str):
         plain = value.isalpha() or "-" in value
         return value if plain and value.lower() not in ("nan", "na") else repr(value)

@@ -1,4 +1,4 @@
-"""Configs of chapter 2: selections, naive Bayes and mixtures."""
+"""Configs of chapter 2: selections, and naive Bayes of binary and of real features."""
 
 from typing import Annotated, Literal
 
@@ -7,20 +7,31 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 from thesiskit.blocks import (
     AtLeastTwo,
     Block,
-    Count,
     Counts,
     Number,
     Pair,
     Points,
     Positive,
+    PositiveNumber,
     distinct,
 )
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, PI, THESIS
+from thesiskit.defaults import (
+    ALPHA_PRIOR,
+    CLASS_PRIOR,
+    EFFECT_SHAPES,
+    NAIVE_ALPHA_POINTS,
+    NORMAL_PI,
+    PI,
+)
 from thesiskit.errors import cut
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
-WHOLE = "l2-logistic"  # a peer that selects nothing: one arm, whatever the sizes
+NORMAL_METHODS = {"normal-corrected": "corrected", "normal-uncorrected": "uncorrected"}
+OTHER_METHODS = NAIVE_METHODS | NORMAL_METHODS  # of ours, but of another kind of model
+WHOLE = "l2-logistic"
+# peers that take all features as they are: one arm, whatever the sizes
+WHOLE_METHODS = (WHOLE, "nearest-centroids", "lasso", "random-forest")
 PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
@@ -52,7 +63,11 @@ class ScreenedBlock(Block):
     as the table has unless given."""
     threshold: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
     """The absolute correlation above which features were kept; the smallest one in the table unless
-    given. More is known, and the answer is a little better, if it is given."""
+    given. More is known, and the answer is a little better, if it is given. With more than two
+    classes it is the correlation ratio."""
+    f: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
+    """With `model.kind: normal`, in place of `threshold`: the F statistic of the analysis of
+    variance above which features were kept."""
     keep: Positive | None = None
     """For studies, in place of `threshold`: in every training set the features with so many largest
     absolute correlations are kept before anything else sees the table."""
@@ -74,8 +89,11 @@ class ScreenedBlock(Block):
                 "give `of`, the number of features before the screening, or `keep`, how many are "
                 "to be kept before anything else"
             )
-        if self.keep is not None and self.threshold is not None:
-            raise ValueError("`keep` keeps the best ones; leave out `threshold`")
+        if self.f is not None and self.threshold is not None:
+            raise ValueError("`f` and `threshold` are two ways to say the same; leave out one")
+        for name in ("threshold", "f"):
+            if self.keep is not None and getattr(self, name) is not None:
+                raise ValueError(f"`keep` keeps the best ones; leave out `{name}`")
         if self.keep is not None and self.of is not None:
             check_before(self.of, self.keep)
         return self
@@ -97,11 +115,13 @@ class SelectionBlock(Block):
     """Numbers of features to keep, or `all`."""
     thresholds: list[Annotated[float, Field(strict=True, ge=0, lt=1)]] | None = None
     """In place of `features`: keep the features with an absolute correlation above the threshold.
-    """
+    With more than two classes it is the correlation ratio, which is the root of the share of the
+    variance that lies between the classes."""
     ties: Literal["exact", "as-printed"] = "exact"
     """How the correction counts features that tie at the cut when a number of features is kept.
     `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
-    With thresholds both are the same."""
+    With thresholds both are the same, and real features hardly tie: `model.kind: normal` has no
+    such choice."""
     screened: ScreenedBlock | None = None
     """For a table that has only the best features of a larger one, chosen by their correlations
     with the response in the same cases. The correction then counts the features that are not there.
@@ -119,15 +139,22 @@ class SelectionBlock(Block):
         return self
 
 
-class ModelBlock(Block):
-    """What both models have: priors, and methods to compare."""
+class SelectingModel(Block):
+    """What all models that follow a selection have: methods to compare, and temperatures."""
 
-    class_prior: Pair = CLASS_PRIOR
-    """f_0 and f_1 of the Beta prior for the probability of a class (or component)."""
-    alpha_prior: Pair = ALPHA_PRIOR
-    """Shape and rate of the Inverse-Gamma prior of alpha."""
+    temperature: Annotated[list[Literal["none", "cv"]], Field(min_length=1)] = ["none"]
+    """With `cv` the log odds of our own methods are divided by a temperature of at least 1. It is
+    fitted in each training set by a cross-validation that repeats selection and fit; it mends what
+    features that go together do to naive Bayes. `[none, cv]` compares both."""
 
-    @field_validator("methods", "quadrature", "samplers", "relevant", check_fields=False)
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _list(cls, value):
+        return [value] if isinstance(value, str) else value
+
+    @field_validator(
+        "methods", "quadrature", "samplers", "relevant", "temperature", check_fields=False
+    )
     @classmethod
     def _each_once(cls, value):
         return distinct(value) if isinstance(value, list) else value
@@ -139,18 +166,40 @@ class ModelBlock(Block):
             raise ValueError("add corrected or uncorrected; peers stand beside them")
         return value
 
+    @field_validator("pi", check_fields=False)
+    @classmethod
+    def _probabilities(cls, value):
+        beyond = [pi for pi in value if not 0 < pi <= 1]
+        if beyond or not value:
+            got = f"; {cut(beyond[0])} is not" if beyond else ", not an empty list"
+            raise ValueError(
+                f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
+            )
+        return distinct(value)
+
+
+class ModelBlock(SelectingModel):
+    """What both models of binary features have: priors."""
+
+    class_prior: Pair = CLASS_PRIOR
+    """f_0 and f_1 of the Beta prior for the probability of a class (or component)."""
+    alpha_prior: Pair = ALPHA_PRIOR
+    """Shape and rate of the Inverse-Gamma prior of alpha."""
+
 
 class NaiveModel(ModelBlock):
     """Priors and rules of the naive Bayes model, and what to compare it with."""
 
     kind: Literal["naive-bayes"] = "naive-bayes"
-    """`naive-bayes` for binary features with two classes (the default); or `mixture`; or `logistic`
-    for sequences and discrete features."""
+    """`naive-bayes` for binary features with two classes (the default); or `mixture`; or `normal`
+    for real features; or `logistic` for sequences and discrete features."""
     methods: Annotated[
         list[
             Literal[
                 "corrected",
                 "uncorrected",
+                "normal-corrected",
+                "normal-uncorrected",
                 "bernoulli-nb",
                 "bernoulli-nb-calibrated",
                 "l2-logistic",
@@ -158,7 +207,8 @@ class NaiveModel(ModelBlock):
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
-    """`corrected` and `uncorrected` for the selection; also `bernoulli-nb` (scikit-learn's
+    """`corrected` and `uncorrected` for the selection; the model of `kind: normal`, of the features
+    as they are, as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` (scikit-learn's
     SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in CalibratedClassifierCV),
     and `l2-logistic` (logistic regression of all features as they are, tuned in each training set).
     """
@@ -176,18 +226,7 @@ class NaiveModel(ModelBlock):
     """The values of pi that `some` averages over, each as probable as the others before the data
     are seen."""
 
-    @field_validator("pi")
-    @classmethod
-    def _probabilities(cls, value):
-        beyond = [pi for pi in value if not 0 < pi <= 1]
-        if beyond or not value:
-            got = f"; {cut(beyond[0])} is not" if beyond else ", not an empty list"
-            raise ValueError(
-                f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
-            )
-        return distinct(value)
-
-    @field_validator("quadrature", "relevant", mode="before")
+    @field_validator("quadrature", "relevant", "temperature", mode="before")
     @classmethod
     def _list(cls, value):
         return [value] if isinstance(value, str) else value
@@ -203,44 +242,11 @@ class NaiveModel(ModelBlock):
         return list(self.relevant)
 
 
-class CollapsedBlock(Block):
-    """How the collapsed sampler runs."""
+class NormalModel(SelectingModel):
+    """Priors of the naive Bayes model of real features, and what to compare it with."""
 
-    chains: Positive = COLLAPSED["chains"]
-    """Number of chains."""
-    iterations: Positive = COLLAPSED["iterations"]
-    """Number of all iterations. An iteration consists of five sweeps of the chain, one sweep of
-    each replica at a lower power of the likelihood, and exchanges between them."""
-    burn_in: Count = COLLAPSED["burn_in"]
-    """Number of first iterations that are not kept."""
-    replicas: Positive | None = None
-    """Number of copies of a chain, at powers of the likelihood from 1 to 0.02; they help the chain
-    to move between modes. Unless given, 4 up to 250 training cases, else 1."""
-    alpha_points: Points = COLLAPSED["alpha_points"]
-    """Number of points of the grids of alpha and alpha_0, which are quantiles of the prior."""
-
-
-class ThesisBlock(Block):
-    """How the thesis's sampler runs."""
-
-    chains: Positive = THESIS["chains"]
-    """Number of chains."""
-    iterations: Positive = THESIS["iterations"]
-    """Number of all iterations. In an iteration the labels are updated once and each theta 20
-    times, and this five times; then alpha and alpha_0 are updated."""
-    burn_in: Count = THESIS["burn_in"]
-    """Number of first iterations that are not kept."""
-    alpha_points: Points = THESIS["alpha_points"]
-    """Number of points of the grids of alpha and alpha_0."""
-    quadrature: Literal["exact", "simpson-11"] = "simpson-11"
-    """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
-
-
-class MixtureModel(ModelBlock):
-    """Priors of the mixture model, its samplers, and what to compare it with."""
-
-    kind: Literal["mixture"]
-    """`mixture`, for binary features with two classes and at most 600 training cases."""
+    kind: Literal["normal"]
+    """`normal`, for real features with any number of classes."""
     methods: Annotated[
         list[
             Literal[
@@ -248,58 +254,74 @@ class MixtureModel(ModelBlock):
                 "uncorrected",
                 "naive-corrected",
                 "naive-uncorrected",
-                "bernoulli-nb",
-                "bernoulli-nb-calibrated",
+                "gaussian-nb",
+                "nearest-centroids",
                 "l2-logistic",
+                "lasso",
+                "random-forest",
             ]
         ],
         Field(min_length=1),
     ] = ["corrected", "uncorrected"]
-    """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
-    `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
-    `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
-    response_alpha_prior: Pair = ALPHA_PRIOR
-    """Shape and rate of the prior of alpha_0, which belongs to the response."""
-    samplers: Annotated[
-        list[Literal["collapsed", "thesis", "as-printed", "enumeration"]], Field(min_length=1)
-    ] = ["collapsed"]
-    """`collapsed`; `thesis`, the thesis's sampler; `as-printed`, the same without the adjustment
-    factor in its label update, which gives the numbers the thesis prints but samples no posterior;
-    `enumeration`, the exact posterior, for one feature and few cases."""
-    collapsed: CollapsedBlock = CollapsedBlock()
-    """How the collapsed sampler runs."""
-    thesis: ThesisBlock = ThesisBlock()
-    """How the samplers `thesis` and `as-printed` run."""
+    """`corrected` and `uncorrected` for the selection; naive Bayes of the features cut at their
+    medians over the training cases as `naive-corrected`, `naive-uncorrected` (for two classes);
+    `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features
+    `nearest-centroids` (shrunken centroids), `l2-logistic` and `lasso` (logistic regression with
+    squared and with absolute coefficients penalised), which are tuned in each training set, and
+    `random-forest`."""
+    class_prior: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=2)] = 1.0
+    """The parameters of the Dirichlet prior for the probabilities of the classes: one number for
+    all, or a list of one for each class."""
+    relevant: Annotated[list[Literal["all", "some"]], Field(min_length=1)] = ["some"]
+    """With `some`, a feature is relevant with an unknown probability pi, and else has the same mean
+    in all classes. With `all` every feature is relevant. `[all, some]` compares both."""
+    pi: list[Number] = list(NORMAL_PI)
+    """The values of pi that `some` averages over, each as probable as the others before the data
+    are seen."""
+    effect_shapes: Annotated[list[PositiveNumber | None], Field(min_length=1)] = list(EFFECT_SHAPES)
+    """How unequal the effects of relevant features may be: the shapes c of an Inverse-Gamma(c/2,
+    c/2) distribution, whose values scale the effect of each feature. `null` gives all the same
+    scale. The shapes are averaged over."""
 
-    @model_validator(mode="before")
+    @field_validator("relevant", "temperature", mode="before")
     @classmethod
-    def _all_relevant(cls, value):
-        for name in ("relevant", "pi"):
-            if isinstance(value, dict) and name in value:
-                raise ValueError(
-                    f"{name}: in a mixture every feature may be relevant; leave it out, or use "
-                    "model.kind: naive-bayes"
-                )
-        return value
+    def _list(cls, value):
+        return [value] if isinstance(value, str) else value
 
-    @field_validator("collapsed", "thesis")
+    @field_validator("effect_shapes")
     @classmethod
-    def _something_kept(cls, value):
-        if value.burn_in >= value.iterations:
-            raise ValueError(
-                f"burn_in ({value.burn_in}) must be less than iterations ({value.iterations})"
-            )
-        return value
+    def _distinct_shapes(cls, value):
+        return distinct(value)
 
     @property
     def variants(self) -> list[str]:
-        """What every method is done by: samplers."""
-        return list(self.samplers)
+        """What every method is done by: integrals are exact."""
+        return ["exact"]
 
     @property
     def relevances(self) -> list[str]:
-        """Which features may be relevant: all."""
-        return ["all"]
+        """Which features may be relevant, all or some: what our own methods are done with."""
+        return list(self.relevant)
+
+    def check_classes(self, count: int) -> None:
+        """Raise ValueError where `class_prior` has numbers for another number of classes."""
+        if isinstance(self.class_prior, list) and len(self.class_prior) != count:
+            raise ValueError(
+                f"has {len(self.class_prior)} numbers, but there are {count} classes; give one for "
+                "each, or one number for all"
+            )
+
+    @property
+    def dirichlet(self) -> float | tuple[float, ...]:
+        """The prior of the classes, a number for all or one for each."""
+        return tuple(self.class_prior) if isinstance(self.class_prior, list) else self.class_prior
+
+    @property
+    def class_pair(self) -> tuple[float, float]:
+        """The prior of the classes, where there are two."""
+        if isinstance(self.class_prior, list):
+            return self.class_prior[0], self.class_prior[1]
+        return self.class_prior, self.class_prior
 
 
 class Lattice(Block):

@@ -13,6 +13,7 @@ PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 SELECTED = "selected-features"
 MOST_FOLDS = 10
+LEAST_TEMPERED = 6  # cases of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
@@ -103,12 +104,30 @@ def _selection(found: Found) -> list[str]:
     return [
         *_folds(found),
         "selection:",
-        f"  features: {_value(sizes)} # how many to keep, by correlation with the response",
+        f"  features: {_value(sizes)} # how many to keep, by {_measure(found)}",
         "model:",
+        *(_normal(found) if found.real else []),
         "  methods: # with the correction for the selection, without, and another model",
         "    [corrected, uncorrected, l2-logistic]",
         "  relevant: [some] # some features matter, not all alike; how many, is estimated",
         *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
+    ]
+
+
+def _measure(found: Found) -> str:
+    """Say by what features are selected."""
+    return "the F statistic" if found.real else "correlation with the response"
+
+
+def _normal(found: Found) -> list[str]:
+    """Return what the block of a model for real features has besides."""
+    lines = ["  kind: normal # features are normal in each class; naive-bayes cuts them at medians"]
+    if found.smallest < LEAST_TEMPERED:
+        return [*lines, "  temperature: [none] # cv needs more cases of each class"]
+    return [
+        *lines,
+        "  temperature: # cv: how far features say the same is found by cross-validation inside",
+        "    [none, cv]",
     ]
 
 

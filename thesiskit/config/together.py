@@ -3,7 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from thesiskit.config.logistic import LogisticModel, check_peers
-from thesiskit.config.selection import Evaluation, MixtureModel, ScreenedBlock, check_before
+from thesiskit.config.mixture import MixtureModel
+from thesiskit.config.selection import (
+    Evaluation,
+    NormalModel,
+    ScreenedBlock,
+    SelectingModel,
+    check_before,
+)
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.defaults import TABLE_CASES
@@ -16,6 +23,7 @@ RANKS_NEED = {  # of data, by the kind of the model
     "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior and data.relevant: all "
     "or some",
     "mixture": "needs data.source: mixture with data.alpha: prior and data.response: prior",
+    "normal": "needs data.source: normal with everything drawn from the prior",
     "logistic": "needs data.source: logistic, or interactions with data.sigma: prior",
 }
 
@@ -100,6 +108,41 @@ def check_mixture(config: "Config") -> None:
         raise ValueError("model.samplers: enumeration needs `selection.features: [1]`")
 
 
+def check_normal(config: "Config") -> None:
+    """Refuse what is for real features only, and what they do not have."""
+    selection, data = config.selection, config.data
+    if not isinstance(config.model, NormalModel):
+        if selection and selection.screened and selection.screened.f is not None:
+            raise ValueError("selection.screened.f: is for model.kind: normal; give `threshold`")
+        return
+    if selection and "ties" in selection.model_fields_set:
+        raise ValueError("selection.ties: real features hardly tie; leave it out")
+    if data is None or data.sizes is None:
+        return
+    for number in range(data.n_settings):
+        if not data.setting(number).real_features:
+            raise ValueError(
+                f"data.source: {data.source} draws binary features here; for model.kind: normal "
+                "give real ones, of data.source signals or normal"
+            )
+    try:
+        config.model.check_classes(data.sizes.classes)
+    except ValueError as error:
+        raise ValueError(f"model.class_prior: {error}") from None
+
+
+def check_temperature(config: "Config") -> None:
+    """Refuse a temperature where no honest cross-validation can be made within a training set."""
+    model, screened = config.model, screening(config)
+    if not isinstance(model, SelectingModel) or "cv" not in model.temperature:
+        return
+    if screened is not None and screened.keep is None:
+        raise ValueError(
+            "model.temperature: all cases took part in the screening of the table, so a "
+            "cross-validation among them says too little; leave out cv"
+        )
+
+
 def check_logistic(config: "Config") -> None:
     """Refuse what logistic models cannot do."""
     if not isinstance(config.model, LogisticModel):
@@ -147,6 +190,10 @@ def _either(names: list[str]) -> str:
 def check_table(config: "Config") -> None:
     """Refuse what data of chapter 2 cannot have."""
     data = config.data
+    if data is not None and data.sizes is not None and not isinstance(config.model, NormalModel):
+        problem = two_classes(config.model.kind, data.sizes.classes)
+        if problem:
+            raise ValueError(f"model.kind: {problem}")
     if data is None or not data.drawn:
         if config.evaluation.scheme == "test-set" and not (data and data.has_test_set):
             raise ValueError("evaluation.scheme: a test-set needs data.test_path")
@@ -159,6 +206,13 @@ def check_table(config: "Config") -> None:
         check_sizes(config, sizes.width, ValueError)
 
 
+def two_classes(kind: str, count: int) -> str | None:
+    """Say that a kind of model takes two classes, where there are more."""
+    if count <= 2:
+        return None
+    return f"{kind} takes two classes, and there are {count}; use model.kind: normal"
+
+
 def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str | None:
     """Say why the truth is not a draw from the model's prior; None if all is well."""
     if not evaluation.ranks:
@@ -168,7 +222,7 @@ def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str
     if data is None or data.prior_of != model.kind:
         return RANKS_NEED[model.kind]
     drawn = getattr(data, "relevant", "all")
-    if model.kind == "naive-bayes" and model.relevant != [drawn]:
+    if model.kind in ("naive-bayes", "normal") and model.relevant != [drawn]:
         return (
             f"needs model.relevant: [{drawn}], because data.relevant is {drawn}; of another model "
             "ranks need not be uniform"

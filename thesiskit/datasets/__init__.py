@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _OURS = {
     "naive-bayes": "synthetic:NaiveBayesData",
     "mixture": "synthetic:MixtureData",
+    "normal": "normal:NormalData",
     "signals": "signals:SignalsData",
     "colon": "gene_expression:ColonData",
+    "microarray": "microarray:MicroarrayData",
     "breast-cancer": "public_tables:BreastCancerData",
     "file": "table_files:FileData",
     "hidden-markov": "sequences:HiddenMarkovData",

@@ -3,7 +3,7 @@
 A source is one class.  Its fields are the keys of `data` in a config, its methods say what the data
 are and read or draw them.  Three families serve two kinds of experiments:
 
-- "table": a `Table` of features with a binary response, for selections of features (chapter 2);
+- "table": a `Table` of features with classes, for selections of features (chapter 2);
 - "sequences" and "features": `Sequences` and `FeatureTable`, for logistic models (chapter 3).
 
 A source that reads implements `read`; one that draws sets `drawn`, and implements `draw` and
@@ -31,17 +31,16 @@ READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
 
 @dataclass(frozen=True)
 class Table:
-    """Cases with features and a binary response.
+    """Cases with features and a response of some classes, two unless the data say others.
 
     Attributes
     ----------
     features : (n, p) array, possibly memory-mapped; 0/1 or real values, NaN where one is missing.
-    response : (n,) array of 0 and 1; of new cases it means nothing.
+    response : (n,) codes of the classes from 0, uint8; of new cases they mean nothing.
     names : feature names, or empty where there are none.
     digest : identifies the content, for provenance.
     source : where it comes from, for people.
-    negative : of the user's own, the responses that became class 0.
-    classes : what classes 0 and 1 are called.
+    classes : what the classes are called.
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
     missing : how many values are missing; a memory-mapped table is not looked at.
@@ -52,8 +51,7 @@ class Table:
     names: list[str] = field(default_factory=list)
     digest: str = ""
     source: str = ""
-    negative: list[str] = field(default_factory=list)
-    classes: tuple[str, str] = ("0", "1")
+    classes: tuple[str, ...] = ("0", "1")
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: int = 0
@@ -67,7 +65,8 @@ class Drawn:
     alpha : NaN where the data are not drawn from a model with one.
     truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
         (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.  Nothing where the data are not drawn from a model of the thesis.
+        was drawn with that.  Of normal features ratio, pi, and effect (p,), 0 where a feature is
+        not relevant.  Nothing where the data are not drawn from a model.
     """
 
     train: Table
@@ -184,15 +183,22 @@ class Sizes:
 class SelectionPriors:
     """Priors of a model of chapter 2.
 
-    class_prior : (f_0, f_1).  The others are (shape, rate) of Inverse-Gamma distributions.
-    response_alpha_prior : of a mixture; None of naive Bayes.
+    class_prior : (f_0, f_1).
+    alpha_prior, response_alpha_prior : (shape, rate) of Inverse-Gamma distributions; the second of
+        a mixture, None of naive Bayes.
     pi : the values, equally probable, that the probability of being relevant can have.
+    dirichlet : of normal features, the prior of the classes: a number, or one for each class.
+    ratio, effect_shapes : of normal features, the values, equally probable, that rho and c can
+        have; with c None, T is 1.
     """
 
     class_prior: tuple[float, float]
     alpha_prior: tuple[float, float]
     response_alpha_prior: tuple[float, float] | None = None
     pi: tuple[float, ...] = (1.0,)
+    dirichlet: float | tuple[float, ...] = 1.0
+    ratio: tuple[float, ...] = (1.0,)
+    effect_shapes: tuple[float | None, ...] = (None,)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from thesiskit.datasets.reading.matrices import look_up, read_matrix, transposed
 from thesiskit.datasets.reading.numbers import Numbers, typed
 from thesiskit.datasets.reading.text_files import opened, shown
 from thesiskit.datasets.source import Source, Table
-from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.errors import DataError, cut, quoted
 from thesiskit.safe_io import sha256
 
 KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed", ".h5ad")
@@ -48,7 +48,8 @@ class FileData(Source):
     """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file;
     a column of `obs` of an `.h5ad`."""
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
-    """The value of the response that is class 1; not needed if the values are 0 and 1."""
+    """The value of the response that is class 1; not needed if the values are 0 and 1. A response
+    with more values has a class for each (`model.kind: normal`)."""
     id: Text | None = None
     """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
     differ. PLINK and AnnData files name the cases themselves."""
@@ -86,12 +87,11 @@ class FileData(Source):
         wanted = self._wanted
         if self.labels is not None:
             wanted = replace(wanted, labels=folder / self.labels)
-        found = [
-            _table(folder / name, wanted, self.positive, train=name == self.path)
-            for name in (self.path, self.test_path)
-            if name is not None
-        ]
-        return [found[0], *(self._like(found[0], test) for test in found[1:])]
+        train = _table(folder / self.path, wanted, self.positive)
+        if self.test_path is None:
+            return [train]
+        test = _table(folder / self.test_path, wanted, self.positive, known=train.classes)
+        return [train, self._like(train, test)]
 
     def _like(self, table: Table, test: Table) -> Table:
         """Return the test table with its columns in the order of the training table."""
@@ -103,18 +103,13 @@ class FileData(Source):
                 f"{cut(self.test_path)} {what} the column {quoted(name)}; make the columns of both "
                 "tables the same, or data.ignore what differs"
             )
-        if self.positive is not None and not set(test.negative) <= set(table.negative):
-            raise DataError(
-                f"{cut(self.test_path)} has the response {cut(test.negative[0])}, which no "
-                f"training case has ({few(table.negative)}); leave such cases out"
-            )
         if table.features.shape[1] != test.features.shape[1]:
             raise DataError(
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
         told = [f"{cut(test.source)}: {one}" for one in remarks.cases_of_both(table.ids, test.ids)]
-        test = replace(test, classes=table.classes, notes=[*test.notes, *told])
+        test = replace(test, notes=[*test.notes, *told])
         if table.names == test.names:
             return test
         place = {name: j for j, name in enumerate(test.names)}
@@ -155,7 +150,8 @@ def read_table(
         features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
         phenotype of its `.fam`, `.h5ad` (AnnData) a column of `obs`.
     response : the column, NPZ key (default `y`) or NPY file.
-    positive : the response that is class 1; without it the response must be 0 and 1.
+    positive : the response that is class 1, of two values; without it two must be 0 and 1, and of
+        three or more each is a class.
     ignore : columns to leave out.
     id : the column that names the cases.
 
@@ -197,7 +193,6 @@ def read_new_table(path: Path, like: Table, wanted: Wanted) -> Table:
         list(like.names),
         sha256(path),
         path.name,
-        like.negative,
         like.classes,
         found.ids,
         notes,
@@ -234,8 +229,13 @@ def _read(path: Path, wanted: Wanted) -> Content:
     return reader(path, wanted)
 
 
-def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True) -> Table:
-    """Return a table with its response as classes."""
+def _table(
+    path: Path, wanted: Wanted, positive: Positive, *, known: tuple[str, ...] | None = None
+) -> Table:
+    """Return a table with its response as classes.
+
+    known : the classes of the training table; only where the table is one of test cases.
+    """
     where = shown(path)
     found = _read(path, wanted)
     features, names = found.features, found.names
@@ -245,8 +245,12 @@ def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(features):
         raise DataError(f"{where}: {len(features)} rows of features but {len(y)} responses")
-    missing, told = _look_at(features, names, path, train=train)
-    response, negative, classes = as_classes(y, positive, where)
+    missing, told = _look_at(features, names, path, train=known is None)
+    if found.classes and len(known or ()) > 2:
+        y = np.array(found.classes)[y]  # so that none is taken for the class of its code
+    response, classes = as_classes(y, positive, where, known)
+    if found.classes and positive is None and known is None:
+        classes = found.classes
     # the response and the names can come from other files than the features
     digest = hashlib.sha256(sha256(path).encode() + response.tobytes() + repr(names).encode())
     return Table(
@@ -255,8 +259,7 @@ def _table(path: Path, wanted: Wanted, positive: Positive, *, train: bool = True
         names,
         digest.hexdigest(),
         path.name,
-        negative,
-        found.classes if found.classes and positive is None else classes,
+        classes,
         found.ids,
         [*found.notes, *told],
         missing,
@@ -310,6 +313,7 @@ def _remarks(features: np.ndarray, names: list[str], train: bool) -> list[str]:
         *remarks.constant_columns(np.flatnonzero(~(low < high)), names),
         *remarks.equal_rows(features),
         *remarks.naming_numbers(features, names),
+        *remarks.counts(features),
     ]
 
 

@@ -5,17 +5,16 @@ from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or Mix
 model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
 model.fit(X, y).predict_proba(X_new)
 
+NormalClassifier takes real features as they are, and any number of classes.
 SequenceClassifier predicts what follows histories of discrete states; InteractionClassifier and
 InteractionRegressor predict from interactions of discrete features.
 """
 
+from thesiskit.estimators.binary import MixtureClassifier, NaiveBayesClassifier
 from thesiskit.estimators.interactions import InteractionClassifier, InteractionRegressor
-from thesiskit.estimators.selecting import (
-    MedianBinarizer,
-    MixtureClassifier,
-    NaiveBayesClassifier,
-    SelectingClassifier,
-)
+from thesiskit.estimators.medians import MedianBinarizer
+from thesiskit.estimators.normal import NormalClassifier
+from thesiskit.estimators.selecting import SelectingClassifier
 from thesiskit.estimators.sequences import SequenceClassifier
 
 __all__ = [
@@ -24,6 +23,7 @@ __all__ = [
     "MedianBinarizer",
     "MixtureClassifier",
     "NaiveBayesClassifier",
+    "NormalClassifier",
     "SelectingClassifier",
     "SequenceClassifier",
 ]

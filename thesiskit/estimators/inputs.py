@@ -43,6 +43,59 @@ def as_table(X):
     return pd.DataFrame(np.asarray(values[:]), columns=names)
 
 
+def as_numbers(X):
+    """Return a table of objects or of text columns as numbers; everything else as it is.
+
+    Raises UserError for what is no number, and for arrays of text.
+    """
+    if isinstance(X, pd.DataFrame):
+        kinds = X.dtypes.tolist()
+        numeric = {one: pd.api.types.is_numeric_dtype(one) for one in set(kinds)}
+        others = np.flatnonzero([not numeric[one] for one in kinds])
+        if not len(others):
+            return X
+        names = X.columns[others]
+        _floats(_objects(X.iloc[:, others[:1]]), names)  # where all are words that is enough
+        if len(others) == X.shape[1]:
+            return pd.DataFrame(_floats(_objects(X), names), columns=X.columns)
+        found = np.empty(X.shape)
+        found[:, others] = _floats(_objects(X.iloc[:, others]), names)
+        rest = np.setdiff1d(np.arange(X.shape[1]), others)
+        found[:, rest] = X.iloc[:, rest].to_numpy(float, na_value=np.nan)
+        return pd.DataFrame(found, columns=X.columns)
+    if not isinstance(X, np.ndarray) or X.dtype.kind in "biufc":
+        return X
+    if X.dtype.kind != "O":
+        raise UserError(
+            f"features must be numbers, got an array of {X.dtype}; X.astype(float) makes numbers "
+            "of text that is one"
+        )
+    return _floats(X, None) if X.ndim == 2 else X
+
+
+def _objects(frame: pd.DataFrame) -> np.ndarray:
+    return frame.to_numpy(dtype=object, na_value=np.nan)
+
+
+def _floats(values: np.ndarray, names: pd.Index | None) -> np.ndarray:
+    """Return objects (n, p) as numbers; names (p,) are those of the columns."""
+    try:
+        return values.astype(float)
+    except ValueError:
+        for j, column in enumerate(values.T):
+            for i, value in enumerate(column):
+                try:
+                    float(value)
+                except ValueError:
+                    name = f"number {j + 1}" if names is None else quoted(names[j])
+                    raise UserError(
+                        f"features must be numbers, and column {name} holds {quoted(value)} in "
+                        f"case {i + 1}; make categories columns of 0 and 1 (pandas.get_dummies), "
+                        "or leave such columns out"
+                    ) from None
+        raise
+
+
 def threads_for(n_jobs) -> int | None:
     """Return how many chains run at a time, None for one on each core."""
     if n_jobs is None:

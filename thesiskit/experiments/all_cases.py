@@ -22,11 +22,14 @@ from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
 from thesiskit.experiments.selection.naive import NaiveWork
+from thesiskit.experiments.selection.normal import NormalWork
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm, SelectingArm
+from thesiskit.fitted.arms import FittedArm, SelectingArm
+from thesiskit.fitted.binary import BinaryArm, EnumeratedArm, MixtureArm, NaiveArm
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
+from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.running import Arrays
 from thesiskit.store.results import Results
@@ -138,9 +141,10 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     for _, arm in work.own_arms.values():
         (pair,) = work.pairs(arm, block)
         stored = block.read("fit", arm.name)
-        arms[arm.name] = _selecting_arm(work, arm, pair, stored, block)
-    kept = [arm.selected for arm in arms.values()]
-    columns = np.unique(np.concatenate(kept)).astype(np.intp)
+        found = _selecting_arm(work, arm, pair, stored, block)
+        arms[arm.name] = found.tempered(stored["tau"][0])
+    kept = [arm.selected for arm in arms.values() if isinstance(arm, BinaryArm)]
+    columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *kept])).astype(np.intp)
     inputs = TableInputs(
         list(table.classes), table.names, table.features.shape[1], columns,
         work.design.thresholds(columns),
@@ -156,6 +160,8 @@ def _selecting_arm(
     selected = pair[0].of_table(pair[1].selected).astype(np.intp)
     if isinstance(work, NaiveWork):
         return NaiveArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
+    if isinstance(work, NormalWork):
+        return NormalArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
     assert isinstance(work, MixtureWork)
     if arm.variant == EXACT:
         return EnumeratedArm(arm.name, selected, stored["predictive"][0])

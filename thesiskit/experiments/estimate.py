@@ -22,7 +22,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thesiskit.config import LogisticModel, MixtureModel
+from thesiskit.config import LogisticModel, MixtureModel, NormalModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 
@@ -35,6 +35,10 @@ BEGIN, PER_CELL = 4.0, 0.005  # of a command with its report; of a cell, besides
 PER_SPLIT = 2e-4  # naive Bayes, beside the work by cases and features
 PER_VALUE = 2e-9  # to screen a binary value of a case
 PER_TESTED = 1e-9  # to predict with one
+PER_REAL = 3e-9  # to screen a real value of a case
+PER_NORMAL = 0.05  # a fit of real features
+PER_NODES = 2e-6  # to predict with a real value
+POINTS, WITHIN = 65, 5  # of rho; folds in which a temperature is fitted
 PER_MEDIAN = 3e-8  # to make a real value binary
 PER_PEER = 0.1  # another classifier
 PER_TUNED = 0.6  # the regularised logistic regression, besides: it is fitted often
@@ -184,7 +188,8 @@ def _of_block(work) -> Needs:
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
     tested = replicates * groups * (test if config.scheme in ("test-set", "none") else n)
     own, arms = len(work.own_arms), len(work.all_arms)
-    stored = replicates * (5 * n + 4 * p + words * config.drawn)
+    stores_bits = config.drawn and not isinstance(model, NormalModel)
+    stored = replicates * (5 * n + 4 * p + words * stores_bits)
     stored += 20 * splits * sum(kept) + 16 * p
     predicted = tested * (16 * arms + 29)
     memory = PROCESS + 3 * replicates * words + 10 * n * p * config.drawn
@@ -197,6 +202,17 @@ def _of_block(work) -> Needs:
     seconds += splits * times * (peers * PER_PEER + tuned * PER_TUNED)
     seconds += splits * p * train * PER_MEDIAN * (not config.drawn)
     seconds += splits * p * train**2 * PER_PRODUCT * tuned
+    # fits are repeated in folds of the training cases
+    within = sum(WITHIN for _, arm in work.all_arms.values() if arm.tempered)
+    seconds += splits * within * (p * train * PER_REAL + PER_SPLIT)
+    if isinstance(model, NormalModel):
+        # points of the posterior, held once in a cell and once in the file of the block
+        points = 3 * POINTS * len(model.effect_shapes) * len(model.pi)
+        seconds += len(kept) * splits * p * train * PER_REAL
+        seconds += (own + within) * splits * PER_NORMAL
+        seconds += own / len(kept) * tested * sum(kept) * PER_NODES
+        disk = stored + predicted + own * splits * 4 * points
+        return Needs(0, splits * own, 0, disk, memory + own * splits * 4 * points, seconds)
     if not isinstance(model, MixtureModel):
         points = model.alpha_points
         seconds += own * splits * PER_SPLIT
@@ -218,12 +234,13 @@ def _of_block(work) -> Needs:
         mine = splits * chains * left * width
         draws, most = draws + mine, max(most, mine)
         draws += DRAWS_FILE + 2 * chains * left * 4 * 8  # traces
-        steps += splits * chains * how.iterations * replicas
+        runs = splits * chains * (1 + WITHIN * arm.tempered)
+        steps += runs * how.iterations * replicas
         sweeps = 5 * (1 + (replicas - 1) / 5)
         cost = (
             20 * PER_THETA * kept[arm.size] if thesis else 2e-5 + PER_LABEL * train * kept[arm.size]
         )
-        seconds += splits * chains * how.iterations * sweeps * cost
+        seconds += runs * how.iterations * sweeps * cost
         memory += replicas * (train + kept[arm.size]) * 16
     disk = stored + predicted + draws
     return Needs(0, splits * own, steps, disk, memory + 3 * most, seconds)
@@ -233,9 +250,11 @@ def _sizes(design: "Design") -> Sizes:
     """Return numbers of training cases (with folds, of all), test cases, and features."""
     if design.data is not None and design.data.sizes is not None:
         return design.data.sizes
-    first, *others = design.tables
-    tests = sum(len(one.response) for one in others)
-    return Sizes(len(first.response), tests, first.features.shape[1])
+    shapes = []
+    for first, *others in (one.tables for one in design.each):
+        tests = sum(len(one.response) for one in others)
+        shapes.append((len(first.response), tests, first.features.shape[1]))
+    return Sizes(*map(max, zip(*shapes, strict=True)))  # of several tables, the largest
 
 
 # ---- chapter 3 ----

@@ -15,9 +15,11 @@ from pydantic import ValidationError
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
-from thesiskit.fitted.arms import EnumeratedArm, FittedArm, MixtureArm, NaiveArm
+from thesiskit.fitted.arms import FittedArm
+from thesiskit.fitted.binary import EnumeratedArm, MixtureArm, NaiveArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
+from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.running import Arrays
 from thesiskit.safe_io import DAMAGES
@@ -26,7 +28,8 @@ __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
 ARMS: dict[str, type[FittedArm]] = {
-    one.kind: one for one in (NaiveArm, MixtureArm, EnumeratedArm, PatternArm, ProcessArm)
+    one.kind: one
+    for one in (NaiveArm, MixtureArm, EnumeratedArm, NormalArm, PatternArm, ProcessArm)
 }
 
 

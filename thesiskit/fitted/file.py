@@ -25,7 +25,7 @@ from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, rea
 from thesiskit.store.results import replacing
 
 WHAT = "thesiskit fitted model"
-FORMAT = 1
+FORMAT = 2  # 1 had no temperatures and no normal models
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 

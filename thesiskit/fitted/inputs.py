@@ -78,10 +78,10 @@ class Inputs(ABC):
 
 
 class TableInputs(Inputs):
-    """Features that are made binary at thresholds.
+    """Features that are numbers, and where arms take binary ones, above what they are 1.
 
     width : number of features.
-    columns : (c,) features that some arm keeps, ascending, with thresholds (c,).
+    columns : (c,) features that some arm of binary features keeps, ascending, with thresholds (c,).
     """
 
     family = "table"
@@ -107,8 +107,7 @@ class TableInputs(Inputs):
     def like(self) -> Table:
         """The training table without its cases."""
         none = np.empty(0, dtype=np.uint8)
-        first, second = self.classes
-        return Table(np.empty((0, self.width)), none, self._names, classes=(first, second))
+        return Table(np.empty((0, self.width)), none, self._names, classes=tuple(self.classes))
 
     @staticmethod
     def of_table(table: Table) -> np.ndarray:
@@ -146,7 +145,7 @@ class TableInputs(Inputs):
         inside = columns.ndim == 1 and not ((columns < 0) | (columns >= width)).any()
         if not inside or columns.shape != thresholds.shape or (np.diff(columns) <= 0).any():
             raise ValueError("its columns are damaged")
-        if len(about["classes"]) != 2 or (names and len(names) != width):
+        if len(about["classes"]) < 2 or (names and len(names) != width):
             raise ValueError("its names are damaged")
         return cls([str(one) for one in about["classes"]], names, width, columns, thresholds)
 

@@ -153,6 +153,7 @@ def score(tested: Tested, name: str, probability: np.ndarray) -> Score:
 
 def headline(scores: list[tuple[Forecast, Score]]) -> list[str]:
     """Return lines with the scores of arms; of many arms, those with the lowest AMLP."""
+    scores = [pair for pair in scores if not np.isnan(pair[1].amlp)]  # some predict nothing
     few = scores
     if len(scores) > MOST_LINES:
         best = sorted(scores, key=lambda pair: pair[1].amlp)[:MOST_LINES]

@@ -1,8 +1,10 @@
 """Measures of probabilistic predictions (section "A Simulation Experiment", naive Bayes).
 
-Everywhere p (N,) is the predictive probability of class 1 and y (N,) the response, 0 or 1.
+Where nothing else is said, y (N,) is the response, and p the predictive probabilities: (N,) of
+class 1 where there are two classes, or (N, K) of all classes.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -13,22 +15,26 @@ MANY = 4096  # from so many terms on, probabilities are convolved by Fourier tra
 
 
 def error_rate(p: np.ndarray, y: np.ndarray) -> float:
-    """Fraction misclassified when p is cut at 1/2."""
+    """Fraction misclassified: of two classes p is cut at 1/2, of more the most probable is said."""
+    if p.ndim > 1:
+        return class_error(p, y)
     return float(np.mean((p >= 0.5) != (y == 1)))
 
 
 def expected_error(p: np.ndarray) -> float:
-    """The error rate that the predictions promise: the mean of min(p, 1 - p)."""
+    """The error rate that the predictions promise: of two classes, the mean of min(p, 1 - p)."""
+    if p.ndim > 1:
+        return float(np.mean(1 - p.max(axis=1)))
     return float(np.mean(np.minimum(p, 1 - p)))
 
 
 def amlp(p: np.ndarray, y: np.ndarray) -> float:
     """Average minus log probability of the actual class."""
-    return float(np.mean(losses(p, y)))
+    return float(np.mean(log_losses(p, y) if p.ndim > 1 else losses(p, y)))
 
 
 def losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Minus log probability of the actual class, (N,).
+    """Minus log probability of the actual class, (N,), of p (N,).
 
     Probabilities are kept 2.2e-16 away from 0 and 1, as scikit-learn's log_loss does.
     """
@@ -37,7 +43,13 @@ def losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def squared_error(p: np.ndarray, y: np.ndarray) -> float:
-    """Average squared difference between response and p."""
+    """Average squared difference between response and p; of K classes, half of the sum over them.
+
+    Of two classes the two are the same.
+    """
+    if p.ndim > 1:
+        actual = np.arange(p.shape[1]) == y[:, None]
+        return float(np.mean(((p - actual) ** 2).sum(axis=1)) / 2)
     return float(np.mean((y - p) ** 2))
 
 
@@ -52,12 +64,15 @@ def scores(p: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def categories(p: np.ndarray) -> np.ndarray:
-    """First decimal of p; 1.0 belongs to category 9."""
+    """First decimal of p (N,); 1.0 belongs to category 9."""
     return np.minimum((p * 10).astype(int), 9)
 
 
 def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
-    """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case."""
+    """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case.
+
+    p (N,) may also be the probability of anything else, and y (N,) whether it came true.
+    """
     category = categories(p)
     cases = np.bincount(category, minlength=10)
     with np.errstate(invalid="ignore"):
@@ -153,11 +168,26 @@ def log_losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     return -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
 
 
+def confidence(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of the predicted class, and whether it is right, (N,) each."""
+    return p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64)
+
+
 def class_amlp(p: np.ndarray, y: np.ndarray) -> float:
     """Average minus log probability of the actual class, of p (N, K)."""
     return float(np.mean(log_losses(p, y)))
 
 
-def gammas(squares: np.ndarray) -> np.ndarray:
-    """Return gamma from stored fractions "a/b" of its square."""
-    return np.sqrt([float(Fraction(str(square))) for square in squares])
+def gammas(select: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return gamma of each selection, from the arrays of the stage `select`.
+
+    Of binary features fractions "a/b" of its square are stored.  Of real ones it is the F statistic
+    that bounds those of the features left out, as a correlation ratio; with two classes this is
+    the absolute correlation.
+    """
+    if "gamma_squared" in select:
+        return np.sqrt([float(Fraction(str(square))) for square in select["gamma_squared"]])
+    counts = select["class_counts"]
+    between = select["threshold"] * (counts.shape[1] - 1)
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(between / (between + counts.sum(axis=1) - counts.shape[1]))

@@ -12,6 +12,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from thesiskit.errors import ResultsError
+from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
@@ -55,6 +56,8 @@ def finished(results: Results, n_blocks: int, config: dict[str, Any]) -> Finishe
         kind = Finished
     elif config["model"]["kind"] == "logistic":
         kind = LogisticRecord
+    elif several_tables(config):
+        kind = Study
     return kind(results, n_blocks, config)
 
 

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
 from thesiskit.report import data_card, predictions, ranks, reduction, summary
+from thesiskit.report.board import figures as board_figures
+from thesiskit.report.board import tables as board_tables
+from thesiskit.report.board.study import several_tables
 from thesiskit.report.logistic import chains as logistic_chains
 from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
@@ -16,13 +19,15 @@ from thesiskit.report.selection import (
     divisions,
     figures,
     promised,
+    ratios,
     relevance,
     reliability,
     selected,
     tables,
+    temperatures,
 )
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection.record import EXACT
+from thesiskit.report.selection.ways import EXACT
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
 
@@ -37,6 +42,8 @@ KEPT = "a selection other than all, or selection.screened"
 ONE = "one selection, other than all"
 DIVISIONS = "two divisions (replicates)"
 NAIVE = "model.kind: naive-bayes"
+NORMAL = "model.kind: normal"
+INDEPENDENT = "model.kind: naive-bayes or normal"
 MIXTURE = "model.kind: mixture"
 ENUMERATION = "enumeration and a sampler in model.samplers"
 GROUPS = "two groups (evaluation.groups)"
@@ -56,6 +63,10 @@ SEVERAL = "several numbers in selection.screened.of"
 SETTINGS = "data.source: signals"
 TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
+TABLES = "several tables in data.sets"
+ONE_TABLE = "one table in data.sets"
+RIDGE = "l2-logistic in model.methods"
+TEMPERED = "cv in model.temperature"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -88,6 +99,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
     DIVISIONS: lambda config: config["replicates"] > 1,
     NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
+    NORMAL: lambda config: config["model"]["kind"] == "normal",
+    INDEPENDENT: lambda config: config["model"]["kind"] in ("naive-bayes", "normal"),
+    TEMPERED: lambda config: "cv" in _of_model(config, "temperature"),
     MIXTURE: lambda config: config["model"]["kind"] == "mixture",
     ENUMERATION: lambda config: (
         len(_of_model(config, "samplers")) > 1 and EXACT in _of_model(config, "samplers")
@@ -114,6 +128,9 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
     TESTS: lambda config: config["scheme"] != "none",
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
+    TABLES: lambda config: bool(several_tables(config)),
+    ONE_TABLE: lambda config: not several_tables(config),
+    RIDGE: lambda config: "l2-logistic" in _of_model(config, "methods"),
 }
 
 
@@ -131,14 +148,17 @@ class Part(NamedTuple):
 
 
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
+_BOARD = (DATA, SELECTION, TABLES, RIDGE, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(data_card.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
-    "relevance": Part(relevance.relevance_part, (DATA, SELECTION, NAIVE, RELEVANT, KNOWN, ALIKE)),
+    "relevance": Part(
+        relevance.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
+    ),
     "screened-answers": Part(
-        promised.screened_answers, (DATA, SELECTION, NAIVE, SEVERAL, KNOWN, ALIKE)
+        promised.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
     "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
     "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
@@ -154,6 +174,8 @@ PARTS: dict[str, Part] = {
     "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(figures.performance),
     "log-alpha": Part(alphas.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
+    "log-ratio": Part(ratios.log_ratio, (DATA, SELECTION, NORMAL)),
+    "temperature-table": Part(temperatures.temperature_table, (DATA, SELECTION, TEMPERED)),
     "reliability-figure": Part(reliability.reliability_figure),
     "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(figures.null_figure),
@@ -162,6 +184,10 @@ PARTS: dict[str, Part] = {
     "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
     "screened-figure": Part(screened.screened_figure, _SCREENED),
     "screened-table": Part(screened.screened_table, _SCREENED),
+    "board-table": Part(board_tables.board_table, _BOARD),
+    "board-promises": Part(board_figures.board_promises, _BOARD),
+    "board-losses": Part(board_figures.board_losses, _BOARD),
+    "board-scores": Part(board_tables.board_scores, _BOARD),
     "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
@@ -198,8 +224,10 @@ PARTS: dict[str, Part] = {
 }
 
 
+OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
-    "summary", "data-card", "screened-answers", "relevance", "selected-features", "predictions",
+    "summary", "data-card", "screened-answers", "relevance", "temperature-table",
+    "selected-features", "predictions",
 )  # fmt: skip
 FIRST = ("summary", "data-card")
 
@@ -229,7 +257,10 @@ def parts_without_tests(config: dict[str, Any]) -> list[str]:
 
 def _lacking(name: str, config: dict[str, Any]) -> list[str]:
     """Return what a part needs and the config does not have."""
-    return [need for need in PARTS[name].needs if not NEEDS[need](config)]
+    needs = PARTS[name].needs
+    if TABLES not in needs and name not in OF_SEVERAL:
+        needs = (ONE_TABLE, *needs)
+    return [need for need in needs if not NEEDS[need](config)]
 
 
 def check_parts(config: dict[str, Any]) -> None:

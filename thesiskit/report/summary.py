@@ -7,12 +7,13 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
-from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, score
+from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, Tested, score
 from thesiskit.report.layout import Table
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.selection.promised import promised_table
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence
+from thesiskit.report.selection.temperatures import temperature_sentence
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -29,7 +30,7 @@ def summary(record: Finished) -> list[Table]:
         return [_of_real_responses(record)]
     if isinstance(record, Record) and not record.tests:
         return promised_table(record)
-    scored = record.scores()
+    scored = [pair for pair in record.scores() if not np.isnan(pair[1].amlp)]
     own = [pair for pair in scored if pair[0].own]
     best = min(own, key=lambda pair: pair[1].amlp)[1]
     base = score(record.tested, "base rate", record.tested.base)
@@ -38,7 +39,7 @@ def summary(record: Finished) -> list[Table]:
     )
     lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
     if isinstance(record, Record):
-        lead.append(relevance_sentence(record))
+        lead += [relevance_sentence(record), temperature_sentence(record)]
     if record.warnings:
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
@@ -178,13 +179,20 @@ def _explained(record: Finished) -> str:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (
         "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
-        "was: lower is better, and guessing between two classes has 0.693. Intervals are of 95 % "
+        f"was: lower is better, and guessing between {_classes(tested)}. Intervals are of 95 % "
         "(Wilson's for error rates, normal ones for AMLP). The base rate predicts each class by "
         "its frequency among the training cases."
     )
     if isinstance(record, Record):
-        text += record.about_some
+        text += record.about_manners
     return text
+
+
+def _classes(tested: Tested) -> str:
+    """Return how many classes there are, and the AMLP of guessing between them."""
+    count = tested.base.shape[1]
+    many = "two" if count == 2 else f"{count}"
+    return f"{many} classes has {np.log(count):.3f}"
 
 
 # ---- real responses ----

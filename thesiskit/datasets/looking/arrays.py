@@ -6,14 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.datasets.looking.columns import (
+    FEW_VALUES,
     MOST_CLASSES,
     RESPONSES,
     Column,
-    find_positive,
+    about_classes,
+    check_rare,
     find_response,
     values_of,
 )
-from thesiskit.datasets.looking.found import Found, Key
+from thesiskit.datasets.looking.found import ABOUT, NAIVE, NORMAL, Found, Key
 from thesiskit.datasets.reading import binary_files
 from thesiskit.datasets.reading.anndata_files import read_h5ad, read_obs
 from thesiskit.datasets.reading.columns import Wanted
@@ -22,7 +24,7 @@ from thesiskit.datasets.reading.text_files import shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.safe_io import DAMAGES, read_npy, read_npz
 
-ABOUT = "numbers; above or below the median counts"
+LOOKED_AT = 1 << 22  # values of features
 
 
 def look_at_npz(path: Path, response: str | None) -> Found:
@@ -138,32 +140,48 @@ def _column(name: str, values: np.ndarray) -> Column:
 
 
 def _found(path: Path, content: Content, keys: list[Key], name: str, notes: list[str]) -> Found:
-    """Return what was found, once the response is known to have two classes."""
+    """Return what was found, once the response is known to have classes."""
     assert content.response is not None
     y = _column(name, content.response)
     where = f"{shown(path)}: the response {quoted(name)}"
     if len(y.counts) < 2:
         raise DataError(f"{where} is the same in all cases; there is nothing to predict")
-    if len(y.counts) > 2:
+    real = _measured(content.features)
+    if len(y.counts) > 2 and not (real and y.class_like):
         held = "a real number" if y.kind == "real" else f"one of {len(y.counts):,} values"
         raise DataError(
-            f"{where} is {held} ({values_of(y)}); this model takes two classes. Leave other cases "
-            "out, or save discrete features as a CSV table, for the model of interactions"
+            f"{where} is {held} ({values_of(y)}), and this model takes two classes (of real "
+            f"features up to {MOST_CLASSES}). Leave other cases out, or save discrete features as "
+            "a CSV table, for the model of interactions"
         )
-    value, why = find_positive(y)
+    check_rare(y, shown(path))
+    value, why = about_classes(y)
     if value is not None:
-        keys = [*keys, Key("positive", value, f"class 1: {why}")]
-    if content.classes is None:
-        why = why if value is None else f"class 1 is {quoted(value)}: {why}"
-    else:
+        keys = [*keys, Key("positive", value, why)]
+    if content.classes is not None:
         why = f"class 1 is {content.classes[1]}"
     return Found(
-        [Key("source", "file", ABOUT), Key("path", str(path)), *keys],
+        [Key("source", "file", ABOUT[NORMAL if real else NAIVE]), Key("path", str(path)), *keys],
         "table",
         cases=len(content.features),
         width=content.features.shape[1],
         values=2,
         smallest=min(y.counts.values()),
         response=name,
+        real=real,
         notes=[*notes, f"{values_of(y)}; {why}"],
     )
+
+
+def _measured(features: np.ndarray) -> bool:
+    """Whether some feature has real numbers, or too many whole ones to be codes."""
+    width = max(1, LOOKED_AT // len(features))
+    most_codes = min(FEW_VALUES, max(2, len(features) // 2))
+    for start in range(0, features.shape[1], width):
+        block = np.sort(features[:, start : start + width], axis=0)
+        steps = (np.diff(block, axis=0) > 0).sum(axis=0)  # missing values come last
+        whole = (block == np.floor(block)) | (block != block)
+        most = np.where(whole.all(axis=0), most_codes, 2)
+        if (steps + 1 > most).any():
+            return True
+    return False

@@ -107,6 +107,11 @@ class Column:
         return self.kind == "whole" and len(self.counts) <= most and not self.broken
 
     @property
+    def measured(self) -> bool:
+        """Whether it holds numbers of which there are too many to be codes."""
+        return self.numeric and not self.coarse and len(self.counts) > 2
+
+    @property
     def wordy(self) -> bool:
         """Whether it is text of which most cells have words of their own."""
         return self.kind == "text" and len(self.counts) > max(FEW_VALUES, self.held // 2)
@@ -196,6 +201,24 @@ def find_positive(response: Column) -> tuple[object, str]:
     rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
     equal = len(set(response.counts.values())) == 1
     return rarest, "the last by alphabet" if equal else "the rarer class"
+
+
+def check_rare(response: Column, where: str) -> None:
+    """Raise DataError for a class of more than two that has one case, which no model can test."""
+    rare = [value for value, cases in response.counts.items() if cases == 1]
+    if rare and len(response.counts) > 2:
+        raise DataError(
+            f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; give "
+            "two cases of each class at least, or leave such cases out"
+        )
+
+
+def about_classes(response: Column) -> tuple[object, str]:
+    """Return the value that is class 1, or None, and what is to be said about the classes."""
+    if len(response.counts) > 2:
+        return None, f"it has {len(response.counts)} classes"
+    value, why = find_positive(response)
+    return value, why if value is None else f"class 1 is {quoted(value)}: {why}"
 
 
 # ---- features ----

@@ -3,6 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+PATTERNS, NAIVE, NORMAL = "patterns", "naive-bayes", "normal"  # models
+ABOUT = {  # what features are, by model
+    PATTERNS: "discrete features",
+    NAIVE: "numbers; above or below the median counts",
+    NORMAL: "numbers, as they are",
+}
+
 
 class Key(NamedTuple):
     """A key of the block `data`: its name, its value, and why it has this value."""
@@ -24,6 +31,7 @@ class Found:
     values : how many values a discrete feature, or a state, has at most.
     smallest : cases of the rarest class, or all of real responses.
     continuous : whether responses are real numbers.
+    real : whether features are, of the family `table`.
     response : what is predicted, in a few words.
     notes : what was guessed, a line each.
     """
@@ -36,4 +44,5 @@ class Found:
     smallest: int
     response: str
     continuous: bool = False
+    real: bool = False
     notes: list[str] = field(default_factory=list)

@@ -6,14 +6,16 @@ from itertools import islice
 from pathlib import Path
 
 from thesiskit.datasets.looking.columns import (
+    MOST_CLASSES,
     Column,
+    about_classes,
+    check_rare,
     find_ids,
-    find_positive,
     find_response,
     left_out,
     values_of,
 )
-from thesiskit.datasets.looking.found import Found, Key
+from thesiskit.datasets.looking.found import ABOUT, NAIVE, NORMAL, PATTERNS, Found, Key
 from thesiskit.datasets.reading.binary_files import read_frame
 from thesiskit.datasets.reading.cells import read_cells
 from thesiskit.datasets.reading.columns import Wanted, name_columns
@@ -80,14 +82,17 @@ def look_at_table(path: Path, response: str | None) -> Found:
             f"{where}: no features besides the response {quoted(roles.y.name)} ({roles.why}); "
             "choose another response with --response COLUMN, or add features"
         )
-    patterned = _choose(roles, columns.turned, where)
+    model = _choose(roles, columns.turned, where)
+    patterned = model == PATTERNS
+    if model == NORMAL:
+        check_rare(roles.y, where)
     unfit = [one for one in roles.features if _unfit(one, patterned)]
     roles = replace(
         roles,
         features=[one for one in roles.features if one not in unfit],
         ignored=[*roles.ignored, *((one, UNFIT[patterned]) for one in unfit)],
     )
-    data, said = _keys(path, columns, roles, patterned)
+    data, said = _keys(path, columns, roles, model)
     return Found(
         data,
         "features" if patterned else "table",
@@ -97,6 +102,7 @@ def look_at_table(path: Path, response: str | None) -> Found:
         smallest=columns.rows if roles.real else min(roles.y.counts.values()),
         response=roles.y.name,
         continuous=roles.real,
+        real=model == NORMAL,
         notes=[*columns.notes, *said],
     )
 
@@ -120,23 +126,21 @@ def _assign(columns: Columns, response: str | None, where: str) -> Roles:
     )
 
 
-def _keys(
-    path: Path, columns: Columns, roles: Roles, patterned: bool
-) -> tuple[list[Key], list[str]]:
+def _keys(path: Path, columns: Columns, roles: Roles, model: str) -> tuple[list[Key], list[str]]:
     """Return the block `data`, and what is to be said about it."""
     y, ids, ignored = roles.y, roles.ids, roles.ignored
     notes = [f"the response is {quoted(y.name)}, {roles.why}: {values_of(y)}", *_told(ignored)]
-    about = "discrete features" if patterned else "numbers; above or below the median counts"
-    data = [Key("source", "table" if patterned else "file", about), Key("path", str(path))]
+    patterned = model == PATTERNS
+    data = [Key("source", "table" if patterned else "file", ABOUT[model]), Key("path", str(path))]
     if not columns.header:
         data.append(Key("header", False, "the first line is a case"))
     if columns.turned:
         data.append(Key("orientation", "genes-in-rows", TURNED))
     data.append(Key("response", y.name, f"{roles.why}: {values_of(y)}"))
     if not patterned:
-        value, why = find_positive(y)
-        data += [] if value is None else [Key("positive", value, f"class 1: {why}")]
-        notes.append(why if value is None else f"class 1 is {quoted(value)}: {why}")
+        value, why = about_classes(y)
+        data += [] if value is None else [Key("positive", value, why)]
+        notes.append(why)
     if ids:
         data.append(Key("id", ids.name, "names the cases"))
         notes.append(f"{quoted(ids.name)} names the cases")
@@ -179,30 +183,35 @@ def _check_response(y: Column, where: str) -> None:
 # ---- which model ----
 
 
-def _choose(roles: Roles, turned: bool, where: str) -> bool:
-    """Return whether the model of discrete features suits, or else naive Bayes.
+def _choose(roles: Roles, turned: bool, where: str) -> str:
+    """Return which model suits: of patterns of discrete features, naive Bayes, or the normal one.
 
-    Raises DataError where neither takes these features with this response.
+    Raises DataError where none takes these features with this response.
     """
     features, y = roles.features, roles.y
     coarse = [] if turned else [one for one in features if one.coarse]
-    if roles.real or len(y.counts) > 2:
+    classes = len(y.counts)
+    if roles.real or classes > MOST_CLASSES:
         if coarse:
-            return True
+            return PATTERNS
         held, remedy = "is a real number", "Make"
         if not roles.real:
-            held = f"has {len(y.counts):,} classes ({values_of(y)})"
-            remedy = "Leave out the cases of all but two classes, or make"
+            held = f"has {classes:,} classes ({values_of(y)})"
+            remedy = f"Put classes together ({MOST_CLASSES} at most), or make"
         raise DataError(
             f"{where}: the response {quoted(y.name)} {held}, and the features are real numbers: "
-            f"naive Bayes takes two classes, other models take discrete features. {remedy} the "
+            f"the normal model takes classes, other models take discrete features. {remedy} the "
             "features discrete (scikit-learn's KBinsDiscretizer), or name another --response"
         )
+    by_numbers = NORMAL if classes > 2 or any(one.measured for one in features) else NAIVE
     if any(one.kind == "text" for one in features):
-        return 2 * len(coarse) >= len(features)
-    if len(features) > MOST_PATTERNED or len(coarse) < len(features):
-        return False
-    return any(len(one.counts) > 2 for one in features)
+        return PATTERNS if 2 * len(coarse) >= len(features) else by_numbers
+    if len(coarse) < len(features):
+        return by_numbers
+    if classes > 2:
+        return PATTERNS
+    several = any(len(one.counts) > 2 for one in features)
+    return PATTERNS if several and len(features) <= MOST_PATTERNED else by_numbers
 
 
 def _unfit(one: Column, patterned: bool) -> bool:

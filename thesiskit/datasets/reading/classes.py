@@ -1,4 +1,4 @@
-"""The response of a table as two classes."""
+"""The response of a table as classes."""
 
 from numbers import Real
 
@@ -10,12 +10,20 @@ from thesiskit.datasets.reading.numbers import REAL
 from thesiskit.errors import DataError, few, quoted
 
 Positive = str | float | bool | None  # the response that is class 1
+Held = dict[str, object]  # the distinct responses, by what messages call them
+MOST_CLASSES = 20
 
 
 def as_classes(
-    y: np.ndarray, positive: Positive, where: str
-) -> tuple[np.ndarray, list[str], tuple[str, str]]:
-    """Return the response as 0 and 1, the values that are class 0, and the names of the classes."""
+    y: np.ndarray, positive: Positive, where: str, known: tuple[str, ...] | None = None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the response as codes from 0, and the names of the classes.
+
+    0 and 1 are two classes, and so is `positive` beside another value.  Of three values or more
+    each is a class, numbers in their order, then words in theirs.
+
+    known : the classes of the training table, to code test cases as its cases are coded.
+    """
     if y.dtype.kind == "S":
         y = np.char.decode(y, "utf-8", "replace")
     values = y.tolist()
@@ -25,32 +33,93 @@ def as_classes(
             f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
         )
     held = {_told(value): value for value in values}
-    found = sorted(held)
+    two = known is None or len(known) == 2
+    if positive is None and two and all(map(_zero_or_one, held.values())):
+        truth = all(isinstance(value, bool) for value in held.values())
+        bits = ("False", "True") if truth else ("0", "1")
+        return np.array(values, dtype=float).astype(np.uint8), known or bits
     if positive is not None:
-        if not any(_same(value, positive) for value in held.values()):
-            raise DataError(
-                f"{where}: no response is {quoted(positive)} (data.positive); found {few(found)}"
-            )
-        if len(held) > 2:
-            raise DataError(
-                f"{where}: the response has {len(held):,} values ({few(found)}); the model has "
-                "two classes, so leave other cases out"
-            )
-        for text in held:
-            check_text(text, f"{where}: a response", "write it in other words")
-        others = [text for text, value in held.items() if not _same(value, positive)]
-        own = next(_label(value) for value in held.values() if _same(value, positive))
-        other = _label(held[others[0]]) if others else f"not {own}"
-        ones = np.array([_same(value, positive) for value in values], dtype=np.uint8)
-        return ones, others, (other, own)
-    if not all(isinstance(value, Real) and value in (0, 1) for value in held.values()):
+        _check_positive(held, positive, where)
+        names = _of_positive(held, positive)
+        ours = (names[0], names[1] if known is None else known[1])
+        label = {text: ours[_same(value, positive)] for text, value in held.items()}
+    else:
+        names = _each_a_class(held, len(values), where) if known is None else known
+        label = {text: _label(value) for text, value in held.items()}
+    names = names if known is None else known
+    alien = [text for text in held if label[text] not in names]
+    if alien:
+        raise DataError(
+            f"{where} has the response {few(alien[:1])}, which no training case has "
+            f"({few(names)}); leave such cases out"
+        )
+    code = {text: names.index(label[text]) for text in held}
+    return np.array([code[_told(value)] for value in values], dtype=np.uint8), names
+
+
+def _check_positive(held: Held, positive: Positive, where: str) -> None:
+    """Raise DataError unless a response is the positive one, beside at most one other."""
+    found = sorted(held)
+    if not any(_same(value, positive) for value in held.values()):
+        raise DataError(
+            f"{where}: no response is {quoted(positive)} (data.positive); found {few(found)}"
+        )
+    if len(held) > 2:
+        raise DataError(
+            f"{where}: the response has {len(held):,} values ({few(found)}), and data.positive is "
+            "for two; leave other cases out, or leave out data.positive: each value is then a "
+            "class, for model.kind: normal"
+        )
+    _check_texts(held, where)
+
+
+def _of_positive(held: Held, positive: Positive) -> tuple[str, ...]:
+    """Return the names of the classes, the positive one last."""
+    own = next(_label(value) for value in held.values() if _same(value, positive))
+    others = [_label(value) for value in held.values() if not _same(value, positive)]
+    return (others[0] if others else f"not {own}", own)
+
+
+def _each_a_class(held: Held, cases: int, where: str) -> tuple[str, ...]:
+    """Return the names of the classes where each response is one."""
+    found = sorted(held)
+    if len(held) <= 2:
         raise DataError(
             f"{where}: the response must be 0 and 1, found {few(found)}; "
             "say which value is class 1 with data.positive"
         )
-    truth = all(isinstance(value, bool) for value in held.values())
-    classes = ("False", "True") if truth else ("0", "1")
-    return np.array(values, dtype=float).astype(np.uint8), ["0"], classes
+    if len(held) > min(MOST_CLASSES, cases // 2):
+        limit = f"too many classes for {cases:,} cases"
+        if len(held) > MOST_CLASSES:
+            limit = f"at most {MOST_CLASSES} can be classes"
+        raise DataError(
+            f"{where}: the response has {len(held):,} values ({few(found)}), {limit}; if it is "
+            "a number to predict, use data.source: table with model.kind: logistic and "
+            "model.response: gaussian"
+        )
+    _check_texts(held, where)
+    names = tuple(_label(value) for value in sorted(held.values(), key=_place))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"{where}: the response {quoted(twice)} is a number in some cases and a text in "
+            "others; write it in one way"
+        )
+    return names
+
+
+def _check_texts(held: Held, where: str) -> None:
+    for text in held:
+        check_text(text, f"{where}: a response", "write it in other words")
+
+
+def _zero_or_one(value: object) -> bool:
+    return isinstance(value, Real) and value in (0, 1)
+
+
+def _place(value: object) -> tuple[float, str]:
+    """Return where a response stands in the order of the classes."""
+    return (float(value), "") if isinstance(value, Real) else (np.inf, str(value))
 
 
 def _told(value: object) -> str:

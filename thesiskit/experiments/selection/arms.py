@@ -1,15 +1,25 @@
 """What is done with every split: its selections, and the arms that start from each.
 
 An *arm* is one analysis: how many features to keep, by which method, with which quadrature or
-sampler, and whether all features may be relevant or some.
+sampler, whether all features may be relevant or some, and with a temperature or without.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, MixtureModel, NaiveModel
+from thesiskit.config import (
+    OTHER_METHODS,
+    OWN_METHODS,
+    WHOLE_METHODS,
+    Config,
+    MixtureModel,
+    NaiveModel,
+    NormalModel,
+)
 from thesiskit.config.selection import ScreenedBlock
+
+NONE, CV = "none", "cv"  # temperatures
 
 
 @dataclass(frozen=True)
@@ -21,12 +31,23 @@ class Arm:
     method: str
     variant: str  # the rule for theta, or the sampler; "none" for a peer
     relevant: str = "all"  # which features may be relevant, "all" or "some"; "none" for a peer
+    temperature: str = NONE  # or "cv"
 
     @property
     def name(self) -> str:
         """What it is called, the same whatever else is done."""
-        others = (self.method, self.variant, self.relevant)
-        return " ".join([self.label, *(one for one in others if one not in ("none", "all"))])
+        others = (self.method, self.variant, self.relevant, "tempered" if self.tempered else NONE)
+        return " ".join([self.label, *(one for one in others if one not in (NONE, "all"))])
+
+    @property
+    def tempered(self) -> bool:
+        """Whether its log odds are divided by a temperature."""
+        return self.temperature == CV
+
+    @property
+    def correct(self) -> bool:
+        """Whether the selection is corrected for, if it is a method of ours."""
+        return OTHER_METHODS.get(self.method, self.method) != "uncorrected"
 
 
 @dataclass(frozen=True)
@@ -48,9 +69,9 @@ def selections(config: Config) -> list[Chosen]:
     return list(dict.fromkeys(chosen for chosen, *_ in _analyses(config)))
 
 
-def selecting_model(config: Config) -> NaiveModel | MixtureModel:
+def selecting_model(config: Config) -> NaiveModel | MixtureModel | NormalModel:
     """Return the model of an experiment of chapter 2."""
-    assert isinstance(config.model, NaiveModel | MixtureModel)
+    assert isinstance(config.model, NaiveModel | MixtureModel | NormalModel)
     return config.model
 
 
@@ -58,16 +79,16 @@ def arms(config: Config) -> list[Arm]:
     """Return what is done with every split."""
     place = {chosen: i for i, chosen in enumerate(selections(config))}
     found = [Arm(place[chosen], chosen.label, *how) for chosen, *how in _analyses(config)]
-    if WHOLE in selecting_model(config).methods:
-        found.append(Arm(0, "all", WHOLE, "none", "none"))
-    return found
+    methods = selecting_model(config).methods
+    return found + [Arm(0, "all", one, NONE, NONE) for one in methods if one in WHOLE_METHODS]
 
 
-def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str]]:
-    """Yield a selection, a method, a variant and which features may be relevant, for each arm."""
+def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str, str]]:
+    """Yield for each arm a selection, a method, a variant, what may be relevant, a temperature."""
     assert config.selection is not None
     screened, model = config.selection.screened, selecting_model(config)
-    peers = [one for one in model.methods if one not in (*OWN_METHODS, WHOLE)]
+    peers = [one for one in model.methods if one not in (*OWN_METHODS, *WHOLE_METHODS)]
+    ways = list(product(model.relevances, model.temperature))
     for size in config.selection.features or config.selection.thresholds or []:
         label = str(size) if config.selection.features else f"|COR| > {size}"
         plain, counted = _chosen(label, size, screened)
@@ -75,16 +96,18 @@ def _analyses(config: Config) -> Iterator[tuple[Chosen, str, str, str]]:
             if size == "all" and screened is None:
                 # with nothing to correct the two are one
                 if variant != "as-printed" or "thesis" not in model.variants:
-                    for relevant in model.relevances:
-                        yield plain, "complete", variant, relevant
+                    for way in ways:
+                        yield plain, "complete", variant, *way
                 continue
             for method in (one for one in model.methods if one in OWN_METHODS):
                 mine = counted if method == "corrected" else [plain]
-                for chosen, relevant in product(mine, model.relevances):
-                    yield chosen, method, variant, relevant
+                for chosen, way in product(mine, ways):
+                    yield chosen, method, variant, *way
         for peer in peers if size != "all" or screened else ():
-            for chosen in counted if NAIVE_METHODS.get(peer) == "corrected" else [plain]:
-                yield chosen, peer, "none", "none"
+            mine = counted if OTHER_METHODS.get(peer) == "corrected" else [plain]
+            temperatures = model.temperature if peer in OTHER_METHODS else [NONE]
+            for chosen, temperature in product(mine, temperatures):
+                yield chosen, peer, NONE, NONE, temperature
 
 
 def _chosen(

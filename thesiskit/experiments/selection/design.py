@@ -4,20 +4,30 @@ A *split* is one training set with its test cases: one per replicate for simulat
 fold and group of features for a table.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from thesiskit.config import WHOLE, Config
+from thesiskit.config import Config, NormalModel
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
-from thesiskit.errors import DataError
+from thesiskit.defaults import ALPHA_PRIOR
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import selecting_model
-from thesiskit.experiments.selection.screened import keep_best, screening_notes
+from thesiskit.experiments.selection.division import check_classes, divide_cases, folds_of
+from thesiskit.experiments.selection.notes import notes_of
+from thesiskit.experiments.selection.screened import keep_best
+from thesiskit.experiments.selection.split import (
+    RealFeatures,
+    Split,
+    as_numbers,
+    only_group,
+    pack_drawn,
+)
+from thesiskit.models import normal
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -27,46 +37,28 @@ from thesiskit.models.packed import (
 )
 from thesiskit.models.selection import is_binary
 
-NOBODY = -2  # a fold of no cases
-
-
-# what peers take a missing value for
-FILLED = {
-    "bernoulli-nb": "more frequent value",
-    "bernoulli-nb-calibrated": "more frequent value",
-    WHOLE: "mean",
-}
-
-
-@dataclass(frozen=True)
-class Split:
-    """One training set with its test cases.
-
-    `features` and `response` hold all cases; `train` and `test` are row numbers.  Where most
-    columns were left out before anything else, `columns` are those that are features, of `width`.
-    """
-
-    replicate: int
-    group: int
-    fold: int
-    features: PackedFeatures
-    response: np.ndarray
-    train: np.ndarray
-    test: np.ndarray
-    width: int
-    columns: np.ndarray | None = None
-
-    def of_table(self, features: np.ndarray) -> np.ndarray:
-        """Return which columns of the table, or of the group, some features are."""
-        return features if self.columns is None else self.columns[features]
-
 
 class Design:
     """The data of a config and their division into splits."""
 
-    def __init__(self, config: Config, folder: Path):
-        self.config, self.data = config, config.data
+    def __init__(self, config: Config, folder: Path, data: Source | None = None):
+        self.config = config
+        self.data = config.data if data is None else data
         self.folder = folder  # of the config file: data paths start there
+        self.takes_reals = isinstance(config.model, NormalModel)
+
+    @cached_property
+    def each(self) -> list["Design"]:
+        """A design for each table of a study of several tables; else this one alone."""
+        data = self.data
+        if data is None or data.drawn or data.n_settings == 1:
+            return [self]
+        several = [data.setting(number) for number in range(data.n_settings)]
+        return [Design(self.config, self.folder, one) for one in several]
+
+    def of(self, replicate: int) -> "Design":
+        """Return the design whose tables a replicate divides."""
+        return self.each[replicate // self.config.replicates % len(self.each)]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -79,43 +71,31 @@ class Design:
     @property
     def notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
-        notes = [note for table in self.tables for note in table.notes]
-        wanted = self.config.evaluation.folds
-        if self.tables and self.config.scheme == "k-fold" and self.folds < wanted:
-            notes.append(
-                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
-                "class has more cases"
-            )
-        notes += screening_notes(self)
-        if any(table.missing for table in self.tables):
-            methods = selecting_model(self.config).methods
-            notes += [
-                f"for {peer}, a missing value counts as the {value} of its feature in the training "
-                "set"
-                for peer, value in FILLED.items()
-                if peer in methods
-            ]
-        return notes
+        if len(self.each) > 1:
+            return list(dict.fromkeys(note for one in self.each for note in one.notes))
+        return notes_of(self)
 
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
-        return "".join(table.digest for table in self.tables)
+        return "".join(table.digest for one in self.each for table in one.tables)
 
     @cached_property
     def folds(self) -> int:
         """How many parts of the cases are tested, one after the other.
 
-        They are at most as many as the larger class has cases, because each class is divided by
+        They are at most as many as the largest class has cases, because each class is divided by
         itself, and others would be empty.
 
         Raises
         ------
         ConfigError: there are not even two.
         """
+        if len(self.each) > 1:
+            return max(one.folds for one in self.each)
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
-        response = np.concatenate([table.response for table in self.tables])
+        response = self._response
         if self.config.scheme == "leave-one-out":
             return len(response)
         most = int(np.bincount(response).max())
@@ -130,28 +110,78 @@ class Design:
 
         response (B, n) and fold (B, n): a case is tested in its fold and trains all others; fold
         -1 only trains, and where no case is tested there is one split all the same.  group (B, p):
-        the group of each feature.  For simulated data also words (B, p, W) and alpha (B,).
+        the group of each feature.  For simulated data also alpha (B,), and words (B, p, W) where
+        the model takes bits.
         """
         if self.config.drawn:
             return self._simulate(replicates)
-        response = np.concatenate([table.response for table in self.tables]).astype(np.uint8)
-        n_test = sum(len(table.response) for table in self.tables[1:])
-        rows = []
-        for replicate in replicates:
-            rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
-            fold = _divide_cases(self.config, response, n_test, self.folds, rng)
-            rows.append((fold, self._groups(self.tables[0].features.shape[1], replicate)))
-        told = self._told() if 0 in replicates else {}  # once for all blocks
-        return told | {
-            "response": np.tile(response, (len(replicates), 1)),
-            "fold": np.array([fold for fold, _ in rows]),
-            "group": np.array([group for _, group in rows]),
+        if len(self.each) > 1:
+            return self.of(replicates.start).draw(replicates)
+        # once for all blocks of a table
+        told = self._told() if replicates.start % self.config.replicates == 0 else {}
+        return told | self._divisions(replicates)
+
+    def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
+        """Return response, fold and group of replicates of the tables."""
+        p = self.tables[0].features.shape[1]
+        return {
+            "response": np.tile(self._response, (len(replicates), 1)),
+            "fold": np.array([self._divide(one) for one in replicates]),
+            "group": np.array([self._groups(p, one) for one in replicates]),
         }
+
+    @property
+    def first_split(self) -> Split:
+        """The first split of the tables."""
+        return next(self.splits(range(1), self._divisions(range(1))))
+
+    @cached_property
+    def _response(self) -> np.ndarray:
+        """The classes of all cases of the tables."""
+        return np.concatenate([table.response for table in self.tables]).astype(np.uint8)
+
+    def _divide(self, replicate: int) -> np.ndarray:
+        """Return the fold of each case of the tables."""
+        rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
+        n_test = sum(len(table.response) for table in self.tables[1:])
+        fold = divide_cases(self.config, self._response, n_test, self.folds, rng)
+        check_classes(self.config, self.tables[0].classes, self._response, fold)
+        return fold
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What the classes of tables are called."""
+        return self.tables[0].classes
+
+    def fewest(self) -> tuple[int, int]:
+        """Return how few training cases a class has in any training set, and which class.
+
+        Of drawn data the first data set of each setting is looked at.
+        """
+        if not self.config.drawn:
+            fold = self._divide(0)  # they are as many in each replicate
+            found = [self._response[fold != number] for number in folds_of(fold)]
+        else:
+            assert self.data is not None
+            places = (n * self.config.replicates for n in range(self.data.n_settings))
+            found = [self.drawn(place).train.response for place in places]
+        counts = np.array([np.bincount(one, minlength=self.n_classes) for one in found])
+        _, rarest = np.unravel_index(counts.argmin(), counts.shape)
+        return int(counts.min()), int(rarest)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        if self.config.drawn:
+            assert self.data is not None
+            assert self.data.sizes is not None
+            return self.data.sizes.classes
+        return len(self.class_names)
 
     def _told(self) -> dict[str, np.ndarray]:
         """Return what reports say about tables that are read.
 
-        names (p,), or none where features have none; ids (n,) of all cases; class_names (2,);
+        names (p,), or none where features have none; ids (n,) of all cases; class_names (classes,);
         notes; columns (5,), as `count_columns` returns them of all cases together.
         """
         first, ids = self.tables[0], []
@@ -166,14 +196,14 @@ class Design:
         rows = []
         for replicate in replicates:
             one = self.drawn(replicate)
-            train = np.arange(len(one.train.response))
-            packed = PackedFeatures.pack(one.train.features, one.test.features, cases=train)
+            n = len(one.train.response)
             response = np.append(one.train.response, one.test.response)
-            fold = np.where(np.arange(len(response)) < len(train), -1, 0).astype(np.int32)
-            group = self._groups(len(packed), replicate)
-            rows.append((packed.words, response, fold, group, one.alpha))
-        names = ("words", "response", "fold", "group", "alpha")
-        return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
+            fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
+            group = self._groups(one.train.features.shape[1], replicate)
+            row = {"response": response, "fold": fold, "group": group, "alpha": one.alpha}
+            # real features are drawn again where they are needed: they would fill the disk
+            rows.append(row if self.takes_reals else {"words": pack_drawn(one).words} | row)
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
@@ -181,11 +211,18 @@ class Design:
         place = replicate % self.config.replicates
         rng = generator(self.config.seed, "data", data.settings_of_draws, place)
         priors = SelectionPriors(
-            model.class_prior,
-            model.alpha_prior,
+            model.class_pair if isinstance(model, NormalModel) else model.class_prior,
+            getattr(model, "alpha_prior", ALPHA_PRIOR),
             getattr(model, "response_alpha_prior", None),
             tuple(getattr(model, "pi", (1.0,))),
         )
+        if isinstance(model, NormalModel):
+            priors = replace(
+                priors,
+                dirichlet=model.dirichlet,
+                ratio=normal.Settings().ratio,
+                effect_shapes=tuple(model.effect_shapes),
+            )
         with self.config.wrong_data():
             return data.draw(rng, priors)
 
@@ -204,25 +241,59 @@ class Design:
 
     def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
-        tables = [table.features for table in self.tables]
-        per_fold = getattr(self.data, "binarise", "") == "training-medians" and not all(
-            is_binary(table) for table in tables
-        )
-        features = None
+        if len(self.each) > 1:
+            yield from self.of(replicates.start).splits(replicates, drawn)
+            return
+        groups = self.config.evaluation.groups
         for b, replicate in enumerate(replicates):
-            response, fold = drawn["response"][b], drawn["fold"][b]
-            if "words" in drawn:
-                features = PackedFeatures(drawn["words"][b], len(response))
-            group = drawn["group"][b]
-            columns = [np.flatnonzero(group == g) for g in range(self.config.evaluation.groups)]
-            for f in _folds(fold):
+            response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
+            n, words = len(response), drawn.get("words")
+            bits = partial(self._bits, replicate, n, None if words is None else words[b])
+            reals = cache(partial(self._reals, replicate, bits))
+            members = [np.flatnonzero(group == g) for g in range(groups)]
+            for f in folds_of(fold):
                 train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-                if features is None or per_fold:
-                    features = PackedFeatures.pack(*tables, cases=train if per_fold else None)
-                for g, members in enumerate(columns):
-                    mine = features if len(columns) == 1 else features.take(members)
-                    split = Split(replicate, g, int(f), mine, response, train, test, len(mine))
+                cut = cache(partial(bits, train))
+                whole = Split(replicate, 0, int(f), response, train, test, len(group), cut, reals)
+                for g, mine in enumerate(members):
+                    split = whole if groups == 1 else only_group(whole, g, mine)
                     yield keep_best(self.config, split)
+
+    def _bits(
+        self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray
+    ) -> PackedFeatures:
+        """Return the features of all n cases as bits; those that train say where to cut them."""
+        if words is not None:
+            return PackedFeatures(words, n)
+        if self.config.drawn:
+            return pack_drawn(self.drawn(replicate))
+        if self._cut_in_training:
+            return PackedFeatures.pack(*self._features, cases=train)
+        return self._packed
+
+    def _reals(self, replicate: int, bits: Callable[[np.ndarray], PackedFeatures]) -> RealFeatures:
+        """Return the features of all cases as they were read or drawn."""
+        if not self.config.drawn:
+            return RealFeatures(tuple(as_numbers(table) for table in self._features))
+        if self._source(replicate).real_features:
+            one = self.drawn(replicate)
+            return RealFeatures((one.train.features, one.test.features))
+        packed = bits(np.arange(0))  # they are drawn as bits
+        return RealFeatures((packed.unpack(np.arange(len(packed))),))
+
+    @property
+    def _features(self) -> list[np.ndarray]:
+        return [table.features for table in self.tables]
+
+    @cached_property
+    def _cut_in_training(self) -> bool:
+        """Whether medians are those of the training cases."""
+        within = getattr(self.data, "binarise", "") == "training-medians"
+        return within and not all(is_binary(table) for table in self._features)
+
+    @cached_property
+    def _packed(self) -> PackedFeatures:
+        return PackedFeatures.pack(*self._features)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""
@@ -234,7 +305,7 @@ class Design:
 
         group (p,) : the group of each feature, in this replicate.
         """
-        tables = self.tables
+        tables = self.of(split.replicate).tables
         if not tables and not self._source(split.replicate).real_features:
             for columns in split.features.chunks():
                 yield split.features.unpack(np.arange(len(split.features))[columns])
@@ -254,43 +325,9 @@ class Design:
         for replicate, response, fold in zip(
             replicates, drawn["response"], drawn["fold"], strict=True
         ):
-            for f, g in product(_folds(fold), range(self.config.evaluation.groups)):
+            for f, g in product(folds_of(fold), range(self.config.evaluation.groups)):
                 test = np.flatnonzero(fold == f)
                 about = (np.full(len(test), one) for one in (replicate, g, f))
                 rows.append((*about, test, response[test]))
         names = ("replicate", "group", "fold", "case", "response")
         return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
-
-
-def _folds(fold: np.ndarray) -> np.ndarray:
-    """Return the folds that are tested; where all cases only train, one that no case is in."""
-    found = np.unique(fold[fold >= 0])
-    return found if len(found) else np.array([NOBODY], dtype=fold.dtype)
-
-
-def _divide_cases(
-    config: Config, response: np.ndarray, n_test: int, folds: int, rng: np.random.Generator
-) -> np.ndarray:
-    n = len(response)
-    fold = np.full(n, -1, dtype=np.int32)
-    if config.scheme == "test-set":
-        fold[n - n_test :] = 0
-    elif config.scheme == "leave-one-out":
-        fold[:] = np.arange(n)
-    elif not config.all_train:
-        # within each class, so that every training set has both
-        for y in (0, 1):
-            cases = rng.permutation(np.flatnonzero(response == y))
-            if config.scheme == "k-fold":
-                fold[cases] = np.arange(len(cases)) % folds
-            else:
-                fold[cases[: max(1, round(config.evaluation.test_fraction * len(cases)))]] = 0
-    for number in _folds(fold):
-        classes = np.unique(response[fold != number])
-        if len(classes) < 2:
-            left = f"class {classes[0]} only" if len(classes) else "no cases"
-            raise DataError(
-                f"with evaluation.scheme: {config.scheme} a training set has {left}; "
-                "more cases of each class, or a smaller test set, are needed"
-            )
-    return fold

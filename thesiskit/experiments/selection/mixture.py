@@ -16,7 +16,9 @@ from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks, compare_last, spaced
 from thesiskit.experiments.selection.arms import Arm
-from thesiskit.experiments.selection.design import Split
+from thesiskit.experiments.selection.split import Split
+from thesiskit.experiments.selection.temperature import of_probability, tempered
+from thesiskit.experiments.selection.whole_mixture import EXACT, WholeMixture
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import mixture
@@ -24,14 +26,14 @@ from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
+from thesiskit.models.temperature import as_log_probability
 from thesiskit.store.draws import read_draws, write_draws
 
-EXACT = "enumeration"  # the sampler that draws nothing
 QUANTITIES = len(mixture.QUANTITIES)
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
     "rhat": (QUANTITIES,), "ess": (QUANTITIES,), "at_end": (2,), "table": (2,), "means": (2,),
     "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
-    "exchanged": (0,),
+    "exchanged": (0,), "tau": (),
 }  # fmt: skip
 
 
@@ -50,7 +52,7 @@ class MixtureWork(SelectionWork):
 
     def check(self) -> None:
         """Raise UserError for what only the data show to be wrong."""
-        missing = sum(table.missing for table in self.design.tables)
+        missing = sum(table.missing for one in self.design.each for table in one.tables)
         if missing:
             raise self.config.wrong(
                 "model.kind",
@@ -76,7 +78,7 @@ class MixtureWork(SelectionWork):
     def settings_of_arm(self, arm: Arm) -> Any:
         """Return the part of the model's config that matters to a fitted arm."""
         thesis = arm.variant in ("thesis", "as-printed")
-        others = {"methods", "quadrature", "samplers", "collapsed" if thesis else "thesis"}
+        others = {"methods", "samplers", "temperature", "collapsed" if thesis else "thesis"}
         return self.model.model_dump(exclude=others)
 
     def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
@@ -88,6 +90,8 @@ class MixtureWork(SelectionWork):
             found = self._compare(pairs, arm, block)
         else:
             return self._sample(pairs, arm, chain, unfinished)
+        for one, (split, _) in zip(found, self.pairs(arm, block), strict=True):
+            one["tau"] = np.array(self.temperature(arm, split))
         nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
         summary = _filled([{name: (nothing | one)[name] for name in SUMMARY} for one in found])
         # draws of the first split, for traces
@@ -109,8 +113,12 @@ class MixtureWork(SelectionWork):
             split.features.unpack(selection.selected, split.train),
             split.response[split.train],
             self._settings(arm),
-            selection.left_out if arm.method != "uncorrected" else None,
+            selection.left_out if arm.correct else None,
         )
+
+    def whole(self, arm: Arm) -> WholeMixture:
+        """Return the model of an arm, to be sampled again."""
+        return WholeMixture(self.config, self.target)
 
     def _sample(
         self, pairs: Iterable[Pair], arm: Arm, chain: int, unfinished: Unfinished
@@ -241,8 +249,13 @@ class MixtureWork(SelectionWork):
     ) -> np.ndarray:
         """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
-            return fitted["predictive"][s][table[:, 0]]
-        return self.target(*pair, arm).predict(self.read_draws(s, arm, block), table)
+            p = fitted["predictive"][s][table[:, 0]]
+            return tempered(of_probability(p), fitted["tau"][s]) if arm.tempered else p
+        target, draws = self.target(*pair, arm), self.read_draws(s, arm, block)
+        if not arm.tempered:
+            return target.predict(draws, table)
+        log = as_log_probability(target.predict_log_odds(draws, table))
+        return tempered(log, fitted["tau"][s])
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s; None where an arm has no draws."""

@@ -9,16 +9,19 @@ from thesiskit.config import NaiveModel
 from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import MOST, Ranks, compare_last
+from thesiskit.experiments.selection.again import WholeNaive
 from thesiskit.experiments.selection.arms import Arm
+from thesiskit.experiments.selection.some import SOME, join_relevance, pack_relevance
+from thesiskit.experiments.selection.temperature import of_probability, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
 from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
+from thesiskit.models.temperature import as_log_probability
 
 STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
-SOME = "some"
 
 
 class NaiveWork(SelectionWork):
@@ -37,10 +40,8 @@ class NaiveWork(SelectionWork):
 
     def settings_of_arm(self, arm: Arm) -> Any:
         """Return the part of the model's config that matters to a fitted arm."""
-        exclude = {"methods", "quadrature", "relevant"} | (
-            {"pi"} if arm.relevant == "all" else set()
-        )
-        return self.model.model_dump(exclude=exclude)
+        exclude = {"methods", "quadrature", "relevant", "temperature"}
+        return self.model.model_dump(exclude=exclude | ({"pi"} if arm.relevant == "all" else set()))
 
     def _settings(self, arm: Arm) -> naive_bayes.Settings:
         model = self.model
@@ -54,21 +55,23 @@ class NaiveWork(SelectionWork):
             pi=tuple(model.pi),
         )
 
+    def whole(self, arm: Arm) -> WholeNaive:
+        """Return the model of an arm, to be fitted again."""
+        return WholeNaive(self.config, self._settings(arm))
+
     def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each.
 
-        Where some features are relevant, log_joint (splits, K, J), pi (J,), log_pi (splits, J), the
-        log probability of each, and relevance are there as well: the probability of every kept
-        feature, in the order of `selected`; those of split s are from relevance_offset[s] on.
-        Where no case is tested, promised (splits,) is the error that the model expects to make.
+        Where some features are relevant, log_joint (splits, K, J) and what `pack_relevance` says
+        are there as well.  Where no case is tested, promised (splits,) is the error that the model
+        expects to make.
         """
         found: list[naive_bayes.Posterior] = []
-        seconds, promised = [], []
+        seconds, tau, promised = [], [], []
         for split, selection in self.pairs(arm, block):
             started = time.perf_counter()
-            posterior = naive_bayes.fit(
-                selection, self._settings(arm), correct=arm.method != "uncorrected"
-            )
+            posterior = naive_bayes.fit(selection, self._settings(arm), correct=arm.correct)
+            tau.append(self.temperature(arm, split))
             seconds.append(time.perf_counter() - started)
             if not found:
                 density = naive_bayes.log_alpha_density(posterior)
@@ -76,27 +79,30 @@ class NaiveWork(SelectionWork):
             if self.promises:
                 rng = generator(self.config.seed, "promise", split.replicate)
                 p = naive_bayes.promise(posterior, rng)
+                p = tempered(of_probability(p), tau[-1]) if arm.tempered else p
                 promised.append(np.minimum(p, 1 - p).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
             if (arrays[name] == arrays[name][:1]).all():
                 arrays[name] = arrays[name][:1]
-        arrays |= _of_some(found) if arm.relevant == SOME else {}
+        if arm.relevant == SOME:
+            arrays |= {"log_joint": np.array([one.log_joint for one in found])}
+            arrays |= pack_relevance(found)
         arrays |= {"promised": np.array(promised)} if promised else {}
-        return arrays | {"log_density": density, "seconds": np.array(seconds)}
+        return arrays | {
+            "log_density": density, "tau": np.array(tau), "seconds": np.array(seconds)
+        }  # fmt: skip
 
     def join_fits(self, found: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each.
 
         Where no case is tested, promised (splits, arms) is there as well.
 
-        Arms of which some features are relevant are the S columns `some`; their log_joint (splits,
-        S, K, J) and log_pi (splits, S, J) are there as well, and pi (J,).  Their relevance lies end
-        to end: that of split s in the i-th of them begins at relevance_offset[i, s], and ends at
-        relevance_offset[i, s + 1].
+        `join_relevance` says what there is of arms of which some features are relevant; their
+        log_joint (splits, S, K, J) is there as well.
         """
         seconds = np.array([one["seconds"] for one in found]).T
-        arrays = {"seconds": seconds}
+        arrays = {"seconds": seconds, "tau": np.array([one["tau"] for one in found]).T}
         arrays["log_density"] = np.array([one["log_density"] for one in found])
         for name in STORED:
             columns = [np.broadcast_to(one[name], (len(seconds), *one[name].shape[1:]))
@@ -107,19 +113,17 @@ class NaiveWork(SelectionWork):
                 arrays[name] = arrays[name][:1, :1]
         if self.promises:
             arrays["promised"] = np.array([one["promised"] for one in found]).T
-        return arrays | _join_some(found)
-
-    @property
-    def promises(self) -> bool:
-        """Whether the fit stage says what errors are to be expected, because none are seen."""
-        screened = self.config.selection.screened if self.config.selection else None
-        return screened is not None and self.config.scheme == "none"
+        return arrays | join_relevance(found, ["log_joint"])
 
     def predict(
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
     ) -> np.ndarray:
         """Return P(class 1) of the test cases of split s, (T,)."""
-        return naive_bayes.predict(self.posterior(fitted, s, arm, pair[1]), table)
+        posterior = self.posterior(fitted, s, arm, pair[1])
+        if arm.tempered:
+            log_odds = naive_bayes.predict_log_odds(posterior, table)
+            return tempered(as_log_probability(log_odds), fitted["tau"][s])
+        return naive_bayes.predict(posterior, table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:
         """Rank the truth in split s."""
@@ -143,38 +147,7 @@ class NaiveWork(SelectionWork):
         stored["log_joint"] = (
             fitted["log_joint"][s] if arm.relevant == SOME else log_posterior[:, None]
         )
-        return naive_bayes.restore(
-            selection, self._settings(arm), correct=arm.method != "uncorrected", **stored
-        )
-
-
-def _of_some(found: list[naive_bayes.Posterior]) -> Arrays:
-    """Return what posteriors say of pi and of relevance."""
-    relevance = [one.relevance for one in found]
-    return {
-        "log_joint": np.array([one.log_joint for one in found]),
-        "pi": found[0].pi,
-        "log_pi": np.array([one.log_pi for one in found]),
-        "relevance": np.concatenate(relevance),
-        "relevance_offset": np.cumsum([0] + [len(one) for one in relevance]),
-    }
-
-
-def _join_some(found: list[Arrays]) -> Arrays:
-    """Return what `_of_some` returned for some of the arms, in one."""
-    places = [i for i, one in enumerate(found) if "pi" in one]
-    if not places:
-        return {}
-    mine = [found[i] for i in places]
-    starts = np.cumsum([0] + [len(one["relevance"]) for one in mine[:-1]])
-    offset = np.array([one["relevance_offset"] for one in mine])
-    return {
-        "some": np.array(places),
-        "pi": mine[0]["pi"],
-        **{name: np.stack([one[name] for one in mine], axis=1) for name in ("log_joint", "log_pi")},
-        "relevance": np.concatenate([one["relevance"] for one in mine]),
-        "relevance_offset": offset + starts[:, None],
-    }
+        return naive_bayes.restore(selection, self._settings(arm), correct=arm.correct, **stored)
 
 
 def naive_ranks(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
-from thesiskit.config import OWN_METHODS, Config
-from thesiskit.config.selection import SelectionBlock
+from thesiskit.config import OWN_METHODS, Config, NormalModel
+from thesiskit.config.selection import ScreenedBlock
 from thesiskit.errors import quoted
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Chosen, selecting_model
+from thesiskit.experiments.selection.by_f import by_f, class_counts, everything
+from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import Screened
+from thesiskit.models.normal import FScreened, f_of_correlation
+from thesiskit.models.normal.screening import correlation_of_f
 from thesiskit.models.selection import is_binary, select_features, weakest_features
 
 if TYPE_CHECKING:
-    from thesiskit.experiments.selection.design import Design, Split
+    from thesiskit.experiments.selection.design import Design
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
@@ -29,40 +33,84 @@ def keep_best(config: Config, split: Split) -> Split:
     screened = config.selection.screened if config.selection else None
     if screened is None or screened.keep is None:
         return split
-    place = (split.replicate, split.group, split.fold)
-    rng = generator(config.seed, "screened", *place, screened.keep)
-    kept = select_features(split.features, split.response, screened.keep, rng, cases=split.train)
-    columns = np.sort(kept.selected)
-    return replace(split, features=split.features.take(columns), columns=columns)
+    rng = generator(config.seed, "screened", *split.place, screened.keep)
+    if isinstance(config.model, NormalModel):
+        selected = by_f(split, screened.keep, rng).selected
+    else:
+        selected = select_features(
+            split.features, split.response, screened.keep, rng, cases=split.train
+        ).selected
+    return split.keeping(np.sort(selected))
 
 
-def screened_before(wanted: SelectionBlock, split: Split, chosen: Chosen) -> Screened | None:
-    """Return what a selection is told of the screening of the table, None if nothing."""
-    if wanted.screened is None or chosen.of is None:
+def screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | None:
+    """Return what a selection of bits is told of the screening of the table, None if nothing."""
+    wanted = config.selection.screened if config.selection else None
+    if wanted is None or chosen.of is None:
         return None
-    threshold = wanted.screened.threshold
+    # a threshold for real features says nothing of bits
+    threshold = None if isinstance(config.model, NormalModel) else wanted.threshold
     squared = None if threshold is None else Fraction(str(threshold)) ** 2
     return Screened(chosen.of or split.width, squared)
+
+
+def f_screened_before(config: Config, split: Split, chosen: Chosen) -> FScreened | None:
+    """Return what a selection of real features is told of the screening of the table."""
+    wanted = config.selection.screened if config.selection else None
+    if wanted is None or chosen.of is None:
+        return None
+    known = isinstance(config.model, NormalModel)  # else the screening looked at bits
+    return FScreened(chosen.of or split.width, f_threshold(wanted, split) if known else None)
+
+
+def f_threshold(wanted: ScreenedBlock, split: Split) -> float | None:
+    """Return the F above which the features of a table were kept, None if it is not known."""
+    if wanted.threshold is None:
+        return wanted.f
+    return f_of_correlation(wanted.threshold, class_counts(split))
+
+
+def _weakest(design: Design, split: Split) -> tuple[Fraction | float, np.ndarray]:
+    """Return the smallest COR^2 in a table, of real features F, and the features that have it."""
+    if not design.takes_reals:
+        return weakest_features(split.features, split.response, split.train)
+    found = everything(split, np.random.default_rng(0))
+    return float(found.f[-1]), found.selected[-1:]
 
 
 def check_screening(design: Design) -> None:
     """Raise ConfigError where a threshold is above the smallest correlation in a table."""
     screened = design.config.selection.screened if design.config.selection else None
-    if screened is None or screened.threshold is None or not design.tables:
+    if screened is None or not design.tables:
         return
-    split = next(design.splits(range(1), design.draw(range(1))))
-    weakest, columns = weakest_features(split.features, split.response, split.train)
-    gamma = Fraction(str(screened.threshold))
-    if gamma**2 <= weakest:
+    key = "f" if screened.f is not None else "threshold"
+    given = getattr(screened, key)
+    if given is None:
         return
-    names, smallest = design.tables[0].names, float(weakest) ** 0.5
+    split = design.first_split
+    weakest, columns = _weakest(design, split)
+    cut = f_threshold(screened, split) if design.takes_reals else Fraction(str(given)) ** 2
+    assert cut is not None
+    if cut <= weakest:
+        return
+    what, smallest = "an absolute correlation", float(weakest) ** 0.5
+    if design.takes_reals:
+        what, smallest = "an F", float(weakest)
+        if key == "threshold":
+            what, smallest = "a correlation ratio", correlation_of(smallest, split)
+    names = design.tables[0].names
     name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
     raise design.config.wrong(
-        f"{KEY}.threshold",
-        f"is {screened.threshold:g}, but the feature {name} has an absolute correlation of "
-        f"{smallest:.4f} in the training cases, {float(gamma) - smallest:.4f} less; both cannot "
-        "be true. Give a smaller threshold, or none if the best features were kept",
+        f"{KEY}.{key}",
+        f"is {given:g}, but the feature {name} has {what} of {smallest:.4f} in the training "
+        f"cases, {given - smallest:.4f} less; both cannot be true. Give a smaller threshold, or "
+        "none if the best features were kept",
     )
+
+
+def correlation_of(f: float, split: Split) -> float:
+    """Return the correlation ratio of an F."""
+    return float(correlation_of_f(np.array([f]), class_counts(split)[None])[0])
 
 
 def screening_notes(design: Design) -> list[str]:
@@ -81,7 +129,7 @@ def screening_notes(design: Design) -> list[str]:
         if peers:
             notes.append(f"model.methods: {', '.join(peers)}: left out, because no case is tested")
     notes += _unlikely(design)
-    if not all(is_binary(table.features) for table in tables):
+    if not design.takes_reals and not all(is_binary(table.features) for table in tables):
         notes.append(
             f"{KEY}: the features are real numbers, cut at their medians here; the correction is "
             "exact if the screening looked at the same binary features"
@@ -99,12 +147,18 @@ def _unlikely(design: Design) -> list[str]:
     """
     screened = design.config.selection.screened if design.config.selection else None
     assert screened is not None
-    second = range(1, 2)  # the first one is drawn with these notes
-    split = next(design.splits(second, design.draw(second)))
-    gamma, columns = screened.threshold, len(split.features)
-    if gamma is None:
-        gamma = float(weakest_features(split.features, split.response, split.train)[0]) ** 0.5
-    chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))  # of a useless feature
+    split = design.first_split
+    columns = split.width
+    if design.takes_reals:
+        f = f_threshold(screened, split)
+        f = float(_weakest(design, split)[0]) if f is None else f
+        gamma, counts = correlation_of(f, split), class_counts(split)
+        # of a useless feature
+        chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), f))
+    else:
+        found = screened.threshold
+        gamma = float(_weakest(design, split)[0]) ** 0.5 if found is None else found
+        chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
     for of in screened.of or ():
         if of * chance > MANY_MORE * columns:
             return [

@@ -3,15 +3,19 @@
 import time
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from thesiskit.config import Config
+from thesiskit.config import Config, NormalModel
+from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Chosen, selections
-from thesiskit.experiments.selection.design import Split
-from thesiskit.experiments.selection.screened import screened_before
+from thesiskit.experiments.selection.by_f import by_f, class_counts, everything
+from thesiskit.experiments.selection.screened import f_screened_before, screened_before
+from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import LeftOut
+from thesiskit.models.normal import FSelection, f_of_correlation
 from thesiskit.models.selection import (
     Selection,
     correlations,
@@ -20,6 +24,10 @@ from thesiskit.models.selection import (
     select_features,
 )
 
+# of selections of real features
+PER_FEATURE = ("selected", "f", "counts", "means", "within")
+NUMBERS = ("threshold", "n_features", "n_constant", "tied", "tied_kept")
+
 
 def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str, np.ndarray]:
     """Return the arrays of the select stage; the first block has correlations to draw, too.
@@ -27,47 +35,81 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> dict[str,
     Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
     and features that are selected are numbered among them.
     """
-    record: list[Selection] = []
+    record: list[Any] = []
     seconds: list[float] = []
     arrays: dict[str, np.ndarray] = {}
     labels = [chosen.label for chosen in selections(config)]
     columns: list[np.ndarray] = []
+    real = isinstance(config.model, NormalModel)
+    select_one = select_reals if real else select_bits
     for split in splits:
         columns += [] if split.columns is None else [split.columns]
+        _ = split.real if real else split.features  # read before the clock starts
         for chosen in selections(config):
-            place = (split.replicate, split.group, split.fold)
-            rng = generator(config.seed, "ties", *place, str(chosen.size))
             started = time.perf_counter()
-            record.append(_select_one(config, split, chosen, rng))
+            record.append(select_one(config, split, chosen))
             seconds.append(time.perf_counter() - started)
-        if first and not arrays and config.scheme == "test-set":
+        if first and not arrays and config.scheme == "test-set" and not real:
             arrays = _both_correlations(split)
     if columns:
         arrays["columns"] = np.array(columns, dtype=np.int32)
-    return arrays | {"label": np.array(labels)} | pack_selections(record, np.array(seconds))
+    pack = pack_f_selections if real else pack_selections
+    return arrays | {"label": np.array(labels)} | pack(record, np.array(seconds))
 
 
-def _select_one(config: Config, split: Split, chosen: Chosen, rng) -> Selection:
+def _lots(config: Config, split: Split, chosen: Chosen) -> np.random.Generator:
+    """Return what decides which of equal features are kept."""
+    return generator(config.seed, "ties", *split.place, str(chosen.size))
+
+
+def select_bits(config: Config, split: Split, chosen: Chosen) -> Selection:
+    """Select binary features."""
     wanted = config.selection
     assert wanted is not None
-    before = screened_before(wanted, split, chosen)
+    before = screened_before(config, split, chosen)
     k = threshold = None
     if wanted.thresholds:
         threshold = str(chosen.size)
     elif chosen.size != "all":
         k = int(chosen.size)
     elif before is None:  # else None says that all are kept
-        k = len(split.features)
+        k = split.width
     return select_features(
         split.features,
         split.response,
         k,
-        rng,
+        _lots(config, split, chosen),
         threshold=threshold,
         cases=split.train,
         ties=wanted.ties,
         screened=before,
     )
+
+
+def select_reals(
+    config: Config, split: Split, chosen: Chosen, *, at_most: bool = False
+) -> FSelection:
+    """Select real features.
+
+    at_most : keep all that vary where they are fewer, as in a part of a training set they may be.
+    """
+    wanted = config.selection
+    assert wanted is not None
+    before = f_screened_before(config, split, chosen)
+    rng = _lots(config, split, chosen)
+    if wanted.thresholds:
+        f = f_of_correlation(float(chosen.size), class_counts(split))
+        return by_f(split, None, rng, threshold=f, screened=before)
+    if chosen.size == "all":
+        return everything(split, rng) if before is None else by_f(split, None, rng, screened=before)
+    try:
+        return by_f(split, int(chosen.size), rng, screened=before)
+    except DataError:
+        raise
+    except UserError as error:
+        if at_most:
+            return everything(split, rng)
+        raise config.wrong("selection.features", str(error)) from None
 
 
 def _both_correlations(split: Split) -> dict[str, np.ndarray]:
@@ -116,6 +158,36 @@ def pack_selections(record: list[Selection], seconds: np.ndarray) -> dict[str, n
     if present:  # in all, or in none
         arrays["present"] = np.concatenate(present).astype(np.int32)
     return arrays
+
+
+def pack_f_selections(record: list[FSelection], seconds: np.ndarray) -> dict[str, np.ndarray]:
+    """Return selections of real features as arrays; lists of unequal length lie end to end."""
+    names = (*PER_FEATURE, "correlation", "left_out")
+    long = {name: np.concatenate([getattr(one, name) for one in record]) for name in names}
+    single = {
+        name: np.array([getattr(one, name) for one in record])
+        for name in (*NUMBERS, "class_counts")
+    }
+    long["selected"] = long["selected"].astype(np.int32)
+    return long | single | {
+        "offset": np.cumsum([0] + [len(one.selected) for one in record]),
+        "kept": np.array([len(one.selected) for one in record]),
+        "left_out_offset": np.cumsum([0] + [len(one.left_out) for one in record]),
+        "seconds": seconds,
+    }  # fmt: skip
+
+
+def unpack_f_selections(arrays: dict[str, np.ndarray]) -> list[FSelection]:
+    """Return the selections that pack_f_selections packed."""
+    result = []
+    for i in range(len(arrays["threshold"])):
+        part = slice(arrays["offset"][i], arrays["offset"][i + 1])
+        rows = slice(arrays["left_out_offset"][i], arrays["left_out_offset"][i + 1])
+        fields: dict[str, Any] = {name: arrays[name][part] for name in PER_FEATURE}
+        fields |= {name: arrays[name][i].item() for name in NUMBERS}
+        fields |= {"left_out": arrays["left_out"][rows], "class_counts": arrays["class_counts"][i]}
+        result.append(FSelection(**fields))
+    return result
 
 
 def unpack_selections(arrays: dict[str, np.ndarray]) -> list[Selection]:

@@ -3,50 +3,64 @@
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thesiskit.config import NAIVE_METHODS, OWN_METHODS, WHOLE, Config, check_sizes
-from thesiskit.config.selection import ModelBlock
+from thesiskit.config import (
+    NAIVE_METHODS,
+    OTHER_METHODS,
+    OWN_METHODS,
+    Config,
+    check_sizes,
+    two_classes,
+)
+from thesiskit.config.selection import ModelBlock, SelectingModel
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.ranks import Ranks
-from thesiskit.experiments.selection.arms import Arm, arms, selections
-from thesiskit.experiments.selection.design import Design, Split
+from thesiskit.experiments.selection.again import Whole, fit_temperature, predict_other
+from thesiskit.experiments.selection.arms import Arm, arms, selecting_model, selections
+from thesiskit.experiments.selection.design import Design
+from thesiskit.experiments.selection.rivals import predict_rival
 from thesiskit.experiments.selection.screened import check_screening
-from thesiskit.experiments.selection.select import select, unpack_selections
+from thesiskit.experiments.selection.select import (
+    select,
+    unpack_f_selections,
+    unpack_selections,
+)
+from thesiskit.experiments.selection.split import Split
+from thesiskit.experiments.selection.temperature import check_temperature
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
-from thesiskit.models import naive_bayes
-from thesiskit.models.peers import selection as peers
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
 from thesiskit.models.running import Arrays
-from thesiskit.models.selection import Selection
 
-Pair = tuple[Split, Selection]
+Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 
 
 class SelectionWork(Work):
     """Features are selected in every split, then each arm is fitted and predicts.
 
-    What depends on the model is in `naive.py` and `mixture.py`.
+    What depends on the model is in `naive.py`, `normal.py` and `mixture.py`.
+
+    most_classes : that the model takes, None for any number.
     """
 
     stages: tuple[str, ...] = ("simulate", "select", "fit", "predict")
-    model: ModelBlock
+    model: SelectingModel
+    most_classes: int | None = 2
 
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
-        assert isinstance(config.model, ModelBlock)
+        assert isinstance(config.model, SelectingModel)
         self.model = config.model
         self.design = Design(config, folder)
         if config.all_train:
             self.stages = self.stages[:-1]  # nobody is tested
-        self._unpacked: tuple[int, list[Selection]] = (-1, [])
+        self._unpacked: tuple[int, list[Any]] = (-1, [])
 
     @property
     def data_digest(self) -> str:
@@ -56,7 +70,14 @@ class SelectionWork(Work):
     @property
     def data_notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
-        return self.design.notes
+        notes, count = self.design.notes, max(one.n_classes for one in self.design.each)
+        lost = [one for one in selecting_model(self.config).methods if one in NAIVE_METHODS]
+        if count > 2 and lost:
+            notes.append(
+                f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
+                "classes"
+            )
+        return notes
 
     @property
     def described(self) -> dict[str, Any]:
@@ -77,7 +98,10 @@ class SelectionWork(Work):
     def predict(
         self, fitted: Arrays, s: int, arm: Arm, pair: Pair, table: np.ndarray, block: Block
     ) -> np.ndarray:
-        """Return P(class 1) of the test cases (T,) of split s; table (T, k) has their features."""
+        """Return P(class 1) of the test cases (T,) of split s; table (T, k) has their features.
+
+        Of more than two classes P(class), (T, G).
+        """
 
     @abstractmethod
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
@@ -88,8 +112,17 @@ class SelectionWork(Work):
         """Return the part of the model's config that matters to a fitted arm."""
 
     @abstractmethod
+    def whole(self, arm: Arm) -> Whole:
+        """Return the model of an arm, to be fitted again in other cases."""
+
     def prior_points(self) -> dict[str, int]:
         """Return how many points the grid of each prior of an alpha has; 0 without a grid."""
+        return {}
+
+    def table(self, pair: Pair) -> np.ndarray:
+        """Return the features that were selected of the test cases, (T, k)."""
+        split, selection = pair
+        return split.features.unpack(selection.selected, split.test)
 
     def chains_of(self, arm: Arm) -> int:
         """Return how many chains an arm has."""
@@ -121,17 +154,27 @@ class SelectionWork(Work):
         if stage != "fit" or not self.arms(stage).get(arm):
             return None
         one = self.own_arms[arm][1]
-        name = f"{one.label}-{one.method}-{one.variant}".lower()
+        name = f"{one.label}-{one.method}-{one.variant}".lower() + "-tempered" * one.tempered
         return re.sub(r"[^0-9a-z.]+", "-", name).strip("-")
 
     # ---- settings ----
 
     def check(self) -> None:
         """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
-        for table in self.design.tables[:1]:
-            check_sizes(self.config, table.features.shape[1])
-        assert self.design.folds
-        check_screening(self.design)
+        for design in self.design.each:
+            for table in design.tables[:1]:
+                check_sizes(self.config, table.features.shape[1])
+            problem = two_classes(self.config.model.kind, design.n_classes)
+            if self.most_classes == 2 and problem:
+                raise self.config.wrong("model.kind", problem)
+            assert design.folds
+            check_temperature(design)
+            check_screening(design)
+        self.check_priors()
+
+    def check_priors(self) -> None:
+        """Raise ConfigError for priors beyond limits."""
+        assert isinstance(self.model, ModelBlock)
         name = "class_prior"
         try:
             check_class_prior(self.model.class_prior)
@@ -155,7 +198,8 @@ class SelectionWork(Work):
             priors = None
             if config.drawn:
                 wanted = {"class_prior", "alpha_prior", "response_alpha_prior"}
-                wanted |= {"pi"} if getattr(config.data, "relevant", "") == "some" else set()
+                if self.design.takes_reals or getattr(config.data, "relevant", "") == "some":
+                    wanted |= {"pi", "effect_shapes"}
                 priors = config.model.model_dump(include=wanted)
             data = [config.data.model_dump(), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
@@ -167,9 +211,10 @@ class SelectionWork(Work):
             return config.model.model_dump()
         if arm in self.own_arms:
             return self.settings_of_arm(self.own_arms[arm][1])
-        # of a mixture's config, naive Bayes takes the priors
-        naive = self.all_arms[arm][1].method in NAIVE_METHODS
-        return config.model.model_dump(include={"class_prior", "alpha_prior"} if naive else {})
+        # of the config, other models of ours take the priors
+        ours = self.all_arms[arm][1].method in OTHER_METHODS
+        taken = {"class_prior", "alpha_prior"}
+        return config.model.model_dump(include=taken if ours else set())
 
     # ---- making it ----
 
@@ -197,6 +242,7 @@ class SelectionWork(Work):
         return self.design.tested(block.replicates, drawn) | {
             **_described([arm for _, arm in self.all_arms.values()]),
             "probability": np.array([one["probability"] for one in found]),
+            "tau": np.array([one["tau"] for one in found]).T,
             "seconds": np.array([one["seconds"] for one in found]).T,
             **self._promises([one.get("cross_validated") for one in found]),
             **(ranks.of_arms(found) if self.config.evaluation.ranks else {}),
@@ -209,95 +255,50 @@ class SelectionWork(Work):
     def pairs(self, arm: Arm, block: Block) -> Iterator[Pair]:
         """Return each split of a block with the selection that an arm has there."""
         if self._unpacked[0] != block.number:
-            self._unpacked = block.number, unpack_selections(block.load("select"))
+            unpack = unpack_f_selections if self.design.takes_reals else unpack_selections
+            self._unpacked = block.number, unpack(block.load("select"))
         found = self._unpacked[1][arm.size :: len(selections(self.config))]
         return zip(self.splits(block), found, strict=True)
 
+    def temperature(self, arm: Arm, split: Split) -> float:
+        """Return by what an arm's log odds are divided in a split: 1 without a temperature."""
+        return fit_temperature(self.config, arm, split, self.whole(arm)) if arm.tempered else 1.0
+
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
-        probability, seconds, ranked, promised = [], [], [], []
-        group = block.load("simulate", ("group",))["group"] if arm.method == WHOLE else None
+        probability, seconds, ranked, promised, tau = [], [], [], [], []
+        groups = block.load("simulate", ("group",))["group"]
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
-            table = split.features.unpack(selection.selected, split.test)
+            pair, temperature = (split, selection), 1.0
+            table = self.table(pair)
             started = time.perf_counter()
             if fitted is not None:
-                answer = self.predict(fitted, s, arm, (split, selection), table, block)
-            elif arm.method in NAIVE_METHODS:
-                answer = self._predict_naive(selection, arm, table)
-            elif group is not None:
-                mine = group[split.replicate - block.replicates.start]
-                answer, promise = self._predict_whole(split, mine)
-                promised.append(promise)
+                answer = self.predict(fitted, s, arm, pair, table, block)
+                temperature = fitted["tau"][s]
+            elif arm.method in OTHER_METHODS:
+                answer, temperature = predict_other(self.config, arm, split)
             else:
-                answer, promise = self._predict_peer(split, selection, arm)
+                mine = groups[split.replicate - block.replicates.start]
+                k = len(selection.selected)
+                answer, promise = predict_rival(self.design, arm.method, split, k, mine)
                 promised.append(promise)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
+            tau.append(temperature)
             if self.config.evaluation.ranks and fitted is not None:
-                ranked.append(self.rank(fitted, s, arm, (split, selection), block))
+                ranked.append(self.rank(fitted, s, arm, pair, block))
         return {
             "probability": np.concatenate(probability),
+            "tau": np.array(tau),
             "seconds": np.array(seconds),
             **self._promises(promised or [np.nan] * len(seconds)),
             **(ranks.of_arm(ranked) if ranked else {}),
         }
 
-    def _predict_naive(self, selection: Selection, arm: Arm, table: np.ndarray) -> np.ndarray:
-        """Return what the naive Bayes model predicts, beside a mixture."""
-        posterior = naive_bayes.fit(
-            selection,
-            naive_bayes.Settings(
-                class_prior=self.model.class_prior, alpha_prior=self.model.alpha_prior
-            ),
-            correct=NAIVE_METHODS[arm.method] == "corrected",
-        )
-        return naive_bayes.predict(posterior, table)
-
-    def _predict_whole(self, split: Split, group: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the predictions of the peer that takes all features as they are, and its promise.
-
-        The promise is the error rate by cross-validation, NaN where nobody screened the table.
-        """
-        blocks: Iterable[np.ndarray] = self.design.column_blocks(split, group)
-        if self._screened:
-            blocks = list(blocks)  # few columns, of which several models are made
-        seed, other = self._seeds(WHOLE, split)
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return peers.l2_logistic(blocks, train, split.response[train], test, seed)
-
-        return self._with_promise(predict, split, other)
-
-    def _predict_peer(
-        self, split: Split, selection: Selection, arm: Arm
-    ) -> tuple[np.ndarray, float]:
-        """Return a peer's predictions, and its promise; it selects, fits and predicts."""
-        table = split.features.unpack(np.arange(len(split.features)))
-        seed, other = self._seeds(arm.method, split)
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            known, new = peers.fill(table[train], table[test])
-            k = len(selection.selected)
-            return peers.fit_predict(arm.method, k, known, split.response[train], new, seed)
-
-        return self._with_promise(predict, split, other)
-
-    def _with_promise(
-        self, predict: peers.Predict, split: Split, seed: int
-    ) -> tuple[np.ndarray, float]:
-        peers.load()
-        promise = float("nan")
-        answer = predict(split.train, split.test)
-        if self._screened:
-            inner = lambda train, test: predict(split.train[train], split.train[test])  # noqa: E731
-            promise = peers.cross_validated(inner, split.response[split.train], seed)
-        return answer, promise
-
-    def _seeds(self, method: str, split: Split) -> tuple[int, int]:
-        """Return the seed of a peer in a split, and that of its cross-validation."""
-        rng = generator(self.config.seed, method, split.replicate, split.group, split.fold)
-        first, second = (int(rng.integers(2**31)) for _ in range(2))
-        return first, second
+    @property
+    def promises(self) -> bool:
+        """Whether the fit stage says what errors are to be expected, because none are seen."""
+        return self._screened and self.config.scheme == "none"
 
     def _promises(self, promised: list) -> Arrays:
         """Return what peers promise by cross-validation of a table that was screened before."""
@@ -310,5 +311,5 @@ class SelectionWork(Work):
 
 def _described(listed: list[Arm]) -> Arrays:
     """Return what arms are, (arms,) each."""
-    names = ("label", "method", "variant", "relevant")
+    names = ("label", "method", "variant", "relevant", "temperature")
     return {name: np.array([getattr(arm, name) for arm in listed]) for name in names}

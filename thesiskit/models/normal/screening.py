@@ -221,7 +221,11 @@ def _moments(
     """
     used = np.concatenate(rows)
     values = block[used].astype(float)
-    missing = find_missing(values, first)
+    try:
+        missing = find_missing(values, first)
+    except DataError:
+        find_missing(block, first)  # says the same with the case's own number
+        raise
     if missing is not None:
         values[missing] = 0
     ends = np.cumsum([0, *map(len, rows)])

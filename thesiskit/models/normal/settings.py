@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.priors import LEAST_COUNT, MOST_COUNT, check_pi, positive
 
 RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
-PI_POINTS = tuple(np.logspace(-5, 0, 41).tolist())
-EFFECT_SHAPES = (3.0, 10.0, None)
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
 
 
@@ -30,7 +29,7 @@ class Settings:
     effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
     relevant: str = "some"
     ratio: tuple[float, ...] = RATIO
-    pi: tuple[float, ...] = PI_POINTS
+    pi: tuple[float, ...] = NORMAL_PI
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):

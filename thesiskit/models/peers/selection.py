@@ -1,7 +1,7 @@
 """Models to compare with, of scikit-learn.
 
 Selection followed by Bernoulli naive Bayes takes binary features; logistic regression takes all
-features as they are.
+features as they are.  More methods of features as they are stand in `real`.
 """
 
 import warnings
@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError
 
-# of training rows and other rows, by their numbers, to P(y = 1) of the latter
+# of training rows and other rows, by their numbers, to P(y = 1) of the latter, (T,); of more than
+# two classes to P(class), (T, G)
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 WHOLE_CS = np.logspace(-3, 5, 9)  # for rows whose mean squared length is 1
 
@@ -23,6 +24,7 @@ def load() -> None:
     import sklearn.feature_selection
     import sklearn.naive_bayes  # noqa: F401
 
+    import thesiskit.models.peers.real
     import thesiskit.models.peers.scikit  # noqa: F401
 
 
@@ -60,7 +62,8 @@ def fit_predict(
 def cross_validated(predict: Predict, response: np.ndarray, seed: int) -> float:
     """Return the error rate that a peer promises by cross-validation of the table it was given.
 
-    predict : takes numbers of training rows and of other rows, and returns P(y = 1) of these.
+    predict : takes numbers of training rows and of other rows, and returns P(y = 1) of these, or
+        P(class).
 
     Ten shuffled folds, or as many as the smaller class has cases; NaN where it has one.
     """
@@ -72,7 +75,9 @@ def cross_validated(predict: Predict, response: np.ndarray, seed: int) -> float:
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     wrong = 0
     for train, test in splitter.split(response, response):
-        wrong += int(((predict(train, test) >= 0.5) != (response[test] == 1)).sum())
+        p = predict(train, test)
+        told = p >= 0.5 if p.ndim == 1 else p.argmax(axis=1)
+        wrong += int((told != response[test]).sum())
     return wrong / len(response)
 
 
@@ -97,8 +102,11 @@ def l2_logistic(
     response: np.ndarray,
     test: np.ndarray,
     seed: int,
+    n_classes: int = 2,
 ) -> np.ndarray:
     """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
+
+    Of more than two classes it is P(class), (T, G).
 
     blocks (cases, .) : all columns, in parts; they hold numbers of any kind.
     train (n,), test (T,) : numbers of rows; response (n,) is of the training rows.
@@ -113,7 +121,8 @@ def l2_logistic(
     with threadpool_limits(1):  # more threads add numbers in another order
         known, new = _as_short_rows(blocks, train, test)
     model = scikit.logistic_regression(response, seed, WHOLE_CS)
-    return scikit.predict_classes(model, known, response, new, 2)[:, 1]
+    found = scikit.predict_classes(model, known, response, new, n_classes)
+    return found[:, 1] if n_classes == 2 else found
 
 
 def _as_short_rows(

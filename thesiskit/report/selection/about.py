@@ -11,16 +11,21 @@ from thesiskit.report.data_card import balance, listed, parts, source_words
 if TYPE_CHECKING:
     from thesiskit.report.selection.record import Record
 
-MODELS = {"naive-bayes": "naive Bayes", "mixture": "the mixture model"}
+MODELS = {
+    "naive-bayes": "naive Bayes",
+    "mixture": "the mixture model",
+    "normal": "naive Bayes with normal features",
+}
 
 
 def question(record: Record) -> str:
     """Say what is predicted from what, and by which arms."""
-    config, (first, second) = record.config, [record.class_words(y) for y in (0, 1)]
+    config, classes = record.config, [record.class_words(y) for y in range(record.n_classes)]
     column = config["data"].get("response") if config["own"] else None
-    text = f"Is a case {second} or {first}" + (
-        f" (the column {column} of {config['data']['path']})?" if column else "?"
-    )
+    asked = f"Is a case {classes[1]} or {classes[0]}"
+    if len(classes) > 2:
+        asked = f"To which class does a case belong: {listed(classes, 'or')}"
+    text = asked + (f" (the column {column} of {config['data']['path']})?" if column else "?")
     model, wanted = MODELS[config["model"]["kind"]], config["model"]["methods"]
     methods = [one for one in ("corrected", "uncorrected") if one in wanted]
     how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
@@ -56,7 +61,7 @@ def card(record: Record) -> list[tuple[str, str]]:
     config = record.config
     found = record.results.load("simulate", 0, ("response", "fold"))
     response, fold = found["response"][0].astype(np.int64), found["fold"][0]
-    names = [record.class_words(y) for y in (0, 1)]
+    names = [record.class_words(y) for y in range(record.n_classes)]
     rows = [
         ("source", source_words(config)),
         ("cases", f"{len(response):,}"),
@@ -66,7 +71,8 @@ def card(record: Record) -> list[tuple[str, str]]:
     columns = record.simulated.get("columns")
     if columns is not None:
         rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
-        rows.append(("made binary", _binary(columns, config["data"])))
+        said = ("values", _values(columns)) if record.normal else None
+        rows.append(said or ("made binary", _binary(columns, config["data"])))
     return [*rows, ("divided", _divided(config, fold))]
 
 
@@ -78,10 +84,11 @@ def _screened(screened: dict | None) -> str:
     if screened["keep"] is not None:
         said = f" (said to be kept from {of})" if of else ""
         return f", of which each training set keeps the best {screened['keep']:,}{said}"
-    above = screened["threshold"]
+    above, f = screened["threshold"], screened.get("f")
     how = (
         "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
     )
+    how = how if f is None else f"those with an F statistic above {f:g}"
     return f", {how} of {of}"
 
 
@@ -94,6 +101,17 @@ def _binary(columns: np.ndarray, data: dict) -> str:
             (int(columns[1]), "with two values (1 is the larger one)"),
             (int(columns[0]), "already 0 and 1"),
             (int(columns[3]), "with one value only, which say nothing"),
+        ]
+    )
+
+
+def _values(columns: np.ndarray) -> str:
+    """Say which columns are real."""
+    return parts(
+        [
+            (int(columns[2]), "real, taken as they are"),
+            (int(columns[1] + columns[0]), "with two values, taken as real ones"),
+            (int(columns[3]), "with one value only, which are left out"),
         ]
     )
 

@@ -11,7 +11,8 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm
 
 
 def log_alpha(record: Record) -> list[Figure]:
@@ -20,18 +21,18 @@ def log_alpha(record: Record) -> list[Figure]:
     partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
     truth = record.config["data"].get("alpha")
     known = isinstance(truth, float | int) and np.isfinite(truth)
-    wanted = [(label, relevant) for label in partial for relevant in record.relevants]
+    wanted = [(label, manner) for label in partial for manner in record.plain_manners]
     columns = 2 if len(wanted) > 1 else 1
     rows = -(-len(wanted) // columns)
     figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
     hide_from(axes, len(wanted))
     shown = [np.log(truth)] if known else []
     points = {}
-    for (label, relevant), axis in zip(wanted, axes.flat, strict=False):
-        own = [record.find(label, method, relevant=relevant)
+    for (label, manner), axis in zip(wanted, axes.flat, strict=False):
+        own = [record.find(label, method, manner=manner)
                for method in ("corrected", "uncorrected")]  # fmt: skip
         styles = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-        whole = [arm for arm in complete if arm.relevant == relevant]
+        whole = [arm for arm in complete if arm.manner == manner]
         for arm in [*whole[:1], *filter(None, own)]:
             words = "all features" if arm.method == "complete" else arm.method
             x, density = _log_alpha_density(record, arm)
@@ -40,7 +41,7 @@ def log_alpha(record: Record) -> list[Figure]:
         points[axis] = x
         if known:
             axis.axvline(np.log(truth), color=GREY, linewidth=1.5, zorder=0)
-        several = ", some relevant" if relevant == "some" else ""
+        several = ", some relevant" if manner.relevant == "some" else ""
         axis.set_title(kept_words(label) + several, fontsize=10)
         axis.set_ylim(bottom=0)
     low, high = min(shown) - 1, max(shown) + 1

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words, save_space
-from thesiskit.report.selection.record import EXACT, Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import EXACT, Arm
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
 
@@ -88,7 +89,7 @@ def trace_figure(record: Record) -> list[Figure]:
 
 def _draw_traces(record: Record, variant: str, columns: dict[Arm, int]):
     rows: list[list[Arm | None]] = []
-    for method, _ in record.ways(("corrected", "uncorrected")):
+    for method in dict.fromkeys(way.method for way in record.ways(("corrected", "uncorrected"))):
         shown = {arm for row in rows for arm in row}
         found = [record.find(label, method, variant) for label in record.labels]
         rows.append([None if arm in shown else arm for arm in found])

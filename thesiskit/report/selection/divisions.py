@@ -23,10 +23,12 @@ METHODS = ("corrected", "uncorrected")
 
 
 def _which_relevant(record: Record) -> str:
-    """Say which arms are shown, where others differ in what may be relevant."""
-    if len(record.relevants) == 1:
-        return ""
-    return f" The arms shown are those with model.relevant: {record.relevants[0]}."
+    """Say which arms are shown, where others differ in what may be relevant, or are tempered."""
+    first, several = record.manners[0], record.manners
+    keys = [f"model.relevant: {first.relevant}"] * (len({one.relevant for one in several}) > 1)
+    if len({one.temperature for one in several}) > 1:
+        keys.append(f"model.temperature: {first.temperature}")
+    return f" The arms shown are those with {' and '.join(keys)}." if keys else ""
 
 
 @lru_cache(maxsize=2)
@@ -125,8 +127,7 @@ def divisions(record: Record) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(rows)
-    gamma = metrics.gammas(record.selection["gamma_squared"])
-    frame["mean gamma"] = gamma.reshape(len(frame), -1).mean(axis=1)
+    frame["mean gamma"] = record.selection["gamma"].reshape(len(frame), -1).mean(axis=1)
     return frame
 
 

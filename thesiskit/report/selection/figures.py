@@ -19,7 +19,8 @@ from thesiskit.report.layout import (
     size_words,
 )
 from thesiskit.report.selection.kept import base_label
-from thesiskit.report.selection.record import Arm, Record, Way
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import TEMPERED, Arm, Way
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -31,6 +32,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "bernoulli-nb-calibrated": {"linestyle": (0, (5, 1)), "marker": "v"},
     "naive-corrected": {"linestyle": (0, (5, 1)), "marker": "D"},
     "naive-uncorrected": {"linestyle": "-.", "marker": "P"},
+    "normal-corrected": {"linestyle": (0, (5, 1)), "marker": "d"},
+    "normal-uncorrected": {"linestyle": "-.", "marker": "X"},
 }
 
 
@@ -42,8 +45,12 @@ SOME: dict[str, dict[str, Any]] = {  # where some features are relevant
 
 
 def style(way: Way) -> dict[str, Any]:
-    """Return how the line of a method is drawn."""
-    return SOME[way.method] if way.relevant == "some" else STYLES[way.method]
+    """Return how the line of a method is drawn; with a temperature, its markers are half full."""
+    found = SOME[way.method] if way.relevant == "some" else STYLES[way.method]
+    return found | (HALF if way.temperature == TEMPERED else {})
+
+
+HALF = {"fillstyle": "left", "markerfacecolor": INK, "markersize": 7}
 
 
 class Row(NamedTuple):
@@ -68,7 +75,7 @@ def rows_and_columns(record: Record, methods: Iterable[str]) -> tuple[list[Row],
 
 def _find(record: Record, row: Row, column: str, variant: str | None = None) -> Arm | None:
     label = f"{column} of {row.of}" if row.of else column
-    return record.find(label, row.way.method, variant, row.way.relevant)
+    return record.find(label, row.way.method, variant, row.way.manner)
 
 
 def panels(
@@ -174,12 +181,12 @@ def variants_shown(record: Record) -> list[tuple[str, str, str]]:
 
 
 def _draw_error_rates(record: Record, variant: str) -> Canvas:
-    ways = [Way(method, relevant) for relevant in record.relevants
+    ways = [Way(method, *manner) for manner in record.manners
             for method in ("uncorrected", "corrected")]  # fmt: skip
-    rows = len(record.relevants)
+    rows = len(record.manners)
     figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
     for way, axis in zip(ways, axes.flat, strict=True):
-        arms = [record.find(label, way.method, variant, way.relevant) for label in record.labels]
+        arms = [record.find(label, way.method, variant, way.manner) for label in record.labels]
         places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
         p = [record.probability(arm) for arm in arms if arm]
         actual = [metrics.error_rate(one, record.response) for one in p]
@@ -216,7 +223,7 @@ def performance(record: Record) -> list[Figure]:
 
 
 def _draw_performance(record: Record, variant: str) -> Canvas:
-    figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.relevants) > 1))
+    figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.manners) > 1))
     measures = (
         ("average minus log probability", metrics.amlp),
         ("average squared error", metrics.squared_error),
@@ -227,7 +234,7 @@ def _draw_performance(record: Record, variant: str) -> Canvas:
         for way in ways:
             points = []
             for x, label in zip(places, record.labels, strict=True):
-                arm = record.find(label, way.method, variant, way.relevant)
+                arm = record.find(label, way.method, variant, way.manner)
                 if arm is not None:
                     points.append((x, measure(record.probability(arm), record.response)))
             axis.plot(
@@ -239,7 +246,7 @@ def _draw_performance(record: Record, variant: str) -> Canvas:
         axis.set_ylabel(words)
         axis.margins(y=0.08)
         axis.set_ylim(bottom=0)
-    if len(record.relevants) > 1:
+    if len(record.manners) > 1:
         handles, names = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
     else:
@@ -264,7 +271,9 @@ def null_figure(record: Record) -> list[Figure]:
     for i, j, arm, axis in panels(record, rows, columns, axes):
         p = record.probability(arm)
         weights = np.full(len(p), 1 / len(p))
-        axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
+        axis.hist(
+            record.of_one(arm)[0], bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6
+        )
         promise = (
             f"expects {metrics.expected_error(p):.0%} errors, "
             f"makes {metrics.error_rate(p, record.response):.0%}"
@@ -279,7 +288,7 @@ def null_figure(record: Record) -> list[Figure]:
         if j == first_shown(axes[i]):
             words = rows[i].words.replace(", ", ",\n")
             axis.set_ylabel(names.get(rows[i].way.method, f"naive Bayes,\n{words}"), fontsize=9)
-    one = drawn_words(record.class_words(1))
+    one = drawn_words(record.one_words)
     figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)
     save_space(axes)

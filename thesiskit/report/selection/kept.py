@@ -14,7 +14,9 @@ class Kept(NamedTuple):
     block, split : the place of the training set in the result files.
     replicate : the data set, or the division of the cases.
     features : (k,) numbers of the features in the table.
-    correlation : (k,) their correlations with class 1, with signs.
+    correlation : (k,) their correlations with class 1, with signs; of more than two classes their
+        correlation ratios, which have none.
+    means : (k, K) of real features, the means of each class.
     """
 
     block: int
@@ -23,6 +25,7 @@ class Kept(NamedTuple):
     label: str
     features: np.ndarray
     correlation: np.ndarray
+    means: np.ndarray | None = None
 
 
 def each_kept(record: Record) -> Iterator[Kept]:
@@ -42,7 +45,10 @@ def each_kept(record: Record) -> Iterator[Kept]:
             if "columns" in select:  # others were left out before
                 columns = columns[select["columns"][split]]
             features = columns[select["selected"][part]]
-            yield Kept(number, split, first + replicate, labels[size], features, signed[part])
+            means = select["means"][part] if "means" in select else None
+            yield Kept(
+                number, split, first + replicate, labels[size], features, signed[part], means
+            )
         first += len(group)
 
 
@@ -72,6 +78,10 @@ def feature_names(record: Record, features: np.ndarray) -> list[str]:
 
 def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
     """Return the correlation of every kept feature with class 1, with its sign."""
+    if "means" in select:
+        means = select["means"]
+        sign = np.sign(means[:, 1] - means[:, 0]) if means.shape[1] == 2 else 1.0
+        return sign * select["correlation"]
     kept = np.diff(select["offset"])
     counts = np.repeat(select["class_counts"], kept, axis=0).astype(float)
     counts = select.get("present", counts)  # where values are missing, they differ by feature

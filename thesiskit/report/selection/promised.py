@@ -12,8 +12,9 @@ from thesiskit.report.data_card import listed
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.selection.figures import STYLES, style
 from thesiskit.report.selection.kept import base_label, features_words
-from thesiskit.report.selection.record import Arm, Record, Way
+from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence, relevances
+from thesiskit.report.selection.ways import Arm, Manner, Way
 
 _CROSSES = (
     " Crosses are the error rates of corrected methods on the test cases (upright ones where some "
@@ -62,9 +63,9 @@ def promises(record: Record) -> list[Promise]:
 
 
 def guessing(record: Record) -> float:
-    """Return how often the less frequent class occurs: the error rate of guessing the other."""
+    """Return the error rate of guessing the most frequent class."""
     counts = record.selection["class_counts"].sum(axis=0)
-    return float(counts.min() / counts.sum())
+    return float((counts.sum() - counts.max()) / counts.sum())
 
 
 # ---- no case is tested ----
@@ -107,7 +108,7 @@ def _explained(record: Record) -> str:
         "The promised error is the error rate that an arm expects to have on new cases, which are "
         "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
         "that there were before the screening; an uncorrected arm is told nothing, and so believes "
-        "that the features in the table are all there ever were." + record.about_some
+        "that the features in the table are all there ever were." + record.about_manners
     )
 
 
@@ -126,10 +127,13 @@ def screening(record: Record) -> str:
     """Say which features of how many were kept."""
     screened = record.config["selection"]["screened"]
     of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
-    above = screened["threshold"]
+    above, f = screened["threshold"], screened.get("f")
+    if f is not None:
+        return f"those of {of} whose F statistic is above {f:g}"
     if above is None:
         return f"the best of {of}, by their correlations with the response"
-    return f"those of {of} whose absolute correlation with the response is above {above:g}"
+    what = "absolute correlation" if record.n_classes == 2 else "correlation ratio"
+    return f"those of {of} whose {what} with the response is above {above:g}"
 
 
 def _promised(record: Record, found: list[Promise]) -> list[str]:
@@ -139,15 +143,15 @@ def _promised(record: Record, found: list[Promise]) -> list[str]:
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return []
-    way = max((one.arm.way for one in corrected), key=lambda one: one.relevant == "some")
+    manner = max((one.arm.manner for one in corrected), key=lambda one: one.relevant == "some")
     size = max((one for one in corrected), key=lambda one: record.kept(one.arm.label)).arm.label
-    mine = [one for one in corrected if _alike(one.arm, size, way.relevant)]
-    believed = [one for one in found if one.of is None and _alike(one.arm, size, way.relevant)]
+    mine = [one for one in corrected if _alike(one.arm, size, manner)]
+    believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
     guess = guessing(record)
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
         f"{features_words(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always "
-        f"predicting the more frequent class is wrong in {percent(guess)}."
+        f"predicting the {_frequent(record)} class is wrong in {percent(guess)}."
     )
     if believed:
         told += f" Without the correction one would have believed in {percent(believed[0].told)}."
@@ -158,8 +162,12 @@ def _promised(record: Record, found: list[Promise]) -> list[str]:
     return [told]
 
 
-def _alike(arm: Arm, label: str, relevant: str) -> bool:
-    return base_label(arm.label) == base_label(label) and arm.relevant == relevant
+def _frequent(record: Record) -> str:
+    return "more frequent" if record.n_classes == 2 else "most frequent"
+
+
+def _alike(arm: Arm, label: str, manner: Manner) -> bool:
+    return base_label(arm.label) == base_label(label) and arm.manner == manner
 
 
 def _rates(mine: list[Promise]) -> str:
@@ -219,7 +227,7 @@ def screened_answers(record: Record) -> list[Figure]:
             "The error rate that each method promises for new cases, by how many features it is "
             "told that there were before the screening. Uncorrected methods are told nothing, so "
             "they promise the same whatever it was. The grey line is the error rate of always "
-            "predicting the more frequent class." + (_CROSSES if tested else ""),
+            f"predicting the {_frequent(record)} class." + (_CROSSES if tested else ""),
         )
     ]
 

@@ -1,69 +1,20 @@
 """A finished experiment of chapter 2, for tables and figures."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from thesiskit.report import metrics
 from thesiskit.report.finished import THESIS, Finished
 from thesiskit.report.forecasts import Forecast, Tested
 from thesiskit.report.layout import size_words
 from thesiskit.report.selection import about, stages
+from thesiskit.report.selection.ways import EXACT, NONE, OURS, TEMPERED, WHOLE, Arm, Manner, Way
 
-EXACT = "enumeration"  # the variant without draws
-WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
-OURS = ("corrected", "uncorrected", "complete")
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One analysis: the selection, the method, and the rule or sampler.
-
-    row : its row in the arrays of predictions.
-    """
-
-    row: int
-    label: str
-    method: str
-    variant: str
-    relevant: str
-
-    @property
-    def way(self) -> "Way":
-        """How it predicts, whatever the selection and the rule."""
-        return Way(self.method, self.relevant)
-
-    @property
-    def words(self) -> str:
-        """The method, as tables name it."""
-        return self.way.words
-
-
-class Way(NamedTuple):
-    """A method, and which features may be relevant by it: all or some; none for a peer."""
-
-    method: str
-    relevant: str
-
-    @property
-    def words(self) -> str:
-        """What tables and legends call it."""
-        return method_words(self.method) + (", some relevant" if self.relevant == "some" else "")
-
-
-def method_words(method: str) -> str:
-    """Return a method as tables and legends name it."""
-    return {
-        WHOLE: "logistic regression, L2",
-        "bernoulli-nb": "SelectKBest + BernoulliNB",
-        "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
-        "naive-corrected": "naive Bayes, corrected",
-        "naive-uncorrected": "naive Bayes, uncorrected",
-    }.get(method, method)
 
 
 class Record(Finished):
@@ -77,23 +28,27 @@ class Record(Finished):
 
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
-        """Predictions (arms, N), and the replicate, fold, case and response of each, (N,)."""
+        """Predictions (arms, N), or (arms, N, K) of more than two classes, and what they are of.
+
+        The replicate, fold, case and response of each prediction are (N,).
+        """
         names = ("replicate", "group", "fold", "case", "response", "seconds")
         return self._join("predict", {"probability": 1} | dict.fromkeys(names, 0))
 
     @cached_property
     def selection(self) -> dict[str, np.ndarray]:
         """Arrays of the stage `select`, with one entry for each split and each size."""
-        names = (
-            "gamma_squared",
+        names = [
+            "threshold" if self.normal else "gamma_squared",
             "n_features",
             "kept",
             "tied",
             "tied_kept",
             "class_counts",
             "seconds",
-        )
-        return self._join("select", dict.fromkeys(names, 0))
+        ]
+        joined = self._join("select", dict.fromkeys(names, 0))
+        return joined | {"gamma": metrics.gammas(joined)}
 
     @cached_property
     def fits(self) -> dict[str, np.ndarray]:
@@ -107,7 +62,7 @@ class Record(Finished):
     def arms(self) -> list[Arm]:
         """All arms, in the order of the arrays."""
         found = self.predictions if self.tests else self.fits
-        names = ("label", "method", "variant", "relevant")
+        names = ("label", "method", "variant", "relevant", "temperature")
         columns = [[str(one) for one in found[name]] for name in names]
         rows = range(len(columns[0])) if self.tests else map(int, found["arm"])
         return [Arm(*one) for one in zip(rows, *columns, strict=True)]
@@ -121,6 +76,11 @@ class Record(Finished):
     def screened(self) -> bool:
         """Whether the table is said to have been screened before."""
         return bool(self.config["selection"]["screened"])
+
+    @property
+    def made(self) -> tuple[int, int]:
+        """The numbers of training sets and of test cases."""
+        return len(self.selection["tied"]) // len(self.labels), len(self.response)
 
     @property
     def labels(self) -> list[str]:
@@ -143,55 +103,112 @@ class Record(Finished):
         return self.config["model"]["kind"] == "mixture"
 
     @property
-    def main_arms(self) -> list[Arm]:
-        """The arms with the first rule or sampler, and those that have none."""
-        return [arm for arm in self.arms if arm.variant in (self.variants[0], "none")]
+    def normal(self) -> bool:
+        """Whether the model is that of normal features."""
+        return self.config["model"]["kind"] == "normal"
 
     @property
-    def about_some(self) -> str:
-        """What `some relevant` means, a sentence; nothing if there are no such arms."""
-        if "some" not in self.relevants:
-            return ""
-        return (
-            " With 'some relevant', each feature differs between the classes with a probability "
-            "that is estimated"
-            + ("; in the other arms of ours all features do." if "all" in self.relevants else ".")
-        )
+    def score_words(self) -> str:
+        """What features are chosen by, with its article."""
+        return "an absolute correlation" if self.n_classes == 2 else "a correlation ratio"
+
+    @property
+    def main_arms(self) -> list[Arm]:
+        """The arms with the first rule or sampler, or with none, but for silent ones."""
+        wanted = (self.variants[0], NONE)
+        return [arm for arm in self.arms if arm.variant in wanted and arm.row not in self.silent]
+
+    @cached_property
+    def silent(self) -> set[int]:
+        """The rows of arms that predict nothing: they take two classes, and there are more."""
+        if not self.tests or self.predictions["probability"].ndim == 2:
+            return set()
+        nothing = np.isnan(self.predictions["probability"]).all(axis=(1, 2))
+        return set(np.flatnonzero(nothing).tolist())
+
+    @property
+    def about_manners(self) -> str:
+        """What `some relevant` and `tempered` mean, in sentences; nothing without such arms."""
+        told = ""
+        if "some" in self.relevants:
+            told += (
+                " With 'some relevant', each feature differs between the classes with a "
+                "probability that is estimated"
+            )
+            told += (
+                "; in the other arms of ours all features do." if "all" in self.relevants else "."
+            )
+        if any(arm.temperature == TEMPERED for arm in self.arms):
+            told += (
+                " A 'tempered' arm divides its log odds by a number of at least 1, the "
+                "temperature, which is fitted by a cross-validation within the training cases."
+            )
+        return told
 
     @property
     def relevants(self) -> list[str]:
         """Which features may be relevant by our own methods: all, some, or one after the other."""
-        return list(dict.fromkeys(arm.relevant for arm in self.arms if arm.method in OURS))
+        return list(dict.fromkeys(one.relevant for one in self.manners))
+
+    @property
+    def manners(self) -> list[Manner]:
+        """The manners of our own methods, one after the other."""
+        return list(dict.fromkeys(arm.manner for arm in self.arms if arm.method in OURS))
+
+    @property
+    def plain_manners(self) -> list[Manner]:
+        """The first manner for each that may be relevant; a temperature changes no posterior."""
+        first = {one.relevant: one for one in reversed(self.manners)}
+        return [one for one in self.manners if first[one.relevant] == one]
 
     def ways(self, order: Iterable[str]) -> list[Way]:
-        """The methods used, in the order given, ours by what may be relevant.
+        """The methods used, in the order given, ours by their manners.
 
         They are corrected if the arms keep all features.
         """
-        used = {arm.way for arm in self.arms}
-        found = [Way(method, relevant) for method in order for relevant in (*self.relevants, "none")
-                 if (method, relevant) in used]  # fmt: skip
-        return found or [Way("corrected", relevant) for relevant in self.relevants]
+        used = {arm.way for arm in self.arms if arm.row not in self.silent}
+        others = (Manner(NONE), Manner(NONE, TEMPERED))
+        found = [Way(method, *manner) for method in order for manner in (*self.manners, *others)
+                 if (method, *manner) in used]  # fmt: skip
+        return found or [Way("corrected", *manner) for manner in self.manners]
 
     def find(
-        self, label: str, method: str, variant: str | None = None, relevant: str = ""
+        self, label: str, method: str, variant: str | None = None, manner: Manner | None = None
     ) -> Arm | None:
-        """Return an arm, None if there is none; the first by model.relevant unless that is given.
+        """Return an arm, None if there is none; the first unless its manner is given.
 
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
         wanted = variant or self.variants[0]
         for arm in self.arms:
-            if arm.label == label and arm.variant in (wanted, "none"):
+            if arm.label == label and arm.variant in (wanted, NONE) and arm.row not in self.silent:
                 own = method in ("corrected", "uncorrected")
-                fits = not relevant or arm.relevant in (relevant, "none")
+                fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
                 if fits and (arm.method == method or (arm.method == "complete" and own)):
                     return arm
         return None
 
     def probability(self, arm: Arm) -> np.ndarray:
-        """Predictive probabilities of class 1, (N,)."""
+        """Predictive probabilities: (N,) of class 1, or (N, K) of more than two classes."""
         return self.predictions["probability"][arm.row]
+
+    def of_one(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities (N,) and whether they came true: of class 1, or of being right.
+
+        Of more than two classes they are those of the class that is predicted.
+        """
+        p, y = self.probability(arm), self.response
+        return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
+
+    @property
+    def one_words(self) -> str:
+        """What the probabilities that `of_one` returns are of."""
+        return self.class_words(1) if self.n_classes == 2 else "the predicted class"
+
+    @cached_property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.results.load("select", 0, ("class_counts",))["class_counts"].shape[1])
 
     @property
     def response(self) -> np.ndarray:
@@ -206,12 +223,19 @@ class Record(Finished):
     @property
     def class_names(self) -> list[str]:
         """What the classes are called: their numbers, where the data do not say."""
-        return [str(one) for one in self.simulated.get("class_names", ("0", "1"))]
+        return [str(one) for one in self.simulated.get("class_names", self._class_numbers)]
+
+    @property
+    def _class_numbers(self) -> list[str]:
+        return [str(g) for g in range(self.n_classes)]
+
+    @property
+    def _classes_named(self) -> bool:
+        return self.class_names != self._class_numbers
 
     def class_words(self, y: int) -> str:
         """Return a class as captions and axes name it."""
-        named = self.class_names != ["0", "1"]
-        return self.class_names[y] if named else f"class {y}"
+        return self.class_names[y] if self._classes_named else f"class {y}"
 
     @cached_property
     def forecasts(self) -> list[Forecast]:
@@ -229,8 +253,9 @@ class Record(Finished):
                 keys[self.variant_name] = arm.variant
                 name += "" if arm.variant in ("none", self.variants[0]) else f", {arm.variant}"
             p = self.probability(arm)
+            both = np.column_stack([1 - p, p]) if p.ndim == 1 else p
             result.append(Forecast(
-                keys, name, np.column_stack([1 - p, p]), arm.method in OURS, arm.method == WHOLE
+                keys, name, both, arm.method in OURS, arm.method == WHOLE
             ))  # fmt: skip
         return result
 
@@ -254,7 +279,7 @@ class Record(Finished):
             division={name: one + 1 for name, (one, many) in division.items() if many > 1},
             classes=self.class_names,
             base=self._base_rate(),
-            named=self.class_names != ["0", "1"],
+            named=self._classes_named,
         )
 
     @property
@@ -263,7 +288,7 @@ class Record(Finished):
         return [str(one) for one in self.simulated.get("notes", ())]
 
     def _base_rate(self) -> np.ndarray:
-        """Frequencies of the classes among the training cases of each test case, (N, 2)."""
+        """Frequencies of the classes among the training cases of each test case, (N, K)."""
         found = self.predictions
         splits = np.stack([found[name] for name in ("replicate", "fold", "group")])
         place = np.unique(splits, axis=1, return_inverse=True)[1].reshape(-1)

@@ -22,7 +22,8 @@ from thesiskit.report.layout import (
     save_space,
 )
 from thesiskit.report.selection.kept import base_label, each_kept, feature_names, features_words
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm
 
 NAMED = 10  # features of the figure
 ENDS = (0.05, 0.95)  # of intervals
@@ -89,11 +90,11 @@ def relevances(record: Record) -> list[Relevance]:
         return []
     places = [int(column) for column in record.fits["some"]]
     mine = [(i, record.fitted_arms[column]) for i, column in enumerate(places)]
-    first = {arm.row for arm in record.main_arms}
+    first, plain = {arm.row for arm in record.main_arms}, record.plain_manners
     return [
         _relevance(record, i, arm)
         for i, arm in mine
-        if arm.method != "uncorrected" and arm.row in first
+        if arm.method != "uncorrected" and arm.row in first and arm.manner in plain
     ]
 
 

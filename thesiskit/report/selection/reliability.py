@@ -22,14 +22,15 @@ from thesiskit.report.selection.figures import (
     rows_and_columns,
     variants_shown,
 )
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm
 
 LEVEL = 0.99  # of the bands, all categories of a method together
 
 
 def reliability(record: Record, arm: Arm) -> pd.DataFrame:
     """Calibration with the exact band of each category, all holding together at LEVEL."""
-    p, y = record.probability(arm), record.response
+    p, y = record.of_one(arm)
     frame = metrics.calibration(p, y)
     category = metrics.categories(p)
     filled = np.flatnonzero(frame["cases"])
@@ -60,6 +61,16 @@ def _about_bands(record: Record) -> str:
     return words
 
 
+def _confidence(record: Record) -> str:
+    """Say of what the probabilities are, where there are more than two classes."""
+    if record.n_classes == 2:
+        return ""
+    return (
+        "The confidence of a prediction is the probability of the predicted class, which is right "
+        "in the fraction of cases shown. "
+    )
+
+
 def reliability_table(record: Record) -> list[Table]:
     """Calibration of every arm with exact bands."""
     parts = []
@@ -83,7 +94,7 @@ def reliability_table(record: Record) -> list[Table]:
                 "of": len(used),
             }
         )
-    words = _about_bands(record)
+    words = _confidence(record) + _about_bands(record)
     return [
         Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
         Table("reliability", "Calibration with exact bands", frame, words, long=True),
@@ -99,7 +110,7 @@ def reliability_figure(record: Record) -> list[Figure]:
             _draw_reliability(record, variant),
             "Each point is a category of predictions with the same first decimal, over "
             f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
-            "band are hollow. " + _about_bands(record),
+            f"band are hollow. {_confidence(record)}{_about_bands(record)}",
         )
         for variant, suffix, title in variants_shown(record)
     ]
@@ -115,16 +126,19 @@ def _draw_reliability(record: Record, variant: str):
         sharex=True,
         sharey=True,
     )
-    one = drawn_words(record.class_words(1), 20)
+    one = drawn_words(record.one_words, 20)
+    told, true = f"mean probability of {one}", f"fraction in {one}"
+    if record.n_classes > 2:
+        told, true = "mean confidence", "fraction that is right"
     for i, j, arm, axis in panels(record, rows, columns, axes, variant):
         _diagram(axis, reliability(record, arm))
         if i == first_shown(axes[:, j]):
             axis.set_title(kept_words(columns[j]), fontsize=10)
         if j == first_shown(axes[i]):
-            words = rows[i].words.replace(", of ", ",\nof ")
-            axis.set_ylabel(f"{words}\nfraction in {one}")
+            words = rows[i].words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
+            axis.set_ylabel(f"{words}\n{true}")
         if i == len(rows) - 1:
-            axis.set_xlabel(f"mean probability of {one}")
+            axis.set_xlabel(told)
     save_space(axes)
     return figure
 

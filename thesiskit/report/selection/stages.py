@@ -40,7 +40,7 @@ def _simulate(record: Record, arrays) -> str:
 
 def _select(_record: Record, arrays) -> str:
     labels = [str(one) for one in arrays["label"]]
-    gamma = metrics.gammas(arrays["gamma_squared"]).reshape(-1, len(labels)).mean(axis=0)
+    gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
     kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
     parts = [
         f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
@@ -56,10 +56,17 @@ def _fit(record: Record, arrays) -> str:
     if "promised" in arrays:  # no case is tested
         promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
         return f"promised error {_few([f'{name} {value:.3f}' for name, value in promised])}"
-    posterior = np.exp(arrays["log_posterior"])
-    mean = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0)
-    parts = [f"{name} {value:.2f}" for name, value in zip(names, mean, strict=True)]
-    return f"mean log alpha {_few(parts)}"
+    if record.normal:
+        log_ratio = np.log(arrays["ratio"])
+        weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)
+        mean, word = (weight @ log_ratio / weight.sum(axis=2)).mean(axis=0), "rho"
+    else:
+        posterior = np.exp(arrays["log_posterior"])
+        mean, word = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0), "alpha"
+    # a temperature changes no posterior
+    plain = arrays["temperature"] == arrays["temperature"][0]
+    parts = [f"{names[j]} {mean[j]:.2f}" for j in np.flatnonzero(plain)]
+    return f"mean log {word} {_few(parts)}"
 
 
 def _sampled(record: Record, names: list[str]) -> str:
@@ -95,13 +102,16 @@ def _predict(record: Record, arrays) -> str:
 def _names(record: Record, arrays) -> list[str]:
     """Return short names of the arms of a stage."""
     model = record.config["model"]
-    several = len(model["samplers" if record.mixture else "quadrature"]) > 1
-    names = ("label", "method", "variant", "relevant")
+    several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
+    names = ("label", "method", "variant", "relevant", "temperature")
     return [
         f"{label} {method}"
         + (f" {variant}" if several else "")
         + (" some" if one == "some" else "")
-        for label, method, variant, one in zip(*(arrays[name] for name in names), strict=True)
+        + (" tempered" if temperature == "cv" else "")
+        for label, method, variant, one, temperature in zip(
+            *(arrays[name] for name in names), strict=True
+        )
     ]
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm, Manner
 
 
 def selection_table(record: Record) -> list[Table]:
@@ -15,13 +16,13 @@ def selection_table(record: Record) -> list[Table]:
     thesis = {str(k): v for k, v in record.thesis.get("gamma", {}).items()}
     columns = {
         name: dict(record.by_size(name))
-        for name in ("gamma_squared", "n_features", "kept", "tied", "tied_kept")
+        for name in ("gamma", "n_features", "kept", "tied", "tied_kept")
     }
     sets = len(record.selection["tied"]) // len(record.labels)
     rows = []
     for label in record.labels:
         kept, p = columns["kept"][label], columns["n_features"][label]
-        gamma = metrics.gammas(columns["gamma_squared"][label])
+        gamma = columns["gamma"][label]
         row = {"selection": label, "kept": kept.mean(), "of": int(p.max()), "gamma": gamma.mean()}
         if sets > 1:
             row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
@@ -37,8 +38,8 @@ def selection_table(record: Record) -> list[Table]:
             "selection",
             "Features kept",
             pd.DataFrame(rows),
-            "Gamma bounds the features that were left out: each has an absolute correlation with "
-            "the response of the training cases of at most gamma. Features whose correlation "
+            f"Gamma bounds the features that were left out: each has {record.score_words} with "
+            "the response of the training cases of at most gamma. Features for which it "
             "equals gamma are tied; those of them that were kept were chosen at random"
             + ("." if sets == 1 else f". Means over {sets:,} training sets."),
         )
@@ -47,7 +48,8 @@ def selection_table(record: Record) -> list[Table]:
 
 def calibration_table(record: Record) -> list[Table]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
-    tables, one = [], record.class_words(1)
+    tables, one = [], record.one_words
+    actual = one if record.n_classes == 2 else "right"
     for variant in record.variants:
         frame = pd.concat(
             [
@@ -73,7 +75,7 @@ def calibration_table(record: Record) -> list[Table]:
                 frame,
                 f"C is the first decimal of the predictive probability of {one}; # the number of "
                 "test cases in that category, Pred their mean prediction, Actual the fraction of "
-                f"them that are {one}. With all features there is nothing to correct." + beside,
+                f"them that are {actual}. With all features there is nothing to correct." + beside,
                 long=bool(suffix),
             )
         )
@@ -83,16 +85,16 @@ def calibration_table(record: Record) -> list[Table]:
 def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame:
     frame = pd.DataFrame({"features": [label] * 10, "C": range(10)})
     for way in record.ways(("corrected", "uncorrected", "complete")):
-        arm = record.find(label, way.method, variant, way.relevant)
+        arm = record.find(label, way.method, variant, way.manner)
         if arm is None or arm.way != way:
             continue
-        ours = metrics.calibration(record.probability(arm), record.response)
+        ours = metrics.calibration(*record.of_one(arm))
         title = way.words.replace("complete", "corrected")
         frame[f"{title}: #"] = ours["cases"]
         frame[f"{title}: Pred"] = ours["predicted"]
         frame[f"{title}: Actual"] = ours["actual"]
         thesis = record.thesis_calibration
-        if thesis is not None and way.relevant == "all":
+        if thesis is not None and way.manner == Manner("all"):
             theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
             theirs = theirs.set_index("category").reindex(range(10))
             frame[f"{title}, thesis: #"] = theirs["cases"].to_numpy()
@@ -113,6 +115,12 @@ def variant_words(variant: str) -> str:
     }.get(variant, variant)
 
 
+_SEVERAL_CLASSES = (
+    " The squared error is half of the sum over classes of the squared differences between the "
+    "probability of a class and 1 or 0, whether it is the actual one."
+)
+
+
 def score_table(record: Record) -> list[Table]:
     """Error, expected error, AMLP and squared error of every arm."""
     rows = [
@@ -128,7 +136,8 @@ def score_table(record: Record) -> list[Table]:
             pd.DataFrame(rows),
             f"Over {len(record.response):,} test cases. The expected error is what the predictions "
             "themselves promise; AMLP is the average minus log probability of the actual class."
-            + ("" if record.config["own"] else record.about_some),  # the summary has said it
+            + _SEVERAL_CLASSES * (record.n_classes > 2)
+            + ("" if record.config["own"] else record.about_manners),  # the summary has said it
         )
     ]
 
@@ -139,7 +148,7 @@ def quadrature_table(record: Record) -> list[Table]:
     rows = []
     ways = record.ways(("corrected", "uncorrected", "complete"))
     for label, way in product(record.labels, ways):
-        a, b = (record.find(label, way.method, one, way.relevant) for one in (first, second))
+        a, b = (record.find(label, way.method, one, way.manner) for one in (first, second))
         if a is None or b is None or a.way != way:
             continue
         pa, pb = record.probability(a), record.probability(b)
@@ -200,14 +209,14 @@ def timing_table(record: Record) -> list[Table]:
             else None
             for row in frame.itertuples()
         ]
-    sets = len(record.selection["tied"]) // len(record.labels)
+    sets, cases = record.made
     return [
         Table(
             "timings",
             "Computation time",
             frame,
             f"Seconds on this machine, for {sets:,} training set{'s' if sets > 1 else ''} and "
-            f"{len(record.response):,} test cases. Selection serves all methods; fit and "
+            f"{cases:,} test cases. Selection serves all methods; fit and "
             "predict each compute the tables of integrals they need, and the first arm of each "
             f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
             "total is known, selection included." + record.thesis.get("seconds_note", ""),

@@ -10,7 +10,8 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.selection.divisions import divisions
-from thesiskit.report.selection.record import Arm, Record
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.ways import Arm
 from thesiskit.report.verification.rows import Row, aside, replicated, spread
 
 OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
@@ -41,11 +42,11 @@ def simulation_rows(record: Record, of: str, numbers: dict[str, Any]) -> list[Ro
 
 
 def _gammas(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
-    squares = dict(record.by_size("gamma_squared"))
+    gammas = dict(record.by_size("gamma"))
     for size, printed in numbers["gamma"].items():
         key, what = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
-        if str(size) in squares:
-            yield replicated(key, what, printed, metrics.gammas(squares[str(size)]), 2)
+        if str(size) in gammas:
+            yield replicated(key, what, printed, gammas[str(size)], 2)
         else:
             yield aside(key, what, "replicated", printed, UNSELECTED)
 

@@ -1,0 +1,252 @@
+"""Published tables that are fetched: where files are looked for, what they hold, and a study."""
+
+import http.server
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from commands import arrays, run
+from rdata_files import Shelf, table_file
+
+from thesiskit.config import load_config
+from thesiskit.datasets import microarray
+from thesiskit.datasets.gene_expression import colon
+from thesiskit.datasets.microarray import MicroarrayData
+from thesiskit.errors import ConfigError, DataError
+from thesiskit.experiments.selection.design import Design
+from thesiskit.models.peers import selection as peers
+
+pytest.importorskip("rdata")
+pytest.importorskip("pooch")
+GIVEN = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "microarray"
+KNOWN = {  # cases, genes and classes, as README.md beside the files has them
+    "alon": (62, 2000, {"n": 22, "t": 40}),
+    "christensen": (217, 1413, {"blood": 85, "other": 113, "placenta": 19}),
+    "khan": (63, 2308, {"BL": 8, "EWS": 23, "NB": 12, "RMS": 20}),
+    "su": (102, 5565, {"1": 25, "2": 26, "3": 28, "4": 23}),
+    "west": (49, 7129, {"negative": 25, "positive": 24}),
+}
+
+
+def table(name):
+    (found,) = MicroarrayData(source="microarray", sets=[name]).read(Path())
+    return found
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and no folder of files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("THESISKIT_DATA_DIR", raising=False)
+    return tmp_path / "cache" / "thesiskit" / "microarray"
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    return Shelf(tmp_path / "given", monkeypatch)
+
+
+def small(rng, n, p, classes=2):
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, p)) + y[:, None] * (np.arange(p) < 3), y
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="the published files are not in THESISKIT_DATA_DIR")
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_published_table_has_its_cases_genes_and_classes(name, monkeypatch):
+    monkeypatch.setenv("THESISKIT_DATA_DIR", str(GIVEN))
+    found = table(name)
+    n, p, classes = KNOWN[name]
+    assert found.features.shape == (n, p)
+    assert dict(zip(found.classes, np.bincount(found.response), strict=True)) == classes
+    assert len(found.names) in (0, p)
+    assert found.missing == 0
+    if name == "alon":  # the table that comes with thesiskit
+        raw = np.sort(colon("raw").features, axis=None)
+        logs = np.sort(found.features, axis=None)
+        assert logs == pytest.approx(np.log2(np.maximum(raw, 16)), abs=1e-3)
+
+
+def test_intensities_get_a_floor_and_a_logarithm(shelf, rng):
+    x, y = small(rng, 12, 5)
+    shelf("golub", 1000 * x, y, ["ALL", "AML"])
+    shelf("west", x, y, ["no", "yes"])
+    found = table("golub")
+    assert found.features == pytest.approx(np.log2(np.maximum(1000 * x, 16)))
+    assert found.features.min() == 4
+    assert table("west").features == pytest.approx(x)
+    assert found.classes == ("ALL", "AML")
+    assert (found.response == y).all()
+    assert len({found.digest, table("west").digest}) == 2
+
+
+def test_genes_without_names_or_with_one_name_get_their_own(shelf, rng):
+    x, y = small(rng, 9, 6, classes=3)
+    x[2, 3] = np.nan
+    shelf("khan", x, y, ["a", "b", "c"], ["g", None, "g", "", "h", "g"])
+    found = table("khan")
+    assert found.names == ["g", "gene 2", "g (2)", "gene 4", "h", "g (3)"]
+    assert found.classes == ("a", "b", "c")
+    assert found.missing == 1
+    shelf("su", x, y, ["a", "b", "c"])
+    assert table("su").names == []
+
+
+def test_a_parsed_table_is_kept_and_one_that_is_damaged_is_parsed_again(shelf, cache, rng):
+    x, y = small(rng, 8, 4)
+    path = shelf("west", x, y, ["no", "yes"])
+    first = table("west")
+    (kept,) = cache.iterdir()
+    kept.write_bytes(kept.read_bytes()[:200])
+    assert (table("west").features == first.features).all()
+    path.unlink()
+    assert table("west").digest == first.digest
+    kept.unlink()
+    cache.rmdir()
+    cache.write_text("a file where a folder should be")
+    path.write_bytes(table_file("west", x, y, ["no", "yes"], None))
+    assert (table("west").features == first.features).all()  # kept nowhere, and no error
+
+
+def test_a_file_that_is_not_the_published_one_is_refused(shelf, rng):
+    path = shelf("west", *small(rng, 8, 4), ["no", "yes"])
+    path.write_bytes(table_file("west", *small(rng, 8, 4), ["no", "yes"], None))
+    with pytest.raises(DataError, match=r"not the published file .* remove it") as caught:
+        table("west")
+    assert str(path) in str(caught.value)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server of the files of a folder; `asked` are those that were asked for."""
+    folder, asked = tmp_path / "served", []
+    folder.mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=str(folder))
+
+        def log_message(self, *arguments):
+            asked.append(self.path)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+        monkeypatch.setattr(microarray, "URL", f"http://127.0.0.1:{one.server_port}/")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield folder, asked
+        one.shutdown()
+
+
+def test_a_file_is_fetched_once_and_checked(shelf, server, cache, rng, monkeypatch, capfd):
+    folder, asked = server
+    path = shelf("west", *small(rng, 8, 4), ["no", "yes"])
+    content = path.read_bytes()
+    path.unlink()
+    monkeypatch.setattr(microarray, "RETRIES", 0)
+    (folder / "west.RData").write_bytes(b"something else")
+    with pytest.raises(DataError, match=r"cannot be fetched .*not the published file"):
+        table("west")
+    assert not (cache / "west.RData").exists()
+    (folder / "west.RData").write_bytes(content)
+    first = table("west")
+    assert (cache / "west.RData").read_bytes() == content
+    asked.clear()
+    for kept in cache.glob("*.npz"):
+        kept.unlink()
+    assert table("west").digest == first.digest
+    assert asked == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_a_network_one_sentence_says_what_to_do(cache, monkeypatch):
+    monkeypatch.setattr(microarray, "URL", "http://127.0.0.1:9/")
+    monkeypatch.setattr(microarray, "RETRIES", 0)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with pytest.raises(DataError) as caught:
+        table("khan")
+    said = str(caught.value)
+    assert "http://127.0.0.1:9/khan.RData" in said
+    assert str(cache) in said
+    assert "no connection" in said
+    assert len(said.splitlines()) == 1
+
+
+# ---- a study of several tables ----
+
+
+def study(tmp_path, **more):
+    tree = {
+        "experiment": "tables",
+        "title": "Tables",
+        "about": "A test.",
+        "replicates": 3,
+        "block": 2,
+        "data": {"source": "microarray", "sets": ["west", "alon"]},
+        "evaluation": {"folds": 3},
+        "selection": {"features": [3]},
+        "model": {"methods": ["corrected", "l2-logistic"]},
+        "report": {"parts": ["board-table", "data-card", "timing-table"]},
+    }
+    path = tmp_path / "tables.yaml"
+    path.write_text(yaml.safe_dump(tree | more))
+    return path
+
+
+@pytest.fixture
+def two(shelf, rng, tmp_path):
+    shelf("west", *small(rng, 20, 6), ["no", "yes"], [f"w{j}" for j in range(6)])
+    shelf("alon", 500 + 100 * small(rng, 31, 9)[0], np.arange(31) % 2, ["n", "t"])
+    return study(tmp_path)
+
+
+def test_each_table_is_divided_by_itself(two, tmp_path):
+    design = Design(load_config(two), tmp_path)
+    assert [one.tables[0].features.shape for one in design.each] == [(20, 6), (31, 9)]
+    for replicates, n, p in ((range(2, 3), 20, 6), (range(3, 5), 31, 9)):
+        drawn = design.draw(replicates)
+        assert drawn["fold"].shape == (len(replicates), n)
+        splits = list(design.splits(replicates, drawn))
+        assert [(one.replicate, one.fold) for one in splits] == [
+            (replicate, fold) for replicate in replicates for fold in range(3)
+        ]
+        assert {len(one.features) for one in splits} == {p}
+        blocks = list(design.column_blocks(splits[0], drawn["group"][0]))
+        original = design.of(replicates.start).tables[0].features
+        assert (np.concatenate(blocks, axis=1) == original).all()
+    assert "names" in design.draw(range(3, 5))
+    assert "names" not in design.draw(range(5, 6))
+
+
+def test_a_study_has_results_of_each_table_whatever_the_blocks(two, tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "WHOLE_CS", np.array([1.0]))  # one penalty to choose from: quick
+    found = {}
+    for size, blocks in ((1, 6), (2, 4)):
+        folder = tmp_path / str(size)
+        run("run", study(tmp_path, block=size), "--results", folder, "--jobs", 0)
+        files = sorted((folder / "tables" / "predict").glob("*.npz"))
+        assert len(files) == blocks
+        several = [arrays(path) for path in files]
+        replicates = np.concatenate([one["replicate"] for one in several])
+        assert list(dict.fromkeys(replicates)) == [*range(6)]
+        found[size] = np.concatenate([one["probability"] for one in several], axis=1)
+    np.testing.assert_array_equal(found[1], found[2])
+    assert found[1].shape == (2, 3 * (20 + 31))
+    page = (folder / "tables" / "report.html").read_text()
+    assert "31 cases (n 16 (52 %), t 15 (48 %)), 9 features" in page
+
+
+def test_what_is_wrong_with_a_study_is_said(two, tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match=r"data\.sets\.1: cannot be 'alone'; did you mean 'alon'"):
+        load_config(study(tmp_path, data={"source": "microarray", "sets": ["west", "alone"]}))
+    with pytest.raises(ConfigError, match=r"west.* is given twice"):
+        load_config(study(tmp_path, data={"source": "microarray", "sets": ["west", "west"]}))
+    path = study(tmp_path, selection={"features": [7]})
+    assert "cannot keep 7 of 6" in run("run", path, "--results", tmp_path / "c", code=2)
+    new = tmp_path / "new.csv"
+    new.write_text("a,b\n1,2\n")
+    path = study(tmp_path)
+    said = run("predict", path, "--new", new, "--results", tmp_path / "d", code=2)
+    assert "microarray does not read new cases" in said

@@ -1,0 +1,308 @@
+"""The classifier of real features, and the temperatures of all selecting classifiers."""
+
+import pickle
+import re
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from thesiskit.errors import MOST_CHARACTERS, UserError
+from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, NormalClassifier
+from thesiskit.models import normal
+from thesiskit.models.temperature import fit_temperature, inner_folds
+
+CASES, COLUMNS = 48, 60
+
+
+@parametrize_with_checks([NormalClassifier(), NormalClassifier(1, correct=False, relevant="all")])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def real_data(classes=3, seed=0, p=COLUMNS, shift=1.0):
+    """Return features of which the first five differ between classes, labels, and new cases."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(CASES) % classes
+    X = rng.normal(size=(CASES, p))
+    X[:, :5] += shift * y[:, None]
+    new = rng.normal(size=(20, p)) + 0.5
+    return X, y, new
+
+
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("relevant", ["some", "all"])
+def test_it_is_the_model(correct, relevant):
+    X, y, new = real_data()
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    options = {"correct": correct, "relevant": relevant, "class_prior": (1.0, 2.0, 3.0)}
+    model = NormalClassifier(8, effect_shapes=(5, None), **options).fit(X, y)
+    selection = normal.select_by_f(X, y, 8, np.random.default_rng(0))
+    settings = normal.Settings((1.0, 2.0, 3.0), (5, None), relevant)
+    posterior = normal.fit(selection, settings, correct=correct)
+    assert model.selected_.tolist() == selection.selected.tolist()
+    assert model.threshold_ == selection.threshold
+    np.testing.assert_array_equal(model.relevance_, posterior.relevance)
+    np.testing.assert_array_equal(model.log_posterior_, posterior.log_joint)
+    assert model.log_posterior_.shape == (2, len(model.ratio_), len(model.pi_))
+    assert model.tau_ == 1.0
+    expected = normal.predict_log(posterior, new[:, selection.selected])
+    np.testing.assert_array_equal(model.predict_log_proba(new), expected)
+    np.testing.assert_allclose(model.predict_proba(new), np.exp(expected), rtol=1e-9)
+
+
+def test_labels_names_and_types():
+    X, y, new = real_data()
+    model = NormalClassifier(5, random_state=3).fit(X, y)
+    p = model.predict_proba(new)
+    words = np.array(["low", "mid", "top"])
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(COLUMNS)])
+    named = clone(model).fit(frame, words[y])
+    np.testing.assert_array_equal(named.predict_proba(frame), model.predict_proba(X))
+    assert named.classes_.tolist() == words.tolist()
+    assert named.get_feature_names_out().tolist() == [f"g{j}" for j in sorted(model.selected_)]
+    assert (named.predict(frame) == words[model.predict(X)]).all()
+    for kind in (np.float32, object):
+        other = clone(model).fit(X.astype(np.float32).astype(kind), y)
+        np.testing.assert_allclose(other.predict_proba(new), p, rtol=1e-3, atol=1e-4)
+    whole = (10 * X).astype(int)
+    same = clone(model).fit(whole, y).predict_proba((10 * new).astype(int))
+    np.testing.assert_array_equal(
+        same, clone(model).fit(whole.astype(float), y).predict_proba((10 * new).astype(int))
+    )
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(new), p)
+
+
+def test_a_memory_mapped_table(tmp_path):
+    X, y, new = real_data()
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = NormalClassifier(5, temperature="cv", random_state=3)
+    found = clone(model).fit(mapped, y)
+    np.testing.assert_array_equal(
+        found.predict_log_proba(new), clone(model).fit(X, y).predict_log_proba(new)
+    )
+
+
+def test_logs_of_probabilities_go_on_where_probabilities_end():
+    X, y, _ = real_data(shift=20.0)
+    model = NormalClassifier(5).fit(X, y)
+    p, log = model.predict_proba(X), model.predict_log_proba(X)
+    assert p.min() == 2.0**-53
+    assert (p < 1).all()
+    assert log.min() < -60
+    np.testing.assert_allclose(np.logaddexp.reduce(log, axis=1), 0, atol=1e-12)
+
+
+def test_a_screened_table_is_as_the_whole_one():
+    X, y, new = real_data(p=600, shift=0.3)
+    whole = NormalClassifier(8).fit(X, y)
+    twenty = normal.select_by_f(X, y, 20, np.random.default_rng(0))
+    kept = np.sort(twenty.selected)
+    part = NormalClassifier(8, screened={"of": 600}).fit(X[:, kept], y)
+    assert (kept[part.selected_] == whole.selected_).all()
+    np.testing.assert_allclose(
+        part.predict_log_proba(new[:, kept]), whole.predict_log_proba(new), rtol=1e-9
+    )
+    # all of the table, known to be above an F, or above its correlation ratio
+    f = twenty.threshold * 0.99
+    ratio = np.sqrt(2 * f / (2 * f + CASES - 3))
+    by_f = NormalClassifier(None, screened={"of": 600, "f": f}).fit(X[:, kept], y)
+    by_ratio = NormalClassifier(None, screened={"of": 600, "threshold": ratio}).fit(X[:, kept], y)
+    assert by_f.threshold_ == f
+    assert by_ratio.threshold_ == pytest.approx(f, rel=1e-12)
+    alone = NormalClassifier(None).fit(X[:, kept], y)
+    assert alone.predict_proba(new[:, kept]).max() > by_f.predict_proba(new[:, kept]).max()
+
+
+def test_columns_that_do_not_vary_are_no_features():
+    X, y, new = real_data(p=8)
+    flat = np.column_stack([np.full(CASES, 3.0), X, np.full(CASES, np.nan)])
+    new_flat = np.column_stack([np.zeros(20), new, np.zeros(20)])
+    expected = NormalClassifier(None).fit(X, y).predict_log_proba(new)
+    for n_features in (None, 8, 10):  # the default keeps all of fewer
+        model = NormalClassifier(n_features).fit(flat, y)
+        np.testing.assert_allclose(model.predict_log_proba(new_flat), expected, rtol=1e-12)
+
+
+# ---- temperatures ----
+
+
+def bits_of(X):
+    return (np.median(X, axis=0) < X).astype(int)
+
+
+def test_a_temperature_is_that_of_predictions_of_cases_left_out():
+    """A slow twin, in which selection and fit are repeated for each fold."""
+    X, y, new = real_data(classes=2, p=300, shift=0.4)
+    options = {"correct": False, "random_state": 5}
+    plain = NormalClassifier(10, **options).fit(X, y)
+    model = NormalClassifier(10, temperature="cv", **options).fit(X, y)
+    np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
+    seed = np.random.RandomState(5).randint(np.iinfo(np.int32).max)
+    fold = inner_folds(y, np.random.default_rng([seed, 1]))
+    log = np.empty((CASES, 2))
+    for f in range(5):
+        part = NormalClassifier(10, correct=False).fit(X[fold != f], y[fold != f])
+        log[fold == f] = part.predict_log_proba(X[fold == f])
+    assert model.tau_ == pytest.approx(fit_temperature(log, y), rel=1e-9)
+    assert model.tau_ > 1.5  # the selection was repeated: noise was kept, and trusted
+    odds, divided = (np.subtract(*one.predict_log_proba(new).T) for one in (plain, model))
+    np.testing.assert_allclose(divided, odds / model.tau_, rtol=1e-10)
+    assert (model.predict(new) == plain.predict(new)).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "naive Bayes", "mixture"])
+def test_selected_noise_is_worth_less_in_every_model(kind):
+    rng = np.random.default_rng(2)
+    X, new = rng.normal(size=(2, CASES, 300))
+    y, actual = np.arange(CASES) % 2, (np.arange(CASES), rng.permutation(CASES) % 2)
+    model = {
+        "normal": NormalClassifier(8),
+        "naive Bayes": NaiveBayesClassifier(8),
+        "mixture": MixtureClassifier(8, chains=1, iterations=60, alpha_points=10),
+    }[kind].set_params(random_state=1, correct=False)
+    if kind != "normal":
+        X, new = bits_of(X), bits_of(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = clone(model).fit(X, y)
+        cooled = clone(model).set_params(temperature="cv").fit(X, y)
+    assert plain.tau_ == 1.0
+    assert cooled.tau_ > 2
+    before, after = plain.predict_log_proba(new), cooled.predict_log_proba(new)
+    assert -before[actual].mean() > 0.8
+    assert -after[actual].mean() < 0.75
+    np.testing.assert_allclose(
+        after[:, 1] - after[:, 0], (before[:, 1] - before[:, 0]) / cooled.tau_, rtol=1e-8
+    )
+    np.testing.assert_allclose(np.exp(after), cooled.predict_proba(new), rtol=1e-6, atol=1e-12)
+
+
+def test_a_temperature_takes_what_cases_there_are():
+    X, y, new = real_data()
+    few = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:3]]
+    model = NormalClassifier(5, temperature="cv", random_state=0).fit(X[few], y[few])
+    assert model.tau_ >= 1
+    assert model.predict_proba(new).shape == (20, 3)
+    # where columns vary only by a case that a fold lacks, fewer are kept there
+    rare = np.zeros((CASES, 6))
+    rare[np.arange(6), np.arange(6)] = 1.0
+    rare[:, 0] = X[:, 0]
+    model = NormalClassifier(6, temperature="cv", random_state=0).fit(rare, y)
+    assert len(model.selected_) == 6
+
+
+# ---- what is wrong ----
+
+
+def refused(model, X, y, words, kind=ValueError):
+    with pytest.raises(kind, match=words) as caught:
+        model.fit(X, y)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) <= MOST_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_features": COLUMNS + 1}, "from 1 to 60, got 61"),
+        ({"n_features": 0}, "from 1 to 60, got 0"),
+        ({"n_features": 2.5}, "n_features must be a whole number or None"),
+        ({"correct": "no"}, "correct must be True or False"),
+        ({"relevant": "few"}, "relevant must be all or some"),
+        ({"class_prior": 0}, "class_prior must be a positive number, got 0"),
+        ({"class_prior": (1, 1)}, "class_prior has 2 numbers for 3 classes"),
+        ({"effect_shapes": 3}, "effect_shapes must be a list"),
+        ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
+        ({"temperature": 2.0}, 'temperature must be None or "cv", got 2.0'),
+        ({"temperature": "CV"}, 'temperature must be None or "cv"'),
+        ({"temperature": "cv", "screened": {"of": 100}}, "a screening has seen all cases"),
+        ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),
+        ({"screened": {"of": 100, "g": 1}}, "screened must be a dict such as"),
+        ({"screened": {"of": 59}}, "cannot have been kept from 59"),
+        ({"screened": {"of": 100, "f": 9.5}}, "less than the threshold 9.5"),
+        ({"screened": {"of": 100, "threshold": 0.9}}, "of the screening"),
+        ({"screened": {"of": 100, "f": 1.0, "threshold": 0.1}}, "which say the same"),
+        ({"screened": {"of": 100, "f": -1.0}}, r'screened\["f"\] must be a positive number'),
+    ],
+)
+def test_bad_options(options, words):
+    X, y, _ = real_data()
+    refused(NormalClassifier(**options), X, y, words)
+
+
+def test_bad_tables():
+    X, y, new = real_data()
+    refused(NormalClassifier(), np.full((CASES, 4), 7.0), y, "no column varies")
+    refused(NormalClassifier(), np.full((CASES, 4), np.nan), y, "no column varies")
+    flat = X.copy()
+    flat[:, 7:] = 1.0
+    refused(NormalClassifier(8), flat, y, r"from 1 to 7, got 8 \(53 do not vary\)")
+    infinite = X.copy()
+    infinite[5, 12] = np.inf
+    refused(NormalClassifier(), infinite, y, "infinite value in case 6, feature 13")
+    model = NormalClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict_proba(np.where(new > 1, np.inf, new))
+    refused(NormalClassifier(), X, X[:, 0], "Unknown label type: continuous")
+    refused(NormalClassifier(), X, np.zeros(CASES), "needs two classes, got one class")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        refused(NormalClassifier(), X, np.arange(CASES), "more cases than classes")
+
+
+@pytest.mark.parametrize("model", [NormalClassifier(5), NaiveBayesClassifier(5)])
+def test_a_class_with_one_case(model):
+    X, _, new = real_data()
+    y = np.array(["usual"] * (CASES - 1) + ["rare"])
+    if isinstance(model, NaiveBayesClassifier):
+        X, new = bits_of(X), bits_of(new)
+    p = clone(model).fit(X, y).predict_proba(new)
+    assert ((p > 0) & (p < 1)).all()
+    refused(clone(model).set_params(temperature="cv"), X, y, "two training cases of each class")
+
+
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(), MixtureClassifier()])
+def test_three_classes_have_a_classifier(model):
+    X, y, _ = real_data()
+    refused(model, bits_of(X), y, "Only binary classification.*NormalClassifier takes 3 classes")
+    refused(model, X, y % 2, "features must be 0 or 1.*NormalClassifier")
+
+
+@pytest.mark.parametrize("model", [NormalClassifier(), NaiveBayesClassifier()])
+def test_many_columns_of_text(model):
+    words = np.full((6, 100_000), "high")
+    y = np.arange(6) % 2
+    frame = pd.DataFrame(words.astype(object), dtype=object)
+    started = time.process_time()
+    refused(model, words, y, r"features must be numbers, got an array of <U4", UserError)
+    refused(model, words.astype(object), y, "column number 1 holds 'high' in case 1", UserError)
+    refused(model, frame, y, "column 0 holds 'high' in case 1; make categories", UserError)
+    assert time.process_time() - started < 5
+
+
+def test_numbers_as_text_are_numbers():
+    X, y, new = real_data(p=8)
+    X = X.round(2)
+    X[3, 4] = np.nan
+    plain = NormalClassifier(5).fit(X, y).predict_log_proba(new)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
+    text = frame.astype(str).replace("nan", None)
+    half = text.copy()
+    half["g1"] = frame["g1"]
+    named = pd.DataFrame(new, columns=frame.columns)
+    for table in (text, half, frame.astype(object)):
+        model = NormalClassifier(5).fit(table, y)
+        np.testing.assert_array_equal(model.predict_log_proba(named), plain)
+        np.testing.assert_array_equal(model.predict_log_proba(named.astype(str)), plain)
+    half.loc[7, "g6"] = "n. d."
+    found = re.escape("column 'g6' holds 'n. d.' in case 8")
+    refused(NormalClassifier(5), half, y, found)

@@ -1,0 +1,299 @@
+"""Real features in experiments of chapter 2: any number of classes, screenings and mistakes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import arrays, invoke, must_fail
+from real_tables import DRAWN, OWN, TWO, made, write
+from small import content
+
+from thesiskit.config import load_config
+from thesiskit.errors import ConfigError, DataError
+from thesiskit.experiments.selection.arms import arms
+from thesiskit.experiments.selection.design import Design
+from thesiskit.models import naive_bayes, normal
+from thesiskit.models.selection import select_features
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of three tissues, of which the first features tell: X and codes of the tissues."""
+    rng = np.random.default_rng(1)
+    y = np.array([0, 1, 2] * 11 + [2])
+    X = rng.normal(size=(34, 25)).round(3)
+    X[:, 0] += 2.5 * (y == 1)
+    X[:, 1] += 2.5 * (y == 2)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(25)])
+    frame["tissue"] = np.array(["colon", "liver", "lung"])[y]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return X, y
+
+
+# ---- what is made ----
+
+
+@pytest.mark.parametrize("model", [{}, {"relevant": "all", "effect_shapes": [None]},
+                                   {"class_prior": [1.0, 2.0, 3.0]}])  # fmt: skip
+@pytest.mark.parametrize("selection", [{"features": [3]}, {"thresholds": [0.5]}])
+def test_predictions_are_those_of_the_model(tmp_path, selection, model):
+    changes = {"selection": selection, "model": {"kind": "normal"} | model}
+    found, _ = made(tmp_path, DRAWN, **changes)
+    drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
+    X, y = drawn.train.features, drawn.train.response
+    k = selection.get("features", [None])[0]
+    f = None if k else normal.f_of_correlation(0.5, np.array([9, 10, 8]))
+    selected = normal.select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
+    relevant = model.get("relevant", "some")
+    settings = normal.Settings(
+        class_prior=tuple(model.get("class_prior", [1.0] * 3)),
+        effect_shapes=tuple(model.get("effect_shapes", (3, 10, None))), relevant=relevant,
+    )  # fmt: skip
+    assert [one.name.split(" ", 1)[-1] for one in arms(load_config(tmp_path / "small.yaml"))] == [
+        f"{'> 0.5 ' * (not k)}{method} exact{' some' * (relevant == 'some')}"
+        for method in ("corrected", "uncorrected")
+    ]
+    for i, correct in enumerate([True, False]):
+        posterior = normal.fit(selected, settings, correct=correct)
+        expected = normal.predict(posterior, drawn.test.features[:, selected.selected])
+        np.testing.assert_allclose(found["predict"]["probability"][i], expected, atol=1e-12)
+        fit = found["fit"]
+        np.testing.assert_allclose(fit["log_joint"][0, i], posterior.log_joint, rtol=1e-6)
+        np.testing.assert_allclose(fit["variance"][0, i], posterior.variance)
+        if relevant == "some":
+            part = slice(*fit["relevance_offset"][i])
+            np.testing.assert_allclose(fit["relevance"][part], posterior.relevance)
+    assert (found["fit"]["tau"] == 1).all()
+    select = found["select"]
+    for name in ("selected", "f", "correlation", "counts", "means", "within", "left_out"):
+        np.testing.assert_array_equal(select[name], getattr(selected, name))
+    assert select["class_counts"].tolist() == [[9, 10, 8]]
+
+
+def test_two_classes_have_one_probability(tmp_path):
+    found, _ = made(tmp_path, DRAWN, data=TWO, selection={"features": [3, "all"]})
+    predicted = found["predict"]
+    assert predicted["probability"].shape == (3, 18)
+    assert predicted["method"].tolist() == ["corrected", "uncorrected", "complete"]
+    design = Design(load_config(tmp_path / "small.yaml"), tmp_path)
+    drawn = design.drawn(0)
+    everything = normal.select_by_f(
+        drawn.train.features, drawn.train.response, 60, np.random.default_rng(0)
+    )
+    posterior = normal.fit(everything, normal.Settings())
+    expected = normal.predict(posterior, drawn.test.features[:, everything.selected])[:, 1]
+    np.testing.assert_allclose(predicted["probability"][2], expected, atol=1e-12)
+
+
+def test_bytes_do_not_depend_on_jobs(tmp_path):
+    model = {"kind": "normal", "relevant": ["all", "some"], "temperature": ["none", "cv"],
+             "methods": ["corrected", "naive-corrected"]}  # fmt: skip
+    for jobs in (0, 2):
+        made(tmp_path, DRAWN, data=TWO, model=model, jobs=jobs, results=f"jobs{jobs}")
+    expected = content(tmp_path / "jobs0")
+    assert len(expected) > 10
+    assert content(tmp_path / "jobs2") == expected
+
+
+def test_a_table_of_three_classes(tmp_path, table):
+    X, y = table
+    model = {"kind": "normal", "methods": ["corrected", "naive-corrected"]}
+    found, notes = made(tmp_path, OWN, model=model)
+    assert any("naive-corrected: no predictions where there are more than two" in one
+               for one in notes)  # fmt: skip
+    p = found["predict"]["probability"]
+    assert p.shape == (2, 34, 3)
+    np.testing.assert_allclose(p[0].sum(axis=1), 1)
+    assert (p[0].argmax(axis=1) == found["predict"]["response"]).mean() > 0.6
+    assert np.isnan(p[1]).all()
+    fold = found["simulate"]["fold"][0]
+    assert all(np.ptp([(y[fold == f] == g).sum() for f in range(3)]) <= 1 for g in range(3))
+    selected = normal.select_by_f(
+        X, y.astype(np.uint8), 3, np.random.default_rng(0), cases=np.flatnonzero(fold != 0)
+    )
+    np.testing.assert_array_equal(found["select"]["selected"][:3], selected.selected)
+
+
+def test_a_memory_mapped_table_is_not_copied(tmp_path, table):
+    X, y = table
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    data = {"source": "file", "path": "X.npy", "response": "y.npy"}
+    mapped, _ = made(tmp_path, OWN, data=data, results="mapped")
+    whole, _ = made(tmp_path, OWN, results="whole")
+    np.testing.assert_array_equal(mapped["predict"]["probability"], whole["predict"]["probability"])
+    design = Design(load_config(write(tmp_path, OWN, data=data)), tmp_path)
+    split = design.first_split
+    assert np.shares_memory(split.real.with_cases(split.train), design.tables[0].features)
+
+
+def test_groups_of_features_and_a_test_table(tmp_path, table):
+    found, _ = made(tmp_path, OWN, evaluation={"folds": 2, "groups": 5})
+    assert (found["select"]["n_features"] == 5).all()
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame[:24].to_csv(tmp_path / "t.csv", index=False)
+    frame[24:].to_csv(tmp_path / "test.csv", index=False)
+    data = OWN["data"] | {"test_path": "test.csv"}
+    found, _ = made(tmp_path, OWN, data=data, evaluation={}, results="tested")
+    X, y = table
+    selected = normal.select_by_f(X[:24], y[:24].astype(np.uint8), 3, np.random.default_rng(0))
+    posterior = normal.fit(selected, normal.Settings())
+    expected = normal.predict(posterior, X[24:, selected.selected])
+    np.testing.assert_allclose(found["predict"]["probability"][0], expected, atol=1e-12)
+
+
+def test_gaps_and_constant_columns(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.iloc[::5, 3:9] = np.nan
+    frame["flat"] = 2.5
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found, _ = made(tmp_path, OWN, selection={"features": [3, "all"]})
+    assert (found["select"]["n_constant"] == 1).all()
+    assert (found["select"]["n_features"] == 25).all()
+    assert np.isfinite(found["predict"]["probability"]).all()
+
+
+# ---- beside models of another kind ----
+
+
+def test_naive_bayes_beside_the_normal_model(tmp_path):
+    model = {"kind": "normal", "methods": ["corrected", "naive-corrected", "naive-uncorrected"]}
+    made(tmp_path, DRAWN, data=TWO, model=model, selection={"thresholds": [0.45]})
+    drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(1)
+    cut = np.median(drawn.train.features, axis=0)
+    X, new = ((one.features > cut).astype(np.uint8) for one in (drawn.train, drawn.test))
+    assert (X.sum(axis=0) == 11).all()
+    rng = np.random.default_rng(0)
+    selected = select_features(X, drawn.train.response, None, rng, threshold="0.45")
+    p = arrays(tmp_path / "results/small/predict/0001.npz")["probability"]
+    for row, correct in ((1, True), (2, False)):
+        posterior = naive_bayes.fit(
+            selected, naive_bayes.Settings(relevant="some"), correct=correct
+        )
+        expected = naive_bayes.predict(posterior, new[:, selected.selected])
+        np.testing.assert_allclose(p[row], expected, atol=1e-12)
+
+
+def test_the_normal_model_beside_naive_bayes(tmp_path):
+    data = {"source": "signals", "settings": [
+        {"relevant": 4, "of": 50, "effect": 1.5, "train": [9, 10], "test": [8, 8]}]}  # fmt: skip
+    one = {"methods": ["corrected", "normal-corrected", "normal-uncorrected"]}
+    other = {"kind": "normal"}
+    beside, _ = made(tmp_path, DRAWN, data=data, model=one, results="beside")
+    alone, _ = made(tmp_path, DRAWN, data=data, model=other, results="alone")
+    np.testing.assert_allclose(
+        beside["predict"]["probability"][1:], alone["predict"]["probability"], atol=1e-12
+    )
+    assert beside["predict"]["relevant"].tolist() == ["all", "none", "none"]
+
+
+def test_drawn_bits_are_numbers_too(tmp_path):
+    data = {"source": "naive-bayes", "features": 40, "alpha": 3.0, "train": [9, 9], "test": 8}
+    model = {"methods": ["corrected", "normal-corrected"]}
+    found, _ = made(tmp_path, DRAWN, data=data, model=model, selection={"thresholds": [0.5]})
+    drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
+    f = normal.f_of_correlation(0.5, np.array([9, 9]))
+    selected = normal.select_by_f(
+        drawn.train.features, drawn.train.response, None, np.random.default_rng(0), threshold=f
+    )
+    posterior = normal.fit(selected, normal.Settings())
+    expected = normal.predict(posterior, drawn.test.features[:, selected.selected])[:, 1]
+    np.testing.assert_allclose(found["predict"]["probability"][1], expected, atol=1e-12)
+
+
+# ---- tables that were screened before ----
+
+
+def test_a_screened_table_is_fitted_as_the_whole_table_is(tmp_path):
+    whole, _ = made(tmp_path, DRAWN, results="whole")
+    selection = DRAWN["selection"] | {"screened": {"keep": 12}}
+    part, _ = made(tmp_path, DRAWN, selection=selection, results="part")
+    np.testing.assert_allclose(
+        part["predict"]["probability"], whole["predict"]["probability"], atol=1e-10
+    )
+    columns = part["select"]["columns"]
+    assert columns.shape == (1, 12)
+    np.testing.assert_array_equal(
+        columns[0][part["select"]["selected"]], whole["select"]["selected"]
+    )
+    assert (part["select"]["n_features"] == 60).all()
+
+
+def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
+    X, y = table
+    whole = normal.select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))
+    # an F of half the smallest one, and the same as a correlation ratio
+    f = float(whole.f[-1]) / 2
+    ratio = float(normal.screening.correlation_of_f(np.array([f]), whole.class_counts[None])[0])
+    model, promised = {"kind": "normal", "methods": ["corrected"]}, []
+    for known in ({"f": f}, {"threshold": ratio}):
+        selection = {"features": [2, "all"], "screened": {"of": [25, 500]} | known}
+        found, notes = made(tmp_path, OWN, selection=selection, evaluation={}, model=model,
+                            results=next(iter(known)), upto="select")  # fmt: skip
+        assert any("so none can be tested" in one for one in notes)
+        promised.append(found["select"])
+    for name in ("threshold", "left_out", "n_features"):
+        np.testing.assert_allclose(promised[0][name], promised[1][name])
+    assert promised[0]["threshold"].tolist()[2:] == pytest.approx([f, f])
+    assert promised[0]["n_features"].tolist() == [25, 500, 25, 500]
+    selection["features"] = [2]
+    found, _ = made(tmp_path, OWN, selection=selection, evaluation={}, model=model, upto="fit")
+    few, many = found["fit"]["promised"][0]
+    assert 0 < few < many < 2 / 3
+
+
+# ---- mistakes ----
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": {}}, "naive-bayes takes two classes, and there are 3; use model.kind: normal"),
+        ({"model": {"kind": "mixture"}}, "use model.kind: normal"),
+        ({"model": {"kind": "normal", "class_prior": [1, 1]}},
+         "model.class_prior: has 2 numbers, but there are 3 classes"),
+        ({"model": {"kind": "normal", "effect_shapes": [0.1]}}, "effect_shapes must be between"),
+        ({"model": {"kind": "normal", "effect_shapes": [3, 3]}}, "3.0 is given twice"),
+        ({"model": {"kind": "normal", "pi": [2]}}, "needs probabilities above 0"),
+        ({"selection": {"features": [26]}}, "cannot keep 26 of 25 features"),
+        ({"selection": {"features": [3], "ties": "exact"}}, "selection.ties: real features"),
+        ({"selection": {"features": [3], "screened": {"of": 99, "f": 1.0, "threshold": 0.2}}},
+         "two ways to say the same"),
+        ({"selection": {"features": [3], "screened": {"of": 99, "f": 100.0}}, "evaluation": {}},
+         "selection.screened.f: is 100, but the feature 'g"),
+        ({"selection": {"features": [3], "screened": {"of": 99, "threshold": 0.9}},
+          "evaluation": {}}, "has a correlation ratio of"),
+        ({"selection": {"features": [3], "screened": {"keep": 9, "f": 1.0}}}, "leave out `f`"),
+        ({"selection": {"features": [3], "screened": {"of": 99, "f": 1.0}},
+          "model": {"methods": ["corrected"]}}, "selection.screened.f: is for model.kind: normal"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(tmp_path, table, changes, words):
+    if changes.get("model") == {"methods": ["corrected"]}:
+        changes = changes | {"data": OWN["data"] | {"positive": "liver"}}
+    path = write(tmp_path, OWN, **changes)
+    done = invoke("simulate", path, "--results", tmp_path / "results")
+    must_fail(done)
+    assert words in " ".join(done.output.split()), done.output
+    assert len(done.output) <= 400 + len(str(tmp_path))
+
+
+def test_features_that_do_not_vary_in_a_training_set(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.iloc[1:, 2:25] = 1.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ConfigError, match=r"selection\.features: .* 2, got 3 \(23 do not vary"):
+        made(tmp_path, OWN, evaluation={"scheme": "leave-one-out"})
+
+
+def test_a_training_set_without_a_class(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.loc[0, "tissue"] = "brain"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="no case of class brain; it has one case in all"):
+        made(tmp_path, OWN)
+
+
+def test_drawn_bits_are_refused(tmp_path):
+    data = {"source": "naive-bayes", "features": 40, "alpha": 3.0, "train": [9, 9], "test": 8}
+    with pytest.raises(ConfigError, match="draws binary features here"):
+        load_config(write(tmp_path, DRAWN, data=data))

@@ -1,0 +1,198 @@
+"""Temperatures in experiments of chapter 2, fitted within each training set."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import invoke, must_fail
+from real_tables import DRAWN, OWN, TWO, made, write
+from small import opened
+
+from thesiskit.config import load_config
+from thesiskit.errors import ConfigError
+from thesiskit.experiments.cells.seeds import generator
+from thesiskit.experiments.selection.arms import arms
+from thesiskit.experiments.selection.design import Design
+from thesiskit.models import naive_bayes, normal
+from thesiskit.models.selection import select_features
+from thesiskit.models.temperature import as_log_probability, cross_validated, temper
+
+BITS = DRAWN | {
+    "data": {"source": "naive-bayes", "features": 60, "alpha": 2.0, "train": [14, 13], "test": 30},
+    "selection": {"features": [5]},
+}
+COPIED = 8  # times that each feature is there: naive Bayes counts it so often
+
+
+def reals(X, y, k=3):
+    """Return what selects, fits and predicts again, and the answer for other cases."""
+
+    def predict(train, test, new=None):
+        rng = np.random.default_rng(0)
+        found = normal.select_by_f(X, y, k, rng, cases=train)
+        posterior = normal.fit(found, normal.Settings())
+        table = X[test] if new is None else new
+        return normal.predict_log(posterior, table[:, found.selected])
+
+    return predict
+
+
+def bits(X, y, k=5):
+    def predict(train, test, new=None):
+        lots = generator(1, "ties", 0, 0, 0, str(k))
+        found = select_features(X, y, k, lots, cases=train)
+        posterior = naive_bayes.fit(found, naive_bayes.Settings())
+        table = X[test] if new is None else new
+        return as_log_probability(naive_bayes.predict_log_odds(posterior, table[:, found.selected]))
+
+    return predict
+
+
+@pytest.mark.parametrize(("config", "kind", "again"), [(DRAWN, "normal", reals),
+                                                       (BITS, "naive-bayes", bits)])  # fmt: skip
+def test_selection_and_fit_are_repeated_in_folds_of_the_training_cases(
+    tmp_path, config, kind, again
+):
+    model = {"kind": kind, "methods": ["corrected"], "temperature": ["none", "cv"]}
+    found, _ = made(tmp_path, config, model=model)
+    loaded = load_config(tmp_path / "small.yaml")
+    plain, tempered = (arm.name for arm in arms(loaded))
+    assert tempered == f"{plain} tempered"
+    drawn = Design(loaded, tmp_path).drawn(0)
+    X, y = drawn.train.features, drawn.train.response
+    predict, everything = again(X, y), np.arange(len(y))
+    tau = cross_validated(predict, y, generator(1, "temperature", 0, 0, 0))
+    assert found["fit"]["tau"][0] == pytest.approx([1, tau], rel=1e-6)
+    assert found["predict"]["tau"][0] == pytest.approx([1, tau], rel=1e-6)
+    assert found["predict"]["temperature"].tolist() == ["none", "cv"]
+    log = predict(everything, everything, drawn.test.features)
+    for row, one in enumerate((1.0, tau)):
+        expected = np.exp(temper(log, one))
+        expected = expected[:, 1] if expected.shape[1] == 2 else expected
+        np.testing.assert_allclose(found["predict"]["probability"][row], expected, atol=1e-6)
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """A table of a few weak features, each there several times."""
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 6)) + 0.8 * y[:, None]
+    X = np.repeat(X, COPIED, axis=1) + rng.normal(0, 0.05, (60, 6 * COPIED))
+    frame = pd.DataFrame(X.round(4), columns=[f"g{j}" for j in range(X.shape[1])])
+    frame["tissue"] = np.array(["well", "sick"])[y]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+
+
+METHODS = {
+    "normal": ["corrected", "uncorrected", "naive-corrected", "naive-uncorrected"],
+    "naive-bayes": ["corrected", "uncorrected", "normal-corrected", "normal-uncorrected"],
+}
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, kind):
+    model = {"kind": kind, "methods": METHODS[kind], "temperature": ["none", "cv"]}
+    data = OWN["data"] | {"positive": "sick"}
+    found, _ = made(tmp_path, OWN, data=data, model=model, selection={"features": [24]})
+    predicted = found["predict"]
+    y, p = predicted["response"], predicted["probability"]
+    loss = -np.log(np.where(y == 1, p, 1 - p)).mean(axis=1)
+    tempered = predicted["temperature"] == "cv"
+    assert tempered.tolist() == [False, True] * 4
+    tau = predicted["tau"].mean(axis=0)
+    assert (tau[~tempered] == 1).all()
+    assert (tau[tempered] > 2).all()
+    assert (loss[tempered] < loss[~tempered]).all()
+    np.testing.assert_array_equal(p[tempered] > 0.5, p[~tempered] > 0.5)
+
+
+MIXTURE = BITS | {
+    "seed": 3,
+    "data": BITS["data"] | {"alpha": 100.0},
+    "replicates": 1,
+    "model": {"kind": "mixture", "methods": ["uncorrected", "naive-uncorrected"],
+              "temperature": ["none", "cv"],
+              "collapsed": {"chains": 2, "iterations": 30, "burn_in": 10, "alpha_points": 20}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sampler", ["collapsed", "enumeration"])
+def test_of_a_mixture(tmp_path, sampler):
+    changes = {}
+    if sampler == "enumeration":
+        data = BITS["data"] | {"train": [4, 4]}
+        model = MIXTURE["model"] | {"samplers": ["enumeration"]}
+        changes = {"data": data, "model": model, "selection": {"features": [1]}}
+    found, _ = made(tmp_path, MIXTURE, **changes)
+    fit, predicted = found["fit"], found["predict"]
+    (plain, tau), p = fit["tau"][0], predicted["probability"]
+    assert plain == 1
+    assert tau > (1.01 if sampler == "collapsed" else 0.999)
+    assert predicted["tau"][0, :2].tolist() == [1, tau]
+    # the chains are the same: only the log odds are divided
+    odds = np.log(p) - np.log1p(-p)
+    np.testing.assert_allclose(odds[1] * tau, odds[0], atol=1e-9)
+    if sampler == "collapsed":
+        names = sorted(path.name for path in (tmp_path / "results/small/fit").glob("*.nc"))
+        assert names == [
+            "0000-5-uncorrected-collapsed-tempered.nc",
+            "0000-5-uncorrected-collapsed.nc",
+        ]
+        made(tmp_path, MIXTURE, jobs=2, results="again")
+        for path in (tmp_path / "results/small/predict").glob("*.npz"):
+            other = tmp_path / "again/small/predict" / path.name
+            assert other.read_bytes() == path.read_bytes()
+
+
+def test_the_screening_is_repeated_too(tmp_path):
+    model = {"kind": "normal", "methods": ["corrected"], "temperature": "cv"}
+    whole, _ = made(tmp_path, DRAWN, data=TWO, model=model, results="whole")
+    selection = DRAWN["selection"] | {"screened": {"keep": 12}}
+    part, _ = made(tmp_path, DRAWN, data=TWO, model=model, selection=selection, results="part")
+    np.testing.assert_allclose(part["fit"]["tau"], whole["fit"]["tau"], rtol=1e-6)
+
+
+# ---- mistakes ----
+
+
+def cases(folder, sick):
+    """Write a table of 20 cases, of which some are sick."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(20, 6)), columns=list("abcdef"))
+    frame["tissue"] = np.where(np.arange(20) < sick, "sick", "well")
+    frame.to_csv(folder / "t.csv", index=False)
+
+
+def test_few_cases_make_fewer_folds(tmp_path):
+    cases(tmp_path, 4)
+    model = {"kind": "normal", "temperature": ["cv"]}
+    data = OWN["data"] | {"positive": "sick"}
+    found, notes = made(tmp_path, OWN, data=data, model=model, evaluation={"folds": 4})
+    assert [one for one in notes if one.startswith("model.temperature")] == [
+        "model.temperature: 3 folds are made within a training set, not 5, because it has 3 cases "
+        "of class 'sick'"
+    ]
+    assert (found["fit"]["tau"] >= 1).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "naive-bayes"])
+def test_one_case_is_too_few_and_said_before_work_begins(tmp_path, kind):
+    cases(tmp_path, 2)
+    data = OWN["data"] | {"positive": "sick"}
+    path = write(tmp_path, OWN, data=data, model={"kind": kind, "temperature": "cv"},
+                 evaluation={"folds": 2})  # fmt: skip
+    done = invoke("simulate", path, "--results", tmp_path / "results")
+    must_fail(done, "model.temperature: cv needs two training cases of each class, and class "
+              "'sick' has one in a training set")  # fmt: skip
+    drawn = write(tmp_path, DRAWN, data=TWO | {"train": [1, 9]},
+                  model={"kind": "normal", "temperature": "cv"})  # fmt: skip
+    with pytest.raises(ConfigError, match="class 0 has one in a training set"):
+        opened(drawn, tmp_path / "r").check()
+
+
+def test_a_table_that_was_screened_with_all_its_cases_has_no_temperature(tmp_path):
+    selection = {"features": ["all"], "screened": {"of": 100}}
+    path = write(tmp_path, OWN, selection=selection, evaluation={},
+                 model={"kind": "normal", "temperature": "cv"})  # fmt: skip
+    with pytest.raises(ConfigError, match=r"model\.temperature: all cases took part in the scr"):
+        load_config(path)

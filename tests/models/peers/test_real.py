@@ -1,0 +1,191 @@
+"""Classifiers of real features and any number of classes, to compare with."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import NearestCentroid
+
+from thesiskit.models.peers import real, scikit
+from thesiskit.models.peers import selection as peers
+
+METHODS = real.METHODS
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    monkeypatch.setattr(scikit, "TREES", 40)
+
+
+def cases(rng, n, p, classes=2, tests=9):
+    y = rng.permutation(np.arange(n + tests) % classes)
+    X = rng.normal(size=(n + tests, p)) * rng.uniform(0.1, 10, p) + rng.normal(size=p)
+    X[:, :4] += 1.5 * X.std(axis=0)[:4] * rng.normal(size=(4, classes))[:, y].T
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def predict(method, *given, classes=2, k=3, seed=1):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return real.fit_predict(method, k, *given, classes, seed)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_learns_and_answers_probabilities(method, classes, rng):
+    train, y, test, actual = cases(rng, 60, 40, classes, tests=80)
+    found = predict(method, train, y, test, classes=classes, k=4)
+    assert found.shape == ((80,) if classes == 2 else (80, classes))
+    p = np.column_stack([1 - found, found]) if classes == 2 else found
+    assert p.sum(axis=1) == pytest.approx(1)
+    assert (p >= 0).all()
+    assert (p > 0).all() or method == "gaussian-nb"
+    assert np.mean(p.argmax(axis=1) != actual) < 0.7 * (1 - 1 / classes)
+    assert (found == predict(method, train, y, test, classes=classes, k=4)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_says_nothing_is_left_out(method, rng):
+    train, y, test, _ = cases(rng, 40, 12)
+    found = predict(method, train, y, test)
+    more = np.full((40, 2), 3.0), np.array([[3.0, 7.0]] * 9)
+    wide = np.hstack([train, more[0]]), y, np.hstack([test, more[1]])
+    assert predict(method, *wide) == pytest.approx(found, abs=1e-12)
+    base = predict(method, more[0], y, more[1])
+    share = y.mean() if method == "gaussian-nb" else (y.sum() + 0.5) / 41
+    assert base == pytest.approx(share)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_missing_value_is_the_mean_of_its_column(method, rng):
+    train, y, test, _ = cases(rng, 40, 8)
+    missing = rng.random(train.shape) < 0.1
+    holes = np.where(missing, np.nan, train)
+    mean = np.nanmean(holes, axis=0)
+    filled = np.where(missing, mean, train)
+    other = np.where(np.arange(8) == 2, np.nan, test)
+    same = np.where(np.arange(8) == 2, mean, test)
+    assert predict(method, holes, y, other) == pytest.approx(
+        predict(method, filled, y, same), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_class_with_one_case_or_none_is_no_error(method, rng):
+    train, y, test, _ = cases(rng, 30, 6, classes=3)
+    rare = np.where(y == 2, 0, y)
+    none = predict(method, train, rare, test, classes=3)
+    assert none.shape == (9, 3)
+    assert none[:, 2] == pytest.approx(0 if method == "gaussian-nb" else 1 / 3 / 31)
+    rare[0] = 2
+    one = predict(method, train, rare, test, classes=3)
+    assert one.sum(axis=1) == pytest.approx(1)
+    only = predict(method, train, np.zeros(30, dtype=int), test, classes=3)
+    assert (only.argmax(axis=1) == 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
+    train, y, test, _ = cases(rng, 30, 6)
+    train[:, 5] = y
+    test[:, 5] = 0.5
+    assert np.isfinite(predict(method, train, y, test)).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(classes, rng):
+    train, y, test, _ = cases(rng, 31, 15, classes)
+    fitted = real.Centroids(train, y)
+    for threshold in (0.0, 0.7, 2.0):
+        shrunken = np.sign(fitted.distance) * np.maximum(np.abs(fitted.distance) - threshold, 0)
+        centroids = fitted.mean + shrunken * fitted.unit
+        model = NearestCentroid(shrink_threshold=threshold or None).fit(train, y)
+        if threshold:
+            assert centroids == pytest.approx(model.centroids_)
+        scores = np.array([
+            [
+                sum((x[j] - centroids[g, j]) ** 2 / fitted.deviation[j] ** 2 for j in range(15))
+                - 2 * np.log(np.mean(y == g))
+                for g in range(classes)
+            ]
+            for x in test
+        ])  # fmt: skip
+        p = np.exp(-scores / 2) / np.exp(-scores / 2).sum(axis=1, keepdims=True)
+        assert fitted.predict(test, threshold) == pytest.approx(p, rel=1e-9, abs=1e-12)
+    far = fitted.predict(test, np.abs(fitted.distance).max())
+    assert far == pytest.approx(np.tile(np.bincount(y) / 31, (9, 1)))
+
+
+def best_columns(train, y, many):
+    groups = [train[y == g] for g in range(y.max() + 1)]
+    between = sum(len(one) * (one.mean(axis=0) - train.mean(axis=0)) ** 2 for one in groups)
+    within = sum(((one - one.mean(axis=0)) ** 2).sum(axis=0) for one in groups)
+    return np.argsort(-between / within)[:many]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkeypatch):
+    """A slow twin: scikit-learn's classes in a plain loop over penalties and folds."""
+    monkeypatch.setattr(real, "SCREENED", 12)
+    train, y, test, _ = cases(rng, 45, 60, classes)
+
+    def twin(train, y, test, penalty):
+        best = best_columns(train, y, 12)
+        mean, deviation = train[:, best].mean(axis=0), train[:, best].std(axis=0)
+        known, new = (train[:, best] - mean) / deviation, (test[:, best] - mean) / deviation
+        answers = []
+        for g in range(classes):
+            steepest = np.abs(known.T @ ((y == g) - np.mean(y == g))).max()
+            model = LogisticRegression(
+                l1_ratio=1, C=penalty / steepest, solver="liblinear", intercept_scaling=10,
+                tol=1e-6, max_iter=5000, random_state=3,
+            )  # fmt: skip
+            answers.append(model.fit(known, y == g).predict_proba(new)[:, 1])
+        p = np.array(answers).T
+        if classes == 2:
+            return np.column_stack([1 - p[:, 1], p[:, 1]])
+        return p / p.sum(axis=1, keepdims=True)
+
+    def loss(penalty):
+        folds = StratifiedKFold(5, shuffle=True, random_state=3).split(train, y)
+        return sum(
+            -np.log(twin(train[a], y[a], train[b], penalty)[np.arange(len(b)), y[b]]).sum()
+            for a, b in folds
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = min(real.PENALTIES, key=loss)
+        expected = (45 * twin(train, y, test, chosen) + 1 / classes) / 46
+    found = predict("lasso", train, y, test, classes=classes, seed=3)
+    found = np.column_stack([1 - found, found]) if classes == 2 else found
+    assert found == pytest.approx(expected, abs=0.01)
+
+
+def test_gaussian_nb_takes_the_features_with_the_largest_f(rng):
+    train, y, test, _ = cases(rng, 40, 30)
+    best = best_columns(train, y, 3)
+    alone = predict("gaussian-nb", train[:, best], y, test[:, best])
+    assert predict("gaussian-nb", train, y, test) == pytest.approx(alone)
+
+
+def test_l2_logistic_takes_more_classes(rng):
+    train, y, test, actual = cases(rng, 60, 90, 3, tests=60)
+    blocks = np.array_split(np.concatenate([train, test]), 3, axis=1)
+    rows = np.arange(120)
+    found = peers.l2_logistic(blocks, rows[:60], y, rows[60:], 1, 3)
+    assert found.shape == (60, 3)
+    assert found.sum(axis=1) == pytest.approx(1)
+    assert np.mean(found.argmax(axis=1) != actual) < 0.5
+    whole = peers.l2_logistic([np.concatenate([train, test])], rows[:60], y, rows[60:], 1, 3)
+    assert found == pytest.approx(whole, abs=1e-6)
+
+
+def test_the_promise_of_several_classes_is_the_error_rate_of_left_out_cases():
+    y = np.arange(30) % 3
+    perfect = lambda _, test: np.eye(3)[y[test]]  # noqa: E731
+    assert peers.cross_validated(perfect, y, 1) == 0
+    always = lambda _, test: np.tile([0.2, 0.5, 0.3], (len(test), 1))  # noqa: E731
+    assert peers.cross_validated(always, y, 1) == pytest.approx(2 / 3)

@@ -1,0 +1,220 @@
+"""The board: a study of several tables of different features, cases and classes."""
+
+import re
+
+import numpy as np
+import pytest
+import yaml
+from commands import run
+from rdata_files import Shelf
+
+from thesiskit.config import load_config
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.models.peers import scikit
+from thesiskit.models.peers import selection as peers
+from thesiskit.report.board import figures, scores, tables
+from thesiskit.report.board.study import Study
+from thesiskit.store.results import Results
+
+pytest.importorskip("rdata")
+pytest.importorskip("pooch")
+METHODS = ["corrected", "naive-corrected", "gaussian-nb", "random-forest", "l2-logistic"]
+SHAPES = {"west": (24, 30, 2), "khan": (33, 25, 3), "golub": (28, 40, 2)}
+PARTS = ["board-table", "data-card", "timing-table"]
+
+
+def small(rng, n, p, classes):
+    y = np.arange(n) % classes
+    return 9 + rng.normal(size=(n, p)) + 1.2 * (np.arange(p) % classes == y[:, None]), y
+
+
+def write(folder, **more):
+    tree = {
+        "experiment": "small",
+        "title": "Small",
+        "about": "A test.",
+        "replicates": 2,
+        "data": {"source": "microarray", "sets": list(SHAPES)},
+        "evaluation": {"folds": 2},
+        "selection": {"features": [4]},
+        "model": {"kind": "normal", "methods": METHODS, "temperature": ["none", "cv"]},
+        "report": {"parts": PARTS},
+    }
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(tree | more))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("board")
+
+
+@pytest.fixture(scope="module")
+def published(folder):
+    """Three small tables in place of the real ones, and peers that are quick."""
+    rng = np.random.default_rng(5)
+    with pytest.MonkeyPatch.context() as patch:
+        shelf = Shelf(folder / "given", patch)
+        for name, (n, p, classes) in SHAPES.items():
+            x, y = small(rng, n, p, classes)
+            shelf(name, 2**x if name == "golub" else x, y, [f"c{g}" for g in range(classes)])
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setattr(peers, "WHOLE_CS", np.array([0.1]))
+        patch.setattr(scikit, "TREES", 20)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def study(published):
+    path = write(published)
+    said = run("run", path, "--results", published, "--jobs", 0)
+    found = Experiment(load_config(path), Results(published, "small"), published).record()
+    assert isinstance(found, Study)
+    assert "\n".join(found.headline()) in said
+    return found
+
+
+@pytest.fixture(scope="module")
+def board(study):
+    return scores.board_of(study)
+
+
+def row_of(board, method, label, *, tempered=False):
+    return next(
+        i
+        for i, arm in enumerate(board.arms)
+        if (arm.method, arm.label, scores.tempered(arm)) == (method, label, tempered)
+    )
+
+
+def stored(study, name, row):
+    """Probabilities (N, K) and responses of a table, from its result files."""
+    s = list(SHAPES).index(name)
+    blocks = [study.results.load("predict", block) for block in (2 * s, 2 * s + 1)]
+    p = np.concatenate([one["probability"][row] for one in blocks])
+    return (np.column_stack([1 - p, p]) if p.ndim == 1 else p), np.concatenate(
+        [one["response"] for one in blocks]
+    )
+
+
+def test_scores_are_those_of_each_table_alone(study, board):
+    assert len(board.arms) == (2 + 2 + 1) + 2
+    for name, s in zip(SHAPES, range(3), strict=True):
+        for i in range(len(board.arms)):
+            p, y = stored(study, name, i)
+            if name == "khan" and board.arms[i].method == "naive-corrected":
+                assert np.isnan(p).all()
+                assert not board.predicts[i, s]
+                continue
+            told = p.argmax(axis=1) if p.shape[1] > 2 else p[:, 1] >= 0.5
+            expected = [
+                np.mean(told != y),
+                np.mean(1 - p.max(axis=1)),
+                -np.mean(np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))),
+            ]
+            assert board.values[i, s] == pytest.approx(expected)
+
+
+def test_a_mean_is_over_the_tables_that_a_method_predicts(board):
+    naive = row_of(board, "naive-corrected", "4")
+    values = board.values[naive, [0, 2], scores.AMLP]
+    mean = board.mean(naive, scores.AMLP)
+    assert mean.value == pytest.approx(values.mean())
+    # Student's interval with one degree of freedom
+    assert mean.high - mean.value == pytest.approx(12.7062 * values.std(ddof=1) / 2**0.5, rel=1e-4)
+    assert board.lowest != naive
+
+
+def test_wins_and_losses_against_ridge_are_counted_by_table(study, board):
+    for i in range(len(board.arms)):
+        if i == board.rival:
+            continue
+        pairs = []
+        for name in SHAPES:
+            p, y = stored(study, name, i)
+            q, _ = stored(study, name, board.rival)
+            if np.isnan(p).any():
+                continue
+            cases = study.tables[name].tested.unit
+            loss = [-np.log(np.maximum(one[np.arange(len(y)), y], 2.3e-16)) for one in (p, q)]
+            each = [np.mean((loss[0] - loss[1])[cases == c]) for c in np.unique(cases)]
+            pairs.append((np.mean(each), np.std(each, ddof=1) / len(each) ** 0.5))
+        found = board.against(i)
+        assert found.difference.value == pytest.approx(np.mean([d for d, _ in pairs]))
+        assert (found.lower, found.higher) == (
+            sum(d < 0 for d, _ in pairs), sum(d > 0 for d, _ in pairs),
+        )  # fmt: skip
+        assert found.clearly_lower == sum(d < -2 * error for d, error in pairs)
+        assert found.clearly_higher == sum(d > 2 * error for d, error in pairs)
+
+
+def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, board):
+    (table,) = tables.board_table(study)
+    assert len(table.frame) == len(board.arms)
+    sentence = table.lead[0]
+    i = row_of(board, "corrected", "4", tempered=True)
+    amlp, ridge = (board.mean(row, scores.AMLP).value for row in (i, board.rival))
+    assert f"(4 kept) is {amlp:.3f}" in sentence
+    assert f"tuned ridge ({ridge:.3f})" in sentence
+    assert ("at most" in sentence) == (amlp <= ridge)
+    found = board.against(i)
+    assert re.search(
+        rf"lower than ridge on {found.lower} tables? .*higher on {found.higher} ", sentence
+    )
+    order = [x for x in table.frame["against ridge: difference"] if x == x and x is not None]
+    assert order == sorted(order)
+    (each,) = tables.board_scores(study)
+    assert len(each.frame) == 3 * len(board.arms) - 2  # naive Bayes, of three classes
+    assert (each.frame["AMLP: low"] <= each.frame["AMLP: mean"]).all()
+    mine = each.frame[each.frame["method"] == board.arms[i].words].set_index("table")
+    blocks = [study.results.load("fit", block) for block in (2, 3)]  # of khan
+    column = list(blocks[0]["arm"]).index(board.arms[i].row)
+    tau = np.concatenate([one["tau"][:, column] for one in blocks])
+    assert mine.loc["khan", "temperature"] == pytest.approx(np.median(tau))
+    assert each.frame["temperature"].notna().sum() == 3
+
+
+def test_figures_show_every_table_and_method(study, board):
+    (losses,) = figures.board_losses(study)
+    (axis,) = losses.canvas.axes
+    names = [one.get_text() for one in axis.get_yticklabels()]
+    ridge = board.values[board.rival, :, scores.AMLP]
+    assert names == [board.names[s] for s in np.argsort(-ridge)] + ["mean"]
+    line = next(one for one in axis.lines if one.get_label() == "logistic regression, L2")
+    assert line.get_xdata() == pytest.approx([*sorted(ridge, reverse=True), ridge.mean()])
+    (promises,) = figures.board_promises(study)
+    panels = [one for one in promises.canvas.axes if one.get_visible() and one.axison]
+    assert [one.get_title().replace("\n", " ") for one in panels] == list(
+        dict.fromkeys(figures.short_words(arm) for arm in board.arms)
+    )
+
+
+def test_the_page_tells_of_every_table(study, published):
+    page = (published / "small" / "report.html").read_text()
+    for name, (n, p, classes) in SHAPES.items():
+        assert f"{n} cases" in page
+        assert f"{p} features" in page
+        assert name in page
+        assert len(study.tables[name].class_names) == classes
+    rows = study.timings()
+    assert len(rows) == len(study.arms)
+    assert sum(row["fit and predict"] for row in rows) > 0
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"report": {"parts": ["score-table"]}}, "score-table needs one table in data.sets"),
+        (
+            {"data": {"source": "microarray", "sets": ["west"]}},
+            "board-table needs several tables in data.sets",
+        ),
+        (
+            {"model": {"kind": "normal", "methods": ["corrected"]}},
+            "board-table needs l2-logistic in model.methods",
+        ),
+    ],
+)
+def test_a_part_says_what_it_needs(published, tmp_path, more, said):
+    assert said in run("run", write(tmp_path, **more), "--results", tmp_path, "--jobs", 0, code=2)

@@ -1,0 +1,41 @@
+"""What the user should know about the tables of an experiment of chapter 2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thesiskit.config import WHOLE
+from thesiskit.experiments.selection.arms import selecting_model
+from thesiskit.experiments.selection.screened import screening_notes
+from thesiskit.experiments.selection.temperature import temperature_notes
+from thesiskit.models.peers import real
+
+if TYPE_CHECKING:
+    from thesiskit.experiments.selection.design import Design
+
+# what peers take a missing value for
+FILLED = {
+    "bernoulli-nb": "more frequent value",
+    "bernoulli-nb-calibrated": "more frequent value",
+    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
+}
+
+
+def notes_of(design: Design) -> list[str]:
+    """Return notes about the tables of a design, a line each."""
+    notes = [note for table in design.tables for note in table.notes]
+    wanted = design.config.evaluation.folds
+    if design.tables and design.config.scheme == "k-fold" and design.folds < wanted:
+        notes.append(
+            f"evaluation.folds: {design.folds:,} folds are made, not {wanted:,}, because no "
+            "class has more cases"
+        )
+    notes += screening_notes(design) + temperature_notes(design)
+    if any(table.missing for table in design.tables):
+        methods = selecting_model(design.config).methods
+        notes += [
+            f"for {peer}, a missing value counts as the {value} of its feature in the training set"
+            for peer, value in FILLED.items()
+            if peer in methods
+        ]
+    return notes
