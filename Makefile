@@ -34,16 +34,16 @@ $(VENV)/built: $(SOURCES)
 	@touch $@
 
 $(VENV)/peers: $(SOURCES)
-	$(INSTALL) ".[peers]"
+	$(INSTALL) ".[peers,microarray]"
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,lint,parquet,plink,peers]"
+	$(INSTALL) ".[test,lint,parquet,plink,peers,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 setup: $(VENV)/built
 
-chapter2: setup
+chapter2: $(VENV)/peers
 	$(BIN)/thesiskit run --results $(RESULTS) chapter2
 
 chapter3: $(VENV)/peers

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import batch
 import features
+import normal
 import numpy as np
 import pandas as pd
 import sequences
@@ -355,6 +356,7 @@ def draw(frame):
 
 PARTS = {
     "naive": (naive_rows, screening_rows, mapped_rows, colon_rows, help_rows),
+    "normal": (normal.rows, normal.mapped_rows),
     "mixture": (mixture_rows, mode_rows),
     "logistic": (sequences.rows,),
     "features": (features.rows,),
@@ -383,7 +385,7 @@ def main():
             verdict = "" if target is None else "met" if measured <= target else "MISSED"
             print(f"{work:75s} {measured:9.4f}  {'' if target is None else target:>6}  {verdict}")
     write_text(folder / "bench.csv", pd.DataFrame(rows).to_csv(index=False))
-    for name, measure, figure in (GROWTH[one] for one in wanted):
+    for name, measure, figure in (GROWTH[one] for one in wanted if one in GROWTH):
         frame = measure()
         write_text(folder / f"{name}.csv", frame.to_csv(index=False))
         for kind in ("png", "pdf"):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from logistic_cases import NAMES, groups_named
 
-from thesiskit.models import integrals, logistic, mixture, naive_bayes
+from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
@@ -107,6 +107,17 @@ def of_logistic_models() -> Iterator[tuple[str, Any]]:
             yield "its predictions", predicted
 
 
+def of_normal_features() -> Iterator[tuple[str, Any]]:
+    for classes, correct in product((2, 3), (True, False)):
+        rng = np.random.default_rng([9, classes])
+        y = np.arange(40) % classes
+        X = rng.standard_normal((40, 300)) + (y[:, None] == 1) * (np.arange(300) < 5)
+        selection = normal.select_by_f(X, y, 25, rng)
+        found = normal.fit(selection, normal.Settings(), correct=correct)
+        yield f"normal {classes} {correct}", [found.log_joint, found.variance]
+        yield "its predictions", normal.predict_log(found, 2 * X[:, selection.selected])
+
+
 def arrays_of(value: Any) -> Iterator[np.ndarray]:
     """Yield all numeric arrays that a value has."""
     if isinstance(value, dict):
@@ -119,7 +130,8 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
 
 
 def main() -> None:
-    for numbers in (of_naive_bayes, of_mixtures, of_patterns, of_logistic_models):
+    for numbers in (of_naive_bayes, of_mixtures, of_patterns, of_logistic_models,
+                    of_normal_features):  # fmt: skip
         for name, value in numbers():
             found = list(arrays_of(value))
             assert found, name
