@@ -1,119 +1,179 @@
 """Predictive densities of normal features, mixed over their effects."""
 
-from libc.math cimport log
-
-cimport _vector
+from libc.math cimport fabs, floor
 
 cdef extern from *:
     """
-    #define TK_LEAST -300.0  /* logs of densities relative to the largest end here: sums are normal */
+    #include "vector.h"
 
-    /* The densities of a value at 8 n nodes, relative to the largest, whose log is returned:
-       log_factor - power log(spread + (x - mean)^2 inverse). */
+    #define TK_LEAST -300.0  /* logs of densities relative to the largest end here: sums are normal */
+    #define TK_FALL 25.0  /* the posterior probability that a feature is relevant is not less */
+    #define TK_MOST_FALLEN 200.0
+    #define TK_NOTHING 1e-290  /* less is 0, since numbers that are not normal are slow */
+
+    /* log of the average density of x over nodes, by each row of weights, less that of the first
+       node.  The log density of a node is log_factor - power log(spread + (x - mean)^2 inverse).
+       There are 8 n nodes and 8 m rows; density is scratch. */
     TK_CLONES
-    static double tk_densities(ptrdiff_t eights, double x, double power,
-                               const double *restrict log_factor, const double *restrict mean,
-                               const double *restrict inverse, const double *restrict spread,
-                               double *restrict out)
+    static void tk_log_ratios(ptrdiff_t eights, ptrdiff_t row_eights, double x, double power,
+                              const double *restrict log_factor, const double *restrict mean,
+                              const double *restrict inverse, const double *restrict spread,
+                              const double *restrict weight, double *restrict density,
+                              double *restrict out)
     {
-        const ptrdiff_t size = 8 * eights;
-        double tops[8], top;
+        const ptrdiff_t size = 8 * eights, rows = 8 * row_eights;
+        double first, top;
         for (ptrdiff_t t = 0; t < size; ++t) {
             double away = x - mean[t];
-            out[t] = log_factor[t] - power * tk_log(spread[t] + away * away * inverse[t]);
+            density[t] = log_factor[t] - power * tk_log(spread[t] + away * away * inverse[t]);
         }
-        for (int i = 0; i < 8; ++i)
-            tops[i] = out[i];
-        for (ptrdiff_t t = 8; t < size; t += 8)
-            for (int i = 0; i < 8; ++i)
-                tops[i] = out[t + i] > tops[i] ? out[t + i] : tops[i];
-        top = tops[0];
-        for (int i = 1; i < 8; ++i)
-            top = tops[i] > top ? tops[i] : top;
+        first = top = density[0];
+        for (ptrdiff_t t = 1; t < size; ++t)
+            top = density[t] > top ? density[t] : top;
         for (ptrdiff_t t = 0; t < size; ++t) {
-            double below = out[t] - top;
-            out[t] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
+            double below = density[t] - top;
+            density[t] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
         }
-        return top;
+        for (ptrdiff_t r = 0; r < rows; ++r)
+            out[r] = TK_NOTHING;  /* of rows that fill up, which have no weight */
+        for (ptrdiff_t t = 0; t < size; ++t, weight += rows)
+            for (ptrdiff_t r = 0; r < rows; ++r)
+                out[r] += density[t] * weight[r];
+        for (ptrdiff_t r = 0; r < rows; ++r)
+            out[r] = tk_log(out[r]) + (top - first);
     }
 
-    /* Averages of 8 n nodes by each of 8 m rows of weights; four nodes are added at a time. */
+    /* out = six rows of a table, weighted */
     TK_CLONES
-    static void tk_averages(ptrdiff_t eights, ptrdiff_t row_eights, const double *restrict density,
-                            const double *restrict weight, double *restrict out)
+    static void tk_interpolate(ptrdiff_t row_eights, const double *restrict table,
+                               const double *restrict weight, double *restrict out)
     {
         const ptrdiff_t rows = 8 * row_eights;
         for (ptrdiff_t r = 0; r < rows; ++r)
-            out[r] = 0;
-        for (ptrdiff_t t = 0; t < 8 * eights; t += 4, weight += 4 * rows)
-            for (ptrdiff_t r = 0; r < rows; ++r)
-                out[r] += (density[t] * weight[r] + density[t + 1] * weight[rows + r])
-                          + (density[t + 2] * weight[2 * rows + r]
-                             + density[t + 3] * weight[3 * rows + r]);
+            out[r] = ((weight[0] * table[r] + weight[1] * table[rows + r])
+                      + (weight[2] * table[2 * rows + r] + weight[3] * table[3 * rows + r]))
+                     + (weight[4] * table[4 * rows + r] + weight[5] * table[5 * rows + r]);
     }
 
-    /* product *= h without + (1 - h) average for each pi and row; the largest is returned. */
-    TK_CLONES
-    static double tk_multiply(ptrdiff_t pis, ptrdiff_t row_eights, double without,
-                              const double *restrict h, const double *restrict average,
-                              double *restrict product)
+    /* The largest of 8 n numbers that are not negative: they are in the order of their bits, and
+       whole numbers are compared several at once. */
+    static inline __attribute__((always_inline)) double tk_largest(ptrdiff_t size, const double *x)
     {
-        const ptrdiff_t rows = 8 * row_eights;
-        double tops[8] = {0}, top = 0;
-        for (ptrdiff_t j = 0; j < pis; ++j, h += rows, product += rows) {
-            for (ptrdiff_t r = 0; r < rows; ++r)
-                product[r] *= average[r] + h[r] * (without - average[r]);
-            for (ptrdiff_t r = 0; r < rows; r += 8)
-                for (int i = 0; i < 8; ++i)
-                    tops[i] = product[r + i] > tops[i] ? product[r + i] : tops[i];
+        int64_t most = 0, bits;
+        double found;
+        for (ptrdiff_t i = 0; i < size; ++i) {
+            memcpy(&bits, x + i, 8);
+            most = bits > most ? bits : most;
         }
-        for (int i = 0; i < 8; ++i)
-            top = tops[i] > top ? tops[i] : top;
-        return top;
+        memcpy(&found, &most, 8);
+        return found;
     }
 
-    /* Divide by the largest; what is so small that it predicts nothing becomes 0. */
-    static void tk_rescale(ptrdiff_t size, double top, double *product)
+    /* product *= [h + (1 - h) exp(log_ratio)] / scale for blocks of eight points, which have the
+       eight rows that begin at `row`.  The log of the scale is returned: where log ratios are above 0, that of the largest.  The largest product becomes 1
+       again, before it can be small: no factor of the largest log ratio is less than exp(-TK_FALL),
+       or than that log ratio besides, and fallen has their sum. */
+    TK_CLONES
+    static double tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run,
+                              ptrdiff_t row_eights, const double *restrict h,
+                              double *restrict log_ratio, double *restrict product,
+                              double *fallen)
     {
-        for (ptrdiff_t i = 0; i < size; ++i)
-            product[i] = product[i] < 1e-150 * top ? 0.0 : product[i] / top;
+        const ptrdiff_t rows = 8 * row_eights, points = run[3 * runs - 2];
+        double log_scale, without, most;
+        for (ptrdiff_t r = 0; r < rows; ++r)
+            log_ratio[r] = log_ratio[r] < TK_LEAST ? TK_LEAST : log_ratio[r];
+        for (ptrdiff_t r = 0; r < rows; ++r)
+            log_ratio[r] -= TK_LEAST;
+        log_scale = tk_largest(rows, log_ratio) + TK_LEAST;
+        *fallen += TK_FALL - (log_scale < 0 ? log_scale : 0);
+        log_scale = log_scale > 0 ? log_scale : 0;
+        for (ptrdiff_t r = 0; r < rows; ++r) {
+            double below = log_ratio[r] + TK_LEAST - log_scale;
+            log_ratio[r] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
+        }
+        without = tk_exp(log_scale > -TK_LEAST ? TK_LEAST : -log_scale);
+        for (ptrdiff_t r = 0; r < runs; ++r) {
+            const ptrdiff_t first = run[3 * r], stop = run[3 * r + 1];
+            const double *mine = log_ratio + run[3 * r + 2] - first;
+            for (ptrdiff_t at = first; at < stop; ++at) {
+                double next = product[at] * (mine[at] + h[at] * (without - mine[at]));
+                product[at] = next < TK_NOTHING ? 0.0 : next;
+            }
+        }
+        if (*fallen > TK_MOST_FALLEN) {
+            most = tk_largest(points, product);
+            for (ptrdiff_t at = 0; at < points; ++at)
+                product[at] /= most;
+            log_scale += log(most);
+            *fallen = 0;
+        }
+        return log_scale;
     }
     """
-    double densities "tk_densities"(Py_ssize_t eights, double x, double power,
-                                    const double *log_factor, const double *mean,
+    void log_ratios "tk_log_ratios"(Py_ssize_t eights, Py_ssize_t row_eights, double x,
+                                    double power, const double *log_factor, const double *mean,
                                     const double *inverse, const double *spread,
+                                    const double *weight, double *density,
                                     double *out) noexcept nogil
-    void averages "tk_averages"(Py_ssize_t eights, Py_ssize_t row_eights, const double *density,
-                                const double *weight, double *out) noexcept nogil
-    double multiply "tk_multiply"(Py_ssize_t pis, Py_ssize_t row_eights, double without,
-                                  const double *h, const double *average,
-                                  double *product) noexcept nogil
-    void rescale "tk_rescale"(Py_ssize_t size, double top, double *product) noexcept nogil
+    void interpolate "tk_interpolate"(Py_ssize_t row_eights, const double *table,
+                                      const double *weight, double *out) noexcept nogil
+    double multiply "tk_multiply"(Py_ssize_t runs, const Py_ssize_t *run,
+                                  Py_ssize_t row_eights, const double *h,
+                                  double *log_ratio, double *product,
+                                  double *fallen) noexcept nogil
+
+cdef extern from *:
+    """
+    #define TK_REACH 40
+    """
+    int REACH "TK_REACH"  # steps of the table on each side of its middle
+
+TABLE = 2 * REACH + 1  # values of x in a table
 
 
-cdef double LOW = 1e-100  # of the largest product, below which all are divided by it
+cdef inline void lagrange(double u, double *weight) noexcept nogil:
+    # the weights of values at -2, ..., 3 in the polynomial through them at u
+    cdef double a = u + 2, b = u + 1, c = u, d = u - 1, e = u - 2, f = u - 3
+    weight[0] = -b * c * d * e * f / 120
+    weight[1] = a * c * d * e * f / 24
+    weight[2] = -a * b * d * e * f / 12
+    weight[3] = a * b * c * e * f / 12
+    weight[4] = -a * b * c * d * f / 24
+    weight[5] = a * b * c * d * e / 120
 
 
 def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
                        const double[::1] power,
                        const double[:, ::1] log_factor, const double[:, ::1] mean,
                        const double[:, ::1] inverse, const double[::1] spread,
-                       const double[:, ::1] weight, const double[:, :, ::1] irrelevant,
-                       double[::1] density, double[::1] averaged,
-                       double[:, :, :, ::1] product, double[:, ::1] log_scale):
+                       const double[:, ::1] weight,
+                       const Py_ssize_t[:, ::1] runs, const double[:, ::1] irrelevant,
+                       const double[::1] middle, const double[::1] step,
+                       double[:, :, :, ::1] table, unsigned char[:, :, ::1] known,
+                       double[::1] density, double[::1] log_ratio,
+                       double[:, :, ::1] product, double[:, ::1] log_scale,
+                       double[:, ::1] fallen):
     """Multiply product[i, g] by the predictive density of each feature of case i in class g.
 
-    The density is product exp(log_scale), up to what all classes have in common.  cases (T, k) has
-    NaN where a value is missing: it has no factor.  Feature j has the nodes offset[j] to
-    offset[j + 1] of log_factor, mean, inverse (G, M) and spread (M,), the first without effect;
-    weight (M, R) averages the others for each row, irrelevant (k, J, R) is the probability of the
-    first.  product is (T, G, J, R).  R and the offsets are multiples of 8.  density (the most nodes
-    of a feature) and averaged (R,) are scratch.
+    The density is product exp(log_scale), relative to that without effect, which all classes have
+    in common.  cases (T, k) has NaN where a value is missing: it has no factor.  Feature j has the
+    nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and spread (M,), the first
+    without effect; weight (M, R) averages the others for each row.  R and the offsets are
+    multiples of 8.  runs (., 3) are those of points with one pi whose rows follow each
+    other: the first point, the one after the last, the first row; their lengths are multiples of 8.
+    irrelevant (k, P) is the probability of no effect at each point, product is (T, G, P).
+
+    The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
+    from its values at middle + i step, |i| <= REACH, which are computed when one is needed first:
+    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  density (the most nodes
+    of a feature) and log_ratio (R,) are scratch; fallen (T, G) begins with 0.
     """
     cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], G = log_factor.shape[0]
-    cdef Py_ssize_t J = product.shape[2], eights = averaged.shape[0] // 8
-    cdef Py_ssize_t i, j, g, first, size
-    cdef double x, top
+    cdef Py_ssize_t eights = log_ratio.shape[0] // 8
+    cdef Py_ssize_t i, j, g, first, size, at, near
+    cdef double x, place, u = 0
+    cdef double[6] around
     with nogil:
         for j in range(k):
             first, size = offset[j], (offset[j + 1] - offset[j]) // 8
@@ -121,13 +181,26 @@ def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
                 x = cases[i, j]
                 if x != x:
                     continue
+                place = (x - middle[j]) / step[j]
+                near = -1
+                if fabs(place) < REACH - 3:
+                    u = floor(place)
+                    near = <Py_ssize_t>u + REACH - 2
+                    lagrange(place - u, around)
                 for g in range(G):
-                    log_scale[i, g] += densities(
-                        size, x, power[j], &log_factor[g, first], &mean[g, first],
-                        &inverse[g, first], &spread[first], &density[0])
-                    averages(size, eights, &density[0], &weight[first, 0], &averaged[0])
-                    top = multiply(J, eights, density[0], &irrelevant[j, 0, 0], &averaged[0],
-                                   &product[i, g, 0, 0])
-                    if top < LOW:
-                        rescale(8 * J * eights, top, &product[i, g, 0, 0])
-                        log_scale[i, g] += log(top)
+                    if near < 0:
+                        log_ratios(size, eights, x, power[j], &log_factor[g, first],
+                                   &mean[g, first], &inverse[g, first], &spread[first],
+                                   &weight[first, 0], &density[0], &log_ratio[0])
+                    else:
+                        for at in range(near, near + 6):
+                            if not known[j, g, at]:
+                                log_ratios(size, eights, middle[j] + (at - REACH) * step[j],
+                                           power[j], &log_factor[g, first], &mean[g, first],
+                                           &inverse[g, first], &spread[first],
+                                           &weight[first, 0], &density[0], &table[j, g, at, 0])
+                                known[j, g, at] = 1
+                        interpolate(eights, &table[j, g, near, 0], around, &log_ratio[0])
+                    log_scale[i, g] += multiply(runs.shape[0], &runs[0, 0], eights, &irrelevant[j, 0],
+                                                &log_ratio[0],
+                                                &product[i, g, 0], &fallen[i, g])

@@ -21,11 +21,13 @@ def drawn(scale, G=3, n=400, seed=1):
 def test_tau_minimises_the_cross_entropy(scale, G):
     log, y = drawn(scale, G)
     counts = np.bincount(y, minlength=G)[y]
-    target = np.repeat(1 / (counts + G)[:, None], G, axis=1)
-    target[np.arange(len(y)), y] = (counts + 1) / (counts + G)
+    target = (counts + 1) / (counts + 2)
 
     def loss(log_tau):
-        return -(target * temperature.temper(log, np.exp(log_tau))).sum()
+        p = np.exp(temperature.temper(log, np.exp(log_tau)))
+        own = p[np.arange(len(y)), y]
+        rest = np.where(np.arange(G) == y[:, None], 0, p).sum(axis=1)
+        return -(target * np.log(own) + (1 - target) * np.log(rest)).sum()
 
     best = np.exp(optimize.minimize_scalar(loss, bounds=(0, 8), method="bounded",
                                            options={"xatol": 1e-10}).x)  # fmt: skip
@@ -44,6 +46,14 @@ def test_no_error_does_not_sharpen_and_no_signal_ends():
     assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12]) == 1.0
     infinite = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
     assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1])))
+
+
+def test_a_class_that_is_far_away_does_not_soften_the_others():
+    """A third class that is out of the question: tau is that of the other two alone."""
+    log, y = drawn(10.0, 2)
+    far = np.column_stack([log, np.full(len(y), -4000.0)])
+    tau = temperature.fit_temperature(log, y)
+    assert temperature.fit_temperature(far, y) == pytest.approx(tau, rel=1e-9)
 
 
 def test_inner_folds_divide_each_class():

@@ -15,6 +15,7 @@ from thesiskit.models.temperature import temper
 
 POSTERIOR = ("log_joint", "variance")
 KEPT = ("counts", "means", "within")  # of each feature
+MOST_RATIO = 1e50
 MOST_VARIANCE = 1e4, LARGEST**2  # of a and b
 NEARLY = 1e-6  # of the log of a sum of probabilities
 
@@ -51,6 +52,7 @@ class NormalArm(SelectingArm):
             for name, one in about["settings"].items()
         }
         settings = normal.Settings(**given)
+        check(all(1 / MOST_RATIO < ratio < MOST_RATIO for ratio in settings.ratio))
         class_counts = arrays["class_counts"].astype(np.intp)
         check(class_counts.shape == (len(inputs.classes),) and bool((class_counts > 0).all()))
         settings.class_weights(len(class_counts))

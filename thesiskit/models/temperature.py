@@ -4,7 +4,10 @@ Features go together, which a naive Bayes model, or a mixture of two components,
 counts evidence again and again that features share.  So log odds are divided by tau >= 1.  tau is
 fitted to predictions of cases that were left out, where the selection and the fit are repeated
 without them.  The targets are those of Platt (1999): not 0 and 1 but what the frequency of a class
-would be with one more case of each, so that few cases without an error do not make it 1.
+would be with one more case of it and one of another, so that few cases without an error do not make
+tau 1.  Of more than two classes each stands against all others together.  To share the rest equally
+among the others would ask as much of the least probable class as of the second one, though naive
+Bayes tells these apart by hundreds, and tau would be many times too large.
 """
 
 from collections.abc import Callable
@@ -15,7 +18,7 @@ from scipy import optimize, special
 from thesiskit.errors import UserError
 
 FOLDS = 5
-COLDEST = 1e-6  # the least 1 / tau
+TAUS = np.logspace(0, 6, 61)  # between which the least cross-entropy is looked for
 
 # of training rows and other rows, by their numbers, to log probabilities (T, G) of the latter
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -34,26 +37,39 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
 def fit_temperature(log_probability: np.ndarray, y: np.ndarray) -> float:
     """Return the tau >= 1 with the least cross-entropy to the targets of the classes y (n,).
 
-    log_probability (n, G).  The target of the actual class y is (n_y + 1) / (n_y + G), that of each
-    other one 1 / (n_y + G).  The cross-entropy is convex in 1 / tau, so its slope has one root:
+    log_probability (n, G).  The target of the actual class y is (n_y + 1) / (n_y + 2), and the rest
+    is that of all other classes together: with p = softmax(l / tau) and t the target,
 
-        sum over cases of [sum_g p_g l_g - sum_g target_g l_g],   p = softmax(l / tau).
+        - sum over cases of [t log p_y + (1 - t) log(1 - p_y)]
+
+    is the least on a grid of tau, and its slope by 1 / tau is 0.
     """
     log, y = np.maximum(log_probability, -1e6), np.asarray(y, dtype=np.intp)
-    classes = log.shape[1]
-    counts = np.bincount(y, minlength=classes)[y]
-    target = np.repeat(1 / (counts + classes)[:, None], classes, axis=1)
-    target[np.arange(len(y)), y] *= counts + 1
+    counts = np.bincount(y, minlength=log.shape[1])[y]
+    target = (counts + 1) / (counts + 2)
+    rows = np.arange(len(y))
+    log -= log.max(axis=1, keepdims=True)  # equal probabilities are equal to the last bit
+    own, others = log[rows, y], log.copy()
+    others[rows, y] = -np.inf
+
+    def loss(inverse: float) -> float:
+        every, rest = (special.logsumexp(inverse * one, axis=1) for one in (log, others))
+        return float((every - target * inverse * own - (1 - target) * rest).sum())
 
     def slope(inverse: float) -> float:
-        p = special.softmax(inverse * log, axis=1)
-        return float(((p - target) * log).sum())
+        every, rest = (special.softmax(inverse * one, axis=1) for one in (log, others))
+        shares = every - (1 - target[:, None]) * rest
+        return float(((shares * log).sum(axis=1) - target * own).sum())
 
-    if slope(1.0) <= 0:
-        return 1.0
-    if slope(COLDEST) >= 0:
-        return 1 / COLDEST
-    return 1 / float(optimize.brentq(slope, COLDEST, 1.0, xtol=1e-12, rtol=1e-12))
+    inverses = 1 / TAUS
+    best = int(np.argmin([loss(inverse) for inverse in inverses]))
+    warmer = inverses[max(0, best - 1)]
+    colder = inverses[min(best + 1, len(inverses) - 1)]
+    if slope(warmer) <= 0:
+        return float(1 / warmer)
+    if slope(colder) >= 0:
+        return float(1 / colder)
+    return 1 / float(optimize.brentq(slope, colder, warmer, xtol=1e-14, rtol=1e-12))
 
 
 def inner_folds(y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS) -> np.ndarray:

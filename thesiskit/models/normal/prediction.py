@@ -16,7 +16,10 @@ from thesiskit.errors import DataError
 from thesiskit.models.normal.posterior import Between, Evidence, Nodes, Posterior
 from thesiskit.models.normal.screening import FSelection
 
-CASES = 64  # test cases predicted together: their products stay in a cache
+PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache
+SUPER = 4096  # and of which products are held
+TABLES = 1 << 22  # numbers in the tables of features that are multiplied together
+STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
 CLOSEST = 2.0**-53  # to 0 that a probability comes
 EIGHT = 8  # numbers that the kernel computes at once
 NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
@@ -29,18 +32,21 @@ class Predictive:
     Attributes
     ----------
     rows : rows of `Nodes.weight`, (c, rho), of which some point has weight.
-    log_weight : (J, R) log probabilities of the points, of each pi; R is a multiple of 8, and rows
-        beyond those above have none.
+    row : (P,) the row of each point; points with one pi are in runs of a multiple of EIGHT rows
+        that follow each other.
+    log_weight : (P,) log probabilities of the points; those that fill up have none.
     offset : (k + 1,) multiples of 8: where the nodes of each feature begin, the first without
         effect.  Nodes that fill the last eight have no weight.
     power : (k,).
     log_factor, mean, inverse : (G, M).
     spread : (M,).
     weight : (M, R) probabilities of the nodes of a relevant feature.
-    irrelevant : (k, J, R).
+    irrelevant : (k, P).
+    middle, step : (k,).
     """
 
     rows: np.ndarray
+    row: np.ndarray
     log_weight: np.ndarray
     offset: np.ndarray
     power: np.ndarray
@@ -50,6 +56,8 @@ class Predictive:
     spread: np.ndarray
     weight: np.ndarray
     irrelevant: np.ndarray
+    middle: np.ndarray
+    step: np.ndarray
 
     @classmethod
     def of(cls, posterior: Posterior) -> "Predictive":
@@ -57,27 +65,79 @@ class Predictive:
         row, j, log_probability = posterior.points
         rows, at_row = np.unique(row, return_inverse=True)
         pis, at_pi = np.unique(j, return_inverse=True)
-        shape = len(pis), -(-len(rows) // EIGHT) * EIGHT
-        log_weight = np.full(shape, -np.inf)
+        width = -(-len(rows) // EIGHT) * EIGHT
+        log_weight = np.full((len(pis), width), -np.inf)
         log_weight[at_pi, at_row] = log_probability
-        irrelevant = np.zeros((len(posterior.selection.selected), *shape))
-        for place, pi in enumerate(pis):
-            irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, pi)
+        blocks = log_weight.reshape(len(pis), -1, EIGHT)
+        pi, block = np.nonzero(np.isfinite(blocks).any(axis=2))
+        irrelevant = np.zeros((len(posterior.selection.selected), len(pis), width))
+        for place, one in enumerate(pis):
+            irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, one)
+        irrelevant = irrelevant.reshape(len(irrelevant), len(pis), -1, EIGHT)[:, pi, block]
         a, b = posterior.variance
         selection = posterior.selection
         nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
         between = Between.of(selection, nodes.ratio)
         evidence = Evidence.of(selection, nodes, between, posterior.variance)
-        feature, node, offset, weight = _used_nodes(nodes, evidence, shape[1])
+        feature, node, offset, weight = _used_nodes(nodes, evidence, width)
         n = selection.counts.sum(axis=1)
         spread = a * b + selection.within[feature] + between.squares[feature, node]
         location, v = _locations(selection, between, nodes.ratio, feature, node)
         log_factor = -0.5 * np.log(v) + ((a + n[feature] - 1) / 2) * np.log(spread)
         return cls(
-            rows, log_weight, offset, (a + n) / 2,
+            rows, (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
+            blocks[pi, block].reshape(-1), offset, (a + n) / 2,
             np.ascontiguousarray(log_factor), np.ascontiguousarray(location),
-            np.ascontiguousarray(1 / v), spread, weight, irrelevant,
+            np.ascontiguousarray(1 / v), spread, weight, irrelevant.reshape(len(irrelevant), -1),
+            between.mean[:, 0].copy(), STEP * np.sqrt((a * b + selection.within) / (a + n)),
         )  # fmt: skip
+
+    @property
+    def runs(self) -> np.ndarray:
+        """Runs of points whose rows follow each other: first, after the last, first row, (., 3)."""
+        breaks = np.flatnonzero(np.diff(self.row) != 1) + 1
+        start = np.append(0, breaks)
+        return np.column_stack([start, np.append(breaks, len(self.row)), self.row[start]])
+
+    def log_densities(self, features: np.ndarray) -> np.ndarray:
+        """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
+        T, G, k, R = len(features), len(self.mean), len(self.power), self.weight.shape[1]
+        log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
+        scratch = np.empty(max(np.diff(self.offset), default=0)), np.empty(R)
+        few = max(1, TABLES // (G * kernel.TABLE * R))
+        cases = max(1, PRODUCTS // (G * len(self.log_weight)))
+        point_weight, runs = np.exp(self.log_weight), self.runs
+        for start in range(0, T, SUPER):
+            rows = slice(start, start + SUPER)
+            product = np.ones((len(log_scale[rows]), G, len(point_weight)))
+            for first in range(0, k, few):
+                some = slice(first, min(first + few, k))
+                table = np.empty((some.stop - first, G, kernel.TABLE, R))
+                known = np.zeros(table.shape[:3], dtype=np.uint8)
+                for block in range(0, len(product), cases):
+                    mine = slice(block, block + cases)
+                    kernel.multiply_densities(
+                        np.ascontiguousarray(features[rows][mine, some]),
+                        self.offset[first : some.stop + 1],
+                        self.power[some],
+                        self.log_factor,
+                        self.mean,
+                        self.inverse,
+                        self.spread,
+                        self.weight,
+                        runs,
+                        self.irrelevant[some],
+                        self.middle[some],
+                        self.step[some],
+                        table,
+                        known,
+                        *scratch,
+                        product[mine],
+                        log_scale[rows][mine],
+                        fallen[rows][mine],
+                    )
+            log_scale[rows] += np.log(product @ point_weight)
+        return log_scale
 
 
 def _used_nodes(
@@ -133,33 +193,7 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    densities = Predictive.of(posterior)
-    scratch = (
-        np.empty(max(np.diff(densities.offset), default=0)),
-        np.empty(densities.log_weight.shape[1]),
-    )
-    point_weight = np.exp(densities.log_weight).reshape(-1)
-    found = np.empty((len(features), G))
-    for start in range(0, len(features), CASES):
-        rows = features[start : start + CASES]
-        product = np.ones((len(rows), G, *densities.log_weight.shape))
-        log_scale = np.zeros((len(rows), G))
-        kernel.multiply_densities(
-            rows,
-            densities.offset,
-            densities.power,
-            densities.log_factor,
-            densities.mean,
-            densities.inverse,
-            densities.spread,
-            densities.weight,
-            densities.irrelevant,
-            *scratch,
-            product,
-            log_scale,
-        )
-        total = product.reshape(len(rows), G, -1) @ point_weight
-        found[start : start + CASES] = np.log(total) + log_scale
+    found = Predictive.of(posterior).log_densities(features)
     found += np.log(prior)
     return found - special.logsumexp(found, axis=1, keepdims=True)
 
@@ -184,14 +218,13 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     chance = posterior.settings.class_weights(G) + selection.class_counts
     y = rng.choice(G, size=cases, p=chance / chance.sum())
     densities = Predictive.of(posterior)
-    weight = np.exp(special.log_softmax(densities.log_weight.reshape(-1)))
-    pi, row = np.divmod(
-        rng.choice(len(weight), size=cases, p=weight), densities.log_weight.shape[1]
-    )
+    weight = np.exp(special.log_softmax(densities.log_weight))
+    point = rng.choice(len(weight), size=cases, p=weight)
+    row = densities.row[point]
     features = np.empty((cases, len(selection.selected)))
     for j, start in enumerate(densities.offset[:-1]):
         below = np.cumsum(densities.weight[start : densities.offset[j + 1]], axis=0)[:, row]
-        relevant = rng.random(cases) >= densities.irrelevant[j, pi, row]
+        relevant = rng.random(cases) >= densities.irrelevant[j, point]
         node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
         degrees = 2 * densities.power[j] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
