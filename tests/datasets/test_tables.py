@@ -75,7 +75,10 @@ def test_labels_become_classes(tmp_path):
     ("change", "words"),
     [
         (lambda f: f.assign(y=[1, 2] * 6), "must be 0 and 1, found 1, 2"),
-        (lambda f: f.assign(y=[*range(7)] + [0] * 5), r"7 values .*too many .*for 12 cases.*gauss"),
+        (
+            lambda f: f.assign(y=[*range(7)] + [0] * 5),
+            r"7 values .*for 12 cases.*gauss",
+        ),
         (lambda f: f.assign(y=[None, *[0, 1] * 5, 1]), "response is missing in case 1"),
         (lambda f: f.assign(g1=["a", "b"] * 6), r"categorical: g1 .*'a'.*get_dummies"),
         (lambda f: f.rename(columns={"y": "yy"}), "no column 'y'; did you mean 'yy'"),

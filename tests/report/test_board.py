@@ -167,6 +167,12 @@ def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, 
     (each,) = tables.board_scores(study)
     assert len(each.frame) == 3 * len(board.arms) - 2  # naive Bayes, of three classes
     assert (each.frame["AMLP: low"] <= each.frame["AMLP: mean"]).all()
+    mine = each.frame[each.frame["method"] == board.arms[i].words].set_index("table")
+    blocks = [study.results.load("fit", block) for block in (2, 3)]  # of khan
+    column = list(blocks[0]["arm"]).index(board.arms[i].row)
+    tau = np.concatenate([one["tau"][:, column] for one in blocks])
+    assert mine.loc["khan", "temperature"] == pytest.approx(np.median(tau))
+    assert each.frame["temperature"].notna().sum() == 3
 
 
 def test_figures_show_every_table_and_method(study, board):

@@ -125,6 +125,7 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
             "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
             "method": np.array(["corrected"]), "variant": np.array(["simpson-21"]),
             "relevant": np.array(["all"]),
+            "temperature": np.array(["none"]),
             **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
         },
     )  # fmt: skip

@@ -5,13 +5,16 @@ TERMS = {
     "divisions": "in how many divisions of the cases the training cases have this pattern",
     "AMLP": "average minus log probability of the actual class; lower is better, "
     "guessing between two classes has 0.693, and a prediction that was sure and wrong costs most",
-    "error": "fraction of test cases whose more probable class is wrong",
-    "error rate": "fraction of test cases whose more probable class is wrong",
-    "expected error": "the error rate that the predictions promise: the mean probability of the "
-    "less probable class",
-    "squared error": "mean squared difference between the response (0 or 1) and its probability",
-    "gamma": "no feature that was left out has a larger absolute correlation with the response",
+    "error": "fraction of test cases whose most probable class is wrong",
+    "error rate": "fraction of test cases whose most probable class is wrong",
+    "expected error": "the error rate that the predictions promise: the mean probability that "
+    "they are wrong",
+    "squared error": "mean squared difference between the response (0 or 1) and its probability; "
+    "of several classes, half of the sum over them",
+    "gamma": "no feature that was left out has a larger absolute correlation with the response; "
+    "with more than two classes, a larger correlation ratio",
     "tied at gamma": "features whose absolute correlation is exactly gamma",
+    "nothing to mend in": "fraction of training sets in which the temperature is hardly above 1",
     "kept from": "how many features there were before the table was screened",
     "promised error": "the error rate that a method expects to have on new cases",
     "probability relevant": "probability that the feature differs between the classes at all",

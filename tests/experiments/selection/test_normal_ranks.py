@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from commands import ROOT
 
+from thesiskit.config import load_config
 from thesiskit.datasets.normal import draw_normal
+from thesiskit.errors import ConfigError
 from thesiskit.experiments.selection.normal_ranks import normal_ranks
 from thesiskit.models import normal
 from thesiskit.report import rank_bands
@@ -47,3 +50,20 @@ def test_ranks_are_uniform_with_the_correction_and_not_without(train):
     assert min(found.values()) > 1e-3, found
     wrong = p_values(train, correct=False, sets=40)
     assert max(wrong[name] for name in ("log pi", "relevant features", odds[0])) < 1e-3, wrong
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["data.ratio=0.5"], "everything drawn from the prior"),
+        (["data.relevant=0.1"], "everything drawn from the prior"),
+        (["model.relevant=[all]"], r"model\.relevant: \[some\], because data\.relevant is some"),
+        (["data.test=[1, 1, 1]"], "test has 3 numbers and train 2"),
+        (["data.train=[4, 0]"], "each class needs at least one case"),
+        (["model={}", "evaluation.ranks=false"], r"data\.relevant: some needs model\.kind: normal"),
+    ],
+)
+def test_ranks_need_the_prior_of_the_model(changes, words):
+    path = ROOT / "configs/studies/calibration-normal.yaml"
+    with pytest.raises(ConfigError, match=words):
+        load_config(path, settings=tuple(changes))

@@ -15,6 +15,7 @@ from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import select_features
 from thesiskit.models.temperature import as_log_probability, cross_validated, temper
+from thesiskit.report.selection.temperatures import temperatures
 
 BITS = DRAWN | {
     "data": {"source": "naive-bayes", "features": 60, "alpha": 2.0, "train": [14, 13], "test": 30},
@@ -104,6 +105,9 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
     assert (tau[tempered] > 2).all()
     assert (loss[tempered] < loss[~tempered]).all()
     np.testing.assert_array_equal(p[tempered] > 0.5, p[~tempered] > 0.5)
+    record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
+    assert [one.arm.method for one in temperatures(record)] == METHODS[kind]
+    np.testing.assert_allclose([one.tau.mean() for one in temperatures(record)], tau[tempered])
 
 
 MIXTURE = BITS | {

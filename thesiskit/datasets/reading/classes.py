@@ -89,11 +89,13 @@ def _each_a_class(held: Held, cases: int, where: str) -> tuple[str, ...]:
             "say which value is class 1 with data.positive"
         )
     if len(held) > min(MOST_CLASSES, cases // 2):
-        limit = f"at most {MOST_CLASSES}" if len(held) > MOST_CLASSES else f"for {cases:,} cases"
+        limit = f"too many classes for {cases:,} cases"
+        if len(held) > MOST_CLASSES:
+            limit = f"at most {MOST_CLASSES} can be classes"
         raise DataError(
-            f"{where}: the response has {len(held):,} values ({few(found)}), too many for classes "
-            f"({limit}); if it is a number to predict, use data.source: table with "
-            "model.kind: logistic and model.response: gaussian"
+            f"{where}: the response has {len(held):,} values ({few(found)}), {limit}; if it is "
+            "a number to predict, use data.source: table with model.kind: logistic and "
+            "model.response: gaussian"
         )
     _check_texts(held, where)
     names = tuple(_label(value) for value in sorted(held.values(), key=_place))

@@ -224,7 +224,8 @@ def _l1_logistic(C: float, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     # scikit-learn 1.8 gave the penalty another name
-    old = inspect.signature(LogisticRegression).parameters["penalty"].default == "l2"
+    known = inspect.signature(LogisticRegression).parameters.get("penalty")
+    old = known is not None and known.default == "l2"
     how: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
     return LogisticRegression(
         C=C, solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=seed, **how

@@ -10,6 +10,7 @@ import pandas as pd
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, Mean, board_of, tempered
 from thesiskit.report.board.study import Study
 from thesiskit.report.layout import Table, kept_words
+from thesiskit.report.selection.temperatures import temperatures
 
 RIDGE = "tuned ridge"
 
@@ -30,7 +31,8 @@ def board_table(study: Study) -> list[Table]:
             f"themselves promise. Against {RIDGE} (logistic regression, L2, of all features): AMLP "
             "less that of ridge on the same tables, so below zero is better; then on how many "
             "tables it is lower and higher, in brackets on how many by more than two standard "
-            "errors. Methods are in the order of their mean difference from ridge.",
+            "errors. Methods are in the order of their mean difference from ridge."
+            + study.first.about_manners,
             lead=statements(board),
         )
     ]
@@ -143,6 +145,7 @@ def board_scores(study: Study) -> list[Table]:
     """The scores of every method on every table, with intervals over cases."""
     board, rows = board_of(study), []
     for s, name in enumerate(board.names):
+        taus = {one.arm.row: one.middle for one in temperatures(study.tables[name])}
         for i, arm in enumerate(board.arms):
             if not board.predicts[i, s]:
                 continue
@@ -161,6 +164,7 @@ def board_scores(study: Study) -> list[Table]:
                     "AMLP: low": amlp[0],
                     "AMLP: high": amlp[1],
                 }
+                | ({"temperature": taus.get(arm.row, np.nan)} if taus else {})
             )
     return [
         Table(
@@ -168,7 +172,8 @@ def board_scores(study: Study) -> list[Table]:
             "Table by table",
             pd.DataFrame(rows),
             "Intervals of 95 % are over the cases of a table: Wilson's of error rates, the normal "
-            "one of AMLP. A case counts once, however often it was tested.",
+            "one of AMLP. A case counts once, however often it was tested. A temperature is the "
+            "median over training sets.",
             long=True,
         )
     ]

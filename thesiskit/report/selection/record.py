@@ -121,7 +121,7 @@ class Record(Finished):
     @cached_property
     def silent(self) -> set[int]:
         """The rows of arms that predict nothing: they take two classes, and there are more."""
-        if not self.tests or self.n_classes == 2:
+        if not self.tests or self.predictions["probability"].ndim == 2:
             return set()
         nothing = np.isnan(self.predictions["probability"]).all(axis=(1, 2))
         return set(np.flatnonzero(nothing).tolist())

@@ -31,15 +31,15 @@ class Temperature(NamedTuple):
 @lru_cache(maxsize=2)
 def temperatures(record: Record) -> list[Temperature]:
     """Return the temperatures of the arms that have one, of all training sets."""
-    if not any(arm.temperature == TEMPERED for arm in record.fitted_arms):
+    stage, listed = "fit", list(enumerate(record.fitted_arms))
+    if record.tests:  # models of another kind are there, too
+        stage, listed = "predict", [(arm.row, arm) for arm in record.arms]
+    mine = [(column, arm) for column, arm in listed if arm.temperature == TEMPERED]
+    if not mine:
         return []
-    blocks = [record.results.load("fit", number, ("tau",)) for number in range(record.n_blocks)]
+    blocks = [record.results.load(stage, number, ("tau",)) for number in range(record.n_blocks)]
     tau = np.concatenate([block["tau"] for block in blocks])
-    return [
-        Temperature(arm, tau[:, j])
-        for j, arm in enumerate(record.fitted_arms)
-        if arm.temperature == TEMPERED
-    ]
+    return [Temperature(arm, tau[:, column]) for column, arm in mine]
 
 
 def temperature_sentence(record: Record) -> str:
@@ -47,7 +47,7 @@ def temperature_sentence(record: Record) -> str:
     found = temperatures(record)
     if not found:
         return ""
-    corrected = [one for one in found if one.arm.method != "uncorrected"] or found
+    corrected = [one for one in found if one.arm.method in ("corrected", "complete")] or found
     most = max(corrected, key=lambda one: (record.kept(one.arm.label), one.arm.relevant == "some"))
     by = f"With {features_words(record, most.arm.label)}, {most.arm.words}"
     if most.middle <= COOL:
