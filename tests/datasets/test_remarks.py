@@ -54,6 +54,8 @@ def test_odd_columns_of_numbers(tmp_path, change, expected):
         (lambda X: np.log2(X + 1), False),
         (lambda X: X + 100_000, False),  # a range that is not large
         (lambda X: X % 256, False),  # as of pixels
+        (lambda X: 20 * np.arange(160).reshape(20, 8), True),
+        (lambda X: np.tile([35, 1990, 400, 9000], (20, 2)) + np.arange(20)[:, None], False),
     ],
 )
 def test_counts_of_a_large_range(tmp_path, change, counts):

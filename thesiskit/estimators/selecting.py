@@ -107,6 +107,13 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """Return what log odds are divided by, found by predicting parts of the training cases."""
         if self.temperature is None:
             return 1.0
+        cases = np.bincount(y)
+        if cases.min() < 2:
+            rare = self.classes_.tolist()[cases.argmin()]
+            raise UserError(
+                'temperature="cv" needs two training cases of each class, and class '
+                f"{quoted(rare)} has one; leave out temperature, or add cases of this class"
+            )
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
