@@ -64,6 +64,9 @@ def prepare(folder: Path) -> None:
     tissues = rng.normal(size=(60, 120))
     status = np.where(tissues[:, 0] + rng.normal(size=60) > 0, "tumour", "normal")
     names = ",".join(f"gene-{j}" for j in range(120))
+    stage = np.array(["I", "II", "III", "IV"])[np.digitize(tissues[:, 0], [-0.7, 0, 0.7])]
+    lines = [f"{s}," + ",".join(map(str, row)) for s, row in zip(stage, tissues, strict=True)]
+    (folder / "stages.csv").write_text("\n".join([f"stage,{names}", *lines]) + "\n")
     rows = [f"{s}," + ",".join(map(str, row)) for s, row in zip(status, tissues, strict=True)]
     (folder / "expression.csv").write_text("\n".join([f"status,{names}", *rows]) + "\n")
     reads = rng.choice(list("ACGT"), (200, 12))
