@@ -78,7 +78,8 @@ def fit_temperature(config: Config, arm: Arm, split: Split, model: Whole) -> flo
     """
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        return model.log_probability(arm, keep_best(config, split.within(train, test)))
+        part = keep_best(config, split.within(train, test), at_most=True)
+        return model.log_probability(arm, part)
 
     rng = generator(config.seed, "temperature", *split.place)
     return float(cross_validated(predict, split.response[split.train], rng, folds=FOLDS))

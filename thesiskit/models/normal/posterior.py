@@ -180,16 +180,6 @@ class Posterior:
         return self.settings.pi_points
 
     @property
-    def log_shape(self) -> np.ndarray:
-        """Log probability of each c, (C,)."""
-        return np.logaddexp.reduce(self.log_joint, axis=(1, 2))
-
-    @property
-    def log_ratio_posterior(self) -> np.ndarray:
-        """Log probability of each rho, (R,)."""
-        return np.logaddexp.reduce(self.log_joint, axis=(0, 2))
-
-    @property
     def log_pi(self) -> np.ndarray:
         """Log probability of each pi, (J,)."""
         return np.logaddexp.reduce(self.log_joint, axis=(0, 1))
