@@ -153,7 +153,8 @@ def test_the_page_says_what_is_asked(folder):
 
 def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
     text = MINE.replace("[none, cv]", "cv, methods: [corrected, naive-corrected]")
-    text = re.sub(r"parts: .*", "parts: [temperature-table, reliability-figure] }", text, flags=re.S)
+    parts = "parts: [temperature-table, reliability-figure] }"
+    text = re.sub(r"parts: .*", parts, text, flags=re.S)
     text = text.replace("path: genes", f"path: {folder}/genes")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
