@@ -23,9 +23,6 @@ from thesiskit.models.temperature import as_log_probability, cross_validated
 class Whole(Protocol):
     """A model of which selection and fit can be repeated."""
 
-    def probability(self, arm: Arm, split: Split) -> np.ndarray:
-        """Return P(class) for the test cases of a split, (T, G); P(class 1) of bits, (T,)."""
-
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return log P(class) for the test cases of a split, (T, G)."""
 
@@ -60,8 +57,8 @@ class WholeNormal:
     settings: normal.Settings
 
     def probability(self, arm: Arm, split: Split) -> np.ndarray:
-        """Return P(class) for the test cases of a split, (T, G)."""
-        return normal.as_probability(self.log_probability(arm, split))
+        """Return P(class 1) for the test cases of a split, (T,); P(class), (T, G), of more."""
+        return as_stored(normal.as_probability(self.log_probability(arm, split)))
 
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return log P(class) for the test cases of a split, (T, G)."""
@@ -97,11 +94,10 @@ def predict_other(config: Config, arm: Arm, split: Split) -> tuple[np.ndarray, f
     if arm.tempered:
         tau = fit_temperature(config, arm, split, model)
         return tempered(model.log_probability(arm, split), tau), tau
-    answer = model.probability(arm, split)
-    return (as_stored(answer) if answer.ndim == 2 else answer), 1.0
+    return model.probability(arm, split), 1.0
 
 
-def _other(config: Config, arm: Arm) -> Whole:
+def _other(config: Config, arm: Arm) -> WholeNaive | WholeNormal:
     model = selecting_model(config)
     prior = model.class_pair if isinstance(model, NormalModel) else model.class_prior
     if arm.method in NORMAL_METHODS:
