@@ -32,7 +32,6 @@ OTHER_METHODS = NAIVE_METHODS | NORMAL_METHODS  # of ours, but of another kind o
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = (WHOLE, "nearest-centroids", "lasso", "random-forest")
-PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
 class Evaluation(Block):

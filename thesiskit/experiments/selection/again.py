@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from thesiskit.config import NAIVE_METHODS, NORMAL_METHODS, Config, NormalModel
+from thesiskit.config import Config, NormalModel
+from thesiskit.config.selection import NAIVE_METHODS, NORMAL_METHODS
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Arm, selecting_model, selections
 from thesiskit.experiments.selection.screened import keep_best
