@@ -47,8 +47,8 @@ def write_expression(kind: str) -> str:
     return name
 
 
-def predictions(name: str, *options) -> tuple[np.ndarray, str]:
-    """Look at a file, run what was written, and return the predictions and the config.
+def predictions(name: str, *options, upto: str = "predict") -> tuple[np.ndarray, str]:
+    """Look at a file, make what was written, and return the predictions and the config.
 
     The last row of the predictions is the response.
     """
@@ -60,7 +60,7 @@ def predictions(name: str, *options) -> tuple[np.ndarray, str]:
     if config.selection:  # the other model, and temperatures, take most of the time
         options = (*options, "--set", "model.methods=[corrected, uncorrected]")
         options = (*options, "--set", "model.temperature=none")
-    done = command("run", "mine.yaml", "--jobs", "0", *options)
+    done = command(upto, "mine.yaml", "--jobs", "0", *options)
     assert done.exit_code == 0, done.output
     (found,) = Path("results").glob("*/predict/*.npz")
     stored = arrays(found)
@@ -73,7 +73,7 @@ def predictions(name: str, *options) -> tuple[np.ndarray, str]:
 def from_csv(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("csv"))
-        return predictions(write_expression("csv"))
+        return predictions(write_expression("csv"), upto="run")
 
 
 def test_a_table_of_expression_is_answered(from_csv):

@@ -16,6 +16,7 @@ from thesiskit.experiments import estimate
 from thesiskit.experiments.cells.cell import Meter
 from thesiskit.experiments.cluster.board import board
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.experiments.pattern_counts import patterns
 from thesiskit.store.results import Results
 
 HEAD = "experiment: small\ntitle: Small\nabout: A test.\n"
@@ -197,7 +198,7 @@ def test_numbers_of_patterns(compress, values, width, order, rng):
 
     X = rng.integers(values, size=(150, width))
     groups = compress_features(X.astype(np.uint8), order, compress=compress).n_groups
-    guess = estimate.patterns(width, order, 150, values, compress=compress)
+    guess = patterns(width, order, 150, values, compress=compress)
     assert groups / 2 < guess < 30 * groups
     assert guess >= groups or compress
 

@@ -152,14 +152,17 @@ def test_the_page_says_what_is_asked(folder):
 
 
 def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
-    text = MINE.replace("temperature: [none, cv]", "methods: [corrected, naive-corrected]")
-    text = re.sub(r"parts: .*", "parts: [score-table, reliability-figure] }", text, flags=re.S)
+    text = MINE.replace("[none, cv]", "cv, methods: [corrected, naive-corrected]")
+    parts = "parts: [temperature-table, reliability-figure] }"
+    text = re.sub(r"parts: .*", parts, text, flags=re.S)
     text = text.replace("path: genes", f"path: {folder}/genes")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     summary = pd.read_csv(tmp_path / "r/mine/tables/summary.csv")
     assert not summary.arm.str.contains("naive Bayes").any()
     assert not summary.isna().any(axis=None)
+    temperatures = pd.read_csv(tmp_path / "r/mine/tables/temperatures.csv")
+    assert temperatures.method.tolist() == ["corrected, some relevant, tempered"]
 
 
 def test_parts_say_what_they_need(folder):

@@ -30,13 +30,8 @@ from thesiskit.config.mixture import MixtureModel
 from thesiskit.config.problems import explain
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
-    NAIVE_METHODS,
-    NORMAL_METHODS,
-    OTHER_METHODS,
     OWN_METHODS,
-    PEER_METHODS,
     WHOLE,
-    WHOLE_METHODS,
     Evaluation,
     Lattice,
     NaiveModel,
@@ -62,13 +57,8 @@ from thesiskit.datasets.source import Source, WrongKeyError
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quoted
 
 __all__ = [
-    "NAIVE_METHODS",
-    "NORMAL_METHODS",
-    "OTHER_METHODS",
     "OWN_METHODS",
-    "PEER_METHODS",
     "WHOLE",
-    "WHOLE_METHODS",
     "Config",
     "LogisticModel",
     "MixtureModel",

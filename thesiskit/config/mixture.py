@@ -101,8 +101,3 @@ class MixtureModel(ModelBlock):
     def variants(self) -> list[str]:
         """What every method is done by: samplers."""
         return list(self.samplers)
-
-    @property
-    def relevances(self) -> list[str]:
-        """Which features may be relevant: all."""
-        return ["all"]

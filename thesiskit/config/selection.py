@@ -32,7 +32,6 @@ OTHER_METHODS = NAIVE_METHODS | NORMAL_METHODS  # of ours, but of another kind o
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = (WHOLE, "nearest-centroids", "lasso", "random-forest")
-PEER_METHODS = ("bernoulli-nb", "bernoulli-nb-calibrated", WHOLE, *NAIVE_METHODS)
 
 
 class Evaluation(Block):
@@ -147,7 +146,7 @@ class SelectingModel(Block):
     fitted in each training set by a cross-validation that repeats selection and fit; it mends what
     features that go together do to naive Bayes. `[none, cv]` compares both."""
 
-    @field_validator("temperature", mode="before")
+    @field_validator("quadrature", "relevant", "temperature", mode="before", check_fields=False)
     @classmethod
     def _list(cls, value):
         return [value] if isinstance(value, str) else value
@@ -176,6 +175,11 @@ class SelectingModel(Block):
                 f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
             )
         return distinct(value)
+
+    @property
+    def relevances(self) -> list[str]:
+        """Which features may be relevant, all or some: what our own methods are done with."""
+        return list(getattr(self, "relevant", ["all"]))
 
 
 class ModelBlock(SelectingModel):
@@ -226,20 +230,10 @@ class NaiveModel(ModelBlock):
     """The values of pi that `some` averages over, each as probable as the others before the data
     are seen."""
 
-    @field_validator("quadrature", "relevant", "temperature", mode="before")
-    @classmethod
-    def _list(cls, value):
-        return [value] if isinstance(value, str) else value
-
     @property
     def variants(self) -> list[str]:
         """What every method is done by: rules for theta."""
         return list(self.quadrature)
-
-    @property
-    def relevances(self) -> list[str]:
-        """Which features may be relevant, all or some: what our own methods are done with."""
-        return list(self.relevant)
 
 
 class NormalModel(SelectingModel):
@@ -283,11 +277,6 @@ class NormalModel(SelectingModel):
     c/2) distribution, whose values scale the effect of each feature. `null` gives all the same
     scale. The shapes are averaged over."""
 
-    @field_validator("relevant", "temperature", mode="before")
-    @classmethod
-    def _list(cls, value):
-        return [value] if isinstance(value, str) else value
-
     @field_validator("effect_shapes")
     @classmethod
     def _distinct_shapes(cls, value):
@@ -297,11 +286,6 @@ class NormalModel(SelectingModel):
     def variants(self) -> list[str]:
         """What every method is done by: integrals are exact."""
         return ["exact"]
-
-    @property
-    def relevances(self) -> list[str]:
-        """Which features may be relevant, all or some: what our own methods are done with."""
-        return list(self.relevant)
 
     def check_classes(self, count: int) -> None:
         """Raise ValueError where `class_prior` has numbers for another number of classes."""

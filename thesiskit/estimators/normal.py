@@ -126,20 +126,11 @@ class NormalClassifier(SelectingClassifier):
 
     def _select(self, table, y, cases, rng) -> normal.FSelection:
         k = table.shape[1] if self.n_features is None else int(self.n_features)
-        try:
-            return self._select_some(table, y, k, cases, rng)
-        except UserError:
-            # among the cases of an inner fold fewer features may vary than among all
-            if not (self.n_features in (None, DEFAULT_KEPT) or cases is not None):
-                raise
-            none = normal.select_by_f(table, y, None, rng, threshold=np.inf, cases=cases)
-            if none.n_features >= k:
-                raise  # it has another reason
-            return self._select_some(table, y, none.n_features, cases, rng)
-
-    def _select_some(self, table, y, k, cases, rng) -> normal.FSelection:
-        screened = self._screened(y)
-        return normal.select_by_f(table, y, k, rng, cases=cases, screened=screened)
+        # among the cases of an inner fold fewer features may vary than among all
+        at_most = self.n_features in (None, DEFAULT_KEPT) or cases is not None
+        return normal.select_by_f(
+            table, y, k, rng, cases=cases, screened=self._screened(y), at_most=at_most
+        )
 
     def _screened(self, y) -> normal.FScreened | None:
         """Return what is known of a screened table."""

@@ -218,6 +218,19 @@ def test_a_screened_table_is_fitted_as_the_whole_table_is(tmp_path):
     assert (part["select"]["n_features"] == 60).all()
 
 
+def test_constant_columns_are_no_features_before_a_screening_either(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.iloc[:, 20:25] = 1.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, found = {"kind": "normal", "methods": ["corrected"]}, []
+    for more in ({}, {"screened": {"keep": 8}}):
+        selection = {"features": [3]} | more
+        found.append(made(tmp_path, OWN, model=model, selection=selection, results=str(more))[0])
+        assert (found[-1]["select"]["n_features"] == 20).all()
+    plain, screened = (one["predict"]["probability"] for one in found)
+    np.testing.assert_allclose(screened, plain, atol=1e-10)
+
+
 def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
     X, y = table
     whole = normal.select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))

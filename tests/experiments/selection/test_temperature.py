@@ -112,11 +112,11 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
 
 MIXTURE = BITS | {
     "seed": 3,
-    "data": BITS["data"] | {"alpha": 100.0},
+    "data": BITS["data"] | {"alpha": 100.0, "train": [10, 10]},
     "replicates": 1,
     "model": {"kind": "mixture", "methods": ["uncorrected", "naive-uncorrected"],
               "temperature": ["none", "cv"],
-              "collapsed": {"chains": 2, "iterations": 30, "burn_in": 10, "alpha_points": 20}},
+              "collapsed": {"chains": 2, "iterations": 30, "burn_in": 10, "alpha_points": 10}},
 }  # fmt: skip
 
 

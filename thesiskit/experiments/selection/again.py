@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from thesiskit.config import NAIVE_METHODS, NORMAL_METHODS, Config, NormalModel
+from thesiskit.config import Config, NormalModel
+from thesiskit.config.selection import NAIVE_METHODS, NORMAL_METHODS
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Arm, selecting_model, selections
 from thesiskit.experiments.selection.screened import keep_best
@@ -22,9 +23,6 @@ from thesiskit.models.temperature import as_log_probability, cross_validated
 
 class Whole(Protocol):
     """A model of which selection and fit can be repeated."""
-
-    def probability(self, arm: Arm, split: Split) -> np.ndarray:
-        """Return P(class) for the test cases of a split, (T, G); P(class 1) of bits, (T,)."""
 
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return log P(class) for the test cases of a split, (T, G)."""
@@ -60,8 +58,8 @@ class WholeNormal:
     settings: normal.Settings
 
     def probability(self, arm: Arm, split: Split) -> np.ndarray:
-        """Return P(class) for the test cases of a split, (T, G)."""
-        return normal.as_probability(self.log_probability(arm, split))
+        """Return P(class 1) for the test cases of a split, (T,); P(class), (T, G), of more."""
+        return as_stored(normal.as_probability(self.log_probability(arm, split)))
 
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return log P(class) for the test cases of a split, (T, G)."""
@@ -78,7 +76,8 @@ def fit_temperature(config: Config, arm: Arm, split: Split, model: Whole) -> flo
     """
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        return model.log_probability(arm, keep_best(config, split.within(train, test)))
+        part = keep_best(config, split.within(train, test), at_most=True)
+        return model.log_probability(arm, part)
 
     rng = generator(config.seed, "temperature", *split.place)
     return float(cross_validated(predict, split.response[split.train], rng, folds=FOLDS))
@@ -96,11 +95,10 @@ def predict_other(config: Config, arm: Arm, split: Split) -> tuple[np.ndarray, f
     if arm.tempered:
         tau = fit_temperature(config, arm, split, model)
         return tempered(model.log_probability(arm, split), tau), tau
-    answer = model.probability(arm, split)
-    return (as_stored(answer) if answer.ndim == 2 else answer), 1.0
+    return model.probability(arm, split), 1.0
 
 
-def _other(config: Config, arm: Arm) -> Whole:
+def _other(config: Config, arm: Arm) -> WholeNaive | WholeNormal:
     model = selecting_model(config)
     prior = model.class_pair if isinstance(model, NormalModel) else model.class_prior
     if arm.method in NORMAL_METHODS:

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from thesiskit.config import (
-    OTHER_METHODS,
     OWN_METHODS,
-    WHOLE_METHODS,
     Config,
     MixtureModel,
     NaiveModel,
     NormalModel,
 )
-from thesiskit.config.selection import ScreenedBlock
+from thesiskit.config.selection import OTHER_METHODS, WHOLE_METHODS, ScreenedBlock
 
 NONE, CV = "none", "cv"  # temperatures
 

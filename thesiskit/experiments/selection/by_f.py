@@ -1,7 +1,5 @@
 """Selections of real features in a split."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from thesiskit.experiments.selection.split import Split
@@ -15,17 +13,24 @@ def by_f(
     *,
     threshold: float | None = None,
     screened: FScreened | None = None,
+    at_most: bool = False,
 ) -> FSelection:
-    """Keep k features, or those above a threshold; memory-mapped tables are not copied."""
+    """Keep k features, or those above a threshold; memory-mapped tables are not copied.
+
+    at_most : keep all that vary where they are fewer than k.
+    """
     X = split.real.with_cases(split.train)
     y = split.response[: len(X)]
-    return select_by_f(X, y, k, rng, threshold=threshold, cases=split.train, screened=screened)
-
-
-def everything(split: Split, rng: np.random.Generator) -> FSelection:
-    """Keep all features that vary; none is left out."""
-    found = by_f(split, None, rng, screened=FScreened(split.width))
-    return replace(found, n_features=len(found.selected), left_out=found.left_out[:0])
+    return select_by_f(
+        X,
+        y,
+        k,
+        rng,
+        threshold=threshold,
+        cases=split.train,
+        screened=screened,
+        at_most=at_most,
+    )
 
 
 def class_counts(split: Split) -> np.ndarray:

@@ -14,7 +14,7 @@ from thesiskit.config.selection import ScreenedBlock
 from thesiskit.errors import quoted
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Chosen, selecting_model
-from thesiskit.experiments.selection.by_f import by_f, class_counts, everything
+from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import Screened
 from thesiskit.models.normal import FScreened, f_of_correlation
@@ -28,19 +28,20 @@ KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 
 
-def keep_best(config: Config, split: Split) -> Split:
-    """Return a split without the columns that selection.screened.keep leaves out."""
+def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
+    """Return a split without the columns that selection.screened.keep leaves out.
+
+    at_most : keep all that vary where they are fewer, as they may be in a part of a training set.
+    """
     screened = config.selection.screened if config.selection else None
     if screened is None or screened.keep is None:
         return split
     rng = generator(config.seed, "screened", *split.place, screened.keep)
     if isinstance(config.model, NormalModel):
-        selected = by_f(split, screened.keep, rng).selected
-    else:
-        selected = select_features(
-            split.features, split.response, screened.keep, rng, cases=split.train
-        ).selected
-    return split.keeping(np.sort(selected))
+        real = by_f(split, screened.keep, rng, at_most=at_most)
+        return split.keeping(np.sort(real.selected), of=real.n_features)  # which vary
+    bits = select_features(split.features, split.response, screened.keep, rng, cases=split.train)
+    return split.keeping(np.sort(bits.selected), of=bits.n_features)
 
 
 def screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | None:
@@ -74,7 +75,7 @@ def _weakest(design: Design, split: Split) -> tuple[Fraction | float, np.ndarray
     """Return the smallest COR^2 in a table, of real features F, and the features that have it."""
     if not design.takes_reals:
         return weakest_features(split.features, split.response, split.train)
-    found = everything(split, np.random.default_rng(0))
+    found = by_f(split, split.width, np.random.default_rng(0), at_most=True)
     return float(found.f[-1]), found.selected[-1:]
 
 

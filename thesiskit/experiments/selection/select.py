@@ -11,7 +11,7 @@ from thesiskit.config import Config, NormalModel
 from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Chosen, selections
-from thesiskit.experiments.selection.by_f import by_f, class_counts, everything
+from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.screened import f_screened_before, screened_before
 from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import LeftOut
@@ -91,7 +91,7 @@ def select_reals(
 ) -> FSelection:
     """Select real features.
 
-    at_most : keep all that vary where they are fewer, as in a part of a training set they may be.
+    at_most : keep all that vary where they are fewer, as they may be in a part of a training set.
     """
     wanted = config.selection
     assert wanted is not None
@@ -101,14 +101,12 @@ def select_reals(
         f = f_of_correlation(float(chosen.size), class_counts(split))
         return by_f(split, None, rng, threshold=f, screened=before)
     if chosen.size == "all":
-        return everything(split, rng) if before is None else by_f(split, None, rng, screened=before)
+        return by_f(split, split.width, rng, screened=before, at_most=True)
     try:
-        return by_f(split, int(chosen.size), rng, screened=before)
+        return by_f(split, int(chosen.size), rng, screened=before, at_most=at_most)
     except DataError:
         raise
     except UserError as error:
-        if at_most:
-            return everything(split, rng)
         raise config.wrong("selection.features", str(error)) from None
 
 

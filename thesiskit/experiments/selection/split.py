@@ -81,10 +81,11 @@ class Split:
         """Return which columns of the table, or of the group, some features are."""
         return features if self.columns is None else self.columns[features]
 
-    def keeping(self, columns: np.ndarray) -> Split:
-        """Return the split without all other columns."""
+    def keeping(self, columns: np.ndarray, of: int) -> Split:
+        """Return the split without all other columns; `of` features there were, these included."""
         return replace(
             self,
+            width=of,
             columns=columns,
             whole=self,
             bits=cache(lambda: self.features.take(columns)),

@@ -13,7 +13,6 @@ from thesiskit.experiments.selection.select import select_bits
 from thesiskit.experiments.selection.split import Split
 from thesiskit.models import mixture
 from thesiskit.models.mixture import Target
-from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
 
@@ -26,10 +25,6 @@ class WholeMixture:
 
     config: Config
     target: Callable[[Split, Selection, Arm], Target]
-
-    def probability(self, arm: Arm, split: Split) -> np.ndarray:
-        """Return P(class 1) for the test cases of a split, (T,)."""
-        return as_probability(self._log_odds(arm, split))
 
     def log_probability(self, arm: Arm, split: Split) -> np.ndarray:
         """Return the log probability of each class for the test cases of a split, (T, 2)."""

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import (
-    NAIVE_METHODS,
-    OTHER_METHODS,
     OWN_METHODS,
     Config,
     check_sizes,
     two_classes,
 )
-from thesiskit.config.selection import ModelBlock, SelectingModel
+from thesiskit.config.selection import NAIVE_METHODS, OTHER_METHODS, ModelBlock, SelectingModel
 from thesiskit.errors import UserError
 from thesiskit.experiments import ranks
 from thesiskit.experiments.ranks import Ranks

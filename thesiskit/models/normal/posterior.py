@@ -11,134 +11,17 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from thesiskit.models.normal.discards import averaged_tails, effect_density, log_lower, s_range
+from thesiskit.models.normal.discards import averaged_tails, log_lower
+from thesiskit.models.normal.nodes import Between, Evidence, Nodes
 from thesiskit.models.normal.screening import FSelection
 from thesiskit.models.normal.settings import Settings
 
-STEP = 0.36  # of log rho_j; smaller where c is large
-DROP = 24.0  # nodes end where the density of T_j is below exp(-24)
-FAR_DROP = 40.0  # on the other side it falls much faster
-FAR = 3.0  # so far above log rho, nodes begin to be rarer
 LEAST_A, MOST_A = 0.02, 200.0
 ROUNDS = 50  # of EM
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
 SKIPPED = 1e-5  # predictions skip points that together have this probability
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Values of rho_j, and the weights by which each of some rows (c, rho) averages over them.
-
-    ratio : (M,), 0 first; then a lattice, then the values of rho where T_j is 1.
-    weight : (rows, M - 1), for the nodes above 0.
-    lattice : how many nodes the lattice has.
-    """
-
-    ratio: np.ndarray
-    weight: np.ndarray
-    lattice: int
-
-    @classmethod
-    def of(cls, settings: Settings, classes: int, rows: np.ndarray | None = None) -> "Nodes":
-        """Return the nodes for features of some number of classes.
-
-        rows : numbers in the table of all (c, rho), c by c; by default all of them.
-        """
-        everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
-        shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
-        log_ratio = np.log(settings.ratio)[place]
-        c = np.array([np.inf if one is None else one for one in settings.effect_shapes])[shape]
-        alone = np.isinf(c)
-        nodes, weight = _lattice(log_ratio[~alone], c[~alone], classes)
-        single, which = np.unique(log_ratio[alone], return_inverse=True)
-        both = np.zeros((len(c), len(nodes) + len(single)))
-        both[~alone, : len(nodes)] = weight
-        both[alone, len(nodes) + which] = 1
-        return cls(np.append(0.0, np.exp(np.append(nodes, single))), both, len(nodes))
-
-
-def _lattice(log_ratio: np.ndarray, c: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return values of log rho_j (M,) and weights (rows, M) of the trapezoid rule.
-
-    It is a rule in v, log rho_j = v + exp(v - far): about even up to `far`, and with ever longer
-    steps beyond, where only the long tail of T_j is left.
-    """
-    if not len(c):
-        return np.empty(0), np.empty((0, 0))
-    narrowest = np.sqrt(special.polygamma(1, (c.max() + classes - 1) / 2))
-    step = min(STEP, 0.85 * float(narrowest))
-    ends = np.array([s_range(one, drop)[end] for one in (c.min(), c.max())
-                     for drop, end in ((FAR_DROP, 0), (DROP, 1))])  # fmt: skip
-    low, high = log_ratio.min() + ends.min(), min(log_ratio.max() + ends.max(), 600.0)
-    far = log_ratio.max() + FAR
-    last = far + np.log(max(1.0, high - far))
-    v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
-    stretch = np.exp(v - far)
-    weight = [effect_density(v + stretch - log_ratio[c == one, None], one) for one in np.unique(c)]
-    found = np.empty((len(c), len(v)))
-    for one, mine in zip(np.unique(c), weight, strict=True):
-        found[c == one] = mine
-    return v + stretch, step * (1 + stretch) * found
-
-
-@dataclass(frozen=True)
-class Between:
-    """What a feature's class means say of each rho_j, (k, M) each.
-
-    mean : m, their mean with the weights r_g.
-    squares : Q, their weighted sum of squares about m.
-    log_factor : 1/2 sum log(r_g / n_g) - 1/2 log R.
-    """
-
-    mean: np.ndarray
-    squares: np.ndarray
-    log_factor: np.ndarray
-
-    @classmethod
-    def of(cls, selection: FSelection, ratio: np.ndarray) -> "Between":
-        """Return them for the kept features, at the nodes ratio (M,)."""
-        counts, means = selection.counts, selection.means
-        if len(counts) and (counts == counts[0]).all():
-            counts = counts[:1]  # without missing values all features share them
-        shape = (len(counts), len(ratio))
-        total, log_factor = np.zeros(shape), np.zeros(shape)
-        mean = np.zeros((len(means), len(ratio)))
-        r = [n[:, None] / (1 + ratio * n[:, None]) for n in counts.T.astype(float)]
-        for g, one in enumerate(r):
-            total += one
-            log_factor -= 0.5 * np.log1p(ratio * counts[:, g, None])
-            mean += one * means[:, g, None]
-        mean /= total
-        squares = np.zeros_like(mean)
-        for g, one in enumerate(r):
-            squares += one * (means[:, g, None] - mean) ** 2
-        return cls(mean, squares, log_factor - 0.5 * np.log(total))
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Marginal likelihoods of the kept features at some (a, b), relative to the largest of each.
-
-    by_node : (k, M), at every node.
-    averaged : (k, rows), averaged over T_j.
-    """
-
-    by_node: np.ndarray
-    averaged: np.ndarray
-
-    @classmethod
-    def of(
-        cls, selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
-    ) -> "Evidence":
-        """Return the marginal likelihoods at (a, b)."""
-        a, b = variance
-        power = (a + selection.counts.sum(axis=1) - 1) / 2
-        spread = a * b + selection.within[:, None] + between.squares
-        log = between.log_factor - power[:, None] * np.log(spread)
-        by_node = np.exp(log - log.max(axis=1, keepdims=True))
-        return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
 
 @dataclass(frozen=True)
@@ -178,16 +61,6 @@ class Posterior:
     def pi(self) -> np.ndarray:
         """The values of pi, (J,)."""
         return self.settings.pi_points
-
-    @property
-    def log_shape(self) -> np.ndarray:
-        """Log probability of each c, (C,)."""
-        return np.logaddexp.reduce(self.log_joint, axis=(1, 2))
-
-    @property
-    def log_ratio_posterior(self) -> np.ndarray:
-        """Log probability of each rho, (R,)."""
-        return np.logaddexp.reduce(self.log_joint, axis=(0, 2))
 
     @property
     def log_pi(self) -> np.ndarray:

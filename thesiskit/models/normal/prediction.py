@@ -13,7 +13,8 @@ from scipy import special
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError
-from thesiskit.models.normal.posterior import Between, Evidence, Nodes, Posterior
+from thesiskit.models.normal.nodes import Between, Evidence, Nodes
+from thesiskit.models.normal.posterior import Posterior
 from thesiskit.models.normal.screening import FSelection
 
 PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache

@@ -114,6 +114,7 @@ def select_by_f(
     threshold: float | None = None,
     cases: np.ndarray | None = None,
     screened: FScreened | None = None,
+    at_most: bool = False,
 ) -> FSelection:
     """Keep the k features with the largest F, or all with an F above a threshold.
 
@@ -127,6 +128,7 @@ def select_by_f(
     cases : row numbers to use, by default all; each class needs one of them.
     screened : what is known of a table that was kept from more features.  They are left out, too;
         k is None to keep all that there are.
+    at_most : keep all that vary where they are fewer than k, which else is an error.
 
     Raises
     ------
@@ -143,6 +145,8 @@ def select_by_f(
         raise DataError("no column varies within the training cases, so nothing can be learned")
     if screened is not None and k is None and threshold is None:
         k = len(varies)
+    if k is not None and at_most:
+        k = min(k, len(varies))
     if (threshold is None) == (k is None):
         raise UserError("give either k or a threshold")
     if k is not None and not 1 <= k <= len(varies):

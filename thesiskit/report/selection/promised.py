@@ -10,10 +10,10 @@ import pandas as pd
 from thesiskit.report import metrics
 from thesiskit.report.data_card import listed
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
-from thesiskit.report.selection.figures import STYLES, style
 from thesiskit.report.selection.kept import base_label, features_words
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence, relevances
+from thesiskit.report.selection.styles import STYLES, style
 from thesiskit.report.selection.ways import Arm, Manner, Way
 
 _CROSSES = (

@@ -16,13 +16,13 @@ from thesiskit.report.layout import (
     save_space,
 )
 from thesiskit.report.selection.figures import (
-    STYLES,
     first_shown,
     panels,
     rows_and_columns,
     variants_shown,
 )
 from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.styles import STYLES
 from thesiskit.report.selection.ways import Arm
 
 LEVEL = 0.99  # of the bands, all categories of a method together

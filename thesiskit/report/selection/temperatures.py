@@ -14,6 +14,7 @@ from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.ways import TEMPERED, Arm
 
 COOL = 1.05  # a temperature up to here mends nothing that one would see
+USELESS = 1e4  # above it all classes are equally probable: features predict nothing
 
 
 class Temperature(NamedTuple):
@@ -33,7 +34,8 @@ def temperatures(record: Record) -> list[Temperature]:
     """Return the temperatures of the arms that have one, of all training sets."""
     stage, listed = "fit", list(enumerate(record.fitted_arms))
     if record.tests:  # models of another kind are there, too
-        stage, listed = "predict", [(arm.row, arm) for arm in record.arms]
+        told = [arm for arm in record.arms if arm.row not in record.silent]
+        stage, listed = "predict", [(arm.row, arm) for arm in told]
     mine = [(column, arm) for column, arm in listed if arm.temperature == TEMPERED]
     if not mine:
         return []
@@ -54,6 +56,12 @@ def temperature_sentence(record: Record) -> str:
         return (
             f"{by}, the temperature is {number(most.middle)}: nothing shows that the evidence of "
             "features was counted more than once, and there is nothing to mend."
+        )
+    if most.middle > USELESS:
+        return (
+            f"{by}, the temperature is {number(most.middle)}: in a cross-validation within the "
+            "training cases the features predict nothing, so all classes become about equally "
+            "probable."
         )
     return (
         f"{by}, the log odds are divided by {number(most.middle)}: features go together, and the "
@@ -85,15 +93,27 @@ def temperature_table(record: Record) -> list[Table]:
             "too near to 0 and 1. The log odds of an arm are therefore divided by its temperature, "
             "a number of at least 1 that makes predictions in a cross-validation within the "
             "training cases, selection included, most probable. It is about how often the same "
-            f"evidence was counted; at 1 there is nothing to mend.{_about_sets(sets)}",
+            f"evidence was counted; at 1 there is nothing to mend.{_useless(found)}"
+            f"{_about_sets(sets)}",
             lead=(temperature_sentence(record),),
         )
     ]
 
 
 def number(tau: float) -> str:
-    """Return a temperature as sentences have it: two digits."""
+    """Return a temperature as sentences have it: two digits; no number where it has no bound."""
+    if tau > USELESS:
+        return f"above {USELESS:,.0f}"
     return f"{tau:.2f}" if tau < 2 else f"{tau:.1f}" if tau < 10 else f"{tau:,.0f}"
+
+
+def _useless(found: list[Temperature]) -> str:
+    if max(one.tau.max() for one in found) <= USELESS:
+        return ""
+    return (
+        f" Where it is {number(np.inf)}, the features predict nothing, and all classes become "
+        "about equally probable."
+    )
 
 
 def _about_sets(sets: int) -> str:
