@@ -54,9 +54,9 @@ def quoted(value: object, most: int = 60) -> str:
     return cut(repr(value), most)
 
 
-def few(values: Sequence[object], most: int = 5) -> str:
-    """Name the first of some values."""
-    shown = ", ".join(cut(value, 30) for value in values[:most])
+def few(values: Sequence[object], most: int = 5, length: int = 30) -> str:
+    """Name the first of some values, each in so many characters."""
+    shown = ", ".join(cut(value, length) for value in values[:most])
     return shown + (f" and {len(values) - most:,} more" if len(values) > most else "")
 
 

@@ -142,9 +142,10 @@ class SelectingModel(Block):
     """What all models that follow a selection have: methods to compare, and temperatures."""
 
     temperature: Annotated[list[Literal["none", "cv"]], Field(min_length=1)] = ["none"]
-    """With `cv` the log odds of our own methods are divided by a temperature of at least 1. It is
-    fitted in each training set by a cross-validation that repeats selection and fit; it mends what
-    features that go together do to naive Bayes. `[none, cv]` compares both."""
+    """With `cv` the evidence of the features is divided by a temperature, tau, of at least 1: by
+    how many times it was counted, as features that go together are. tau is found in each training
+    set, by a cross-validation that repeats selection and fit; the part `temperature-table` shows
+    it. `[none, cv]` compares both."""
 
     @field_validator("quadrature", "relevant", "temperature", mode="before", check_fields=False)
     @classmethod

@@ -81,7 +81,7 @@ class FittedModel:
         ------
         UserError: there is no such arm, or several.
         """
-        listed = few([quoted(one) for one in self.arms], 8)
+        listed = few([quoted(one) for one in self.arms], 4, 60)
         if name is None and len(self.arms) > 1:
             raise UserError(f"the model has several arms; choose one of {listed}")
         if name is not None and name not in self.arms:

@@ -17,6 +17,7 @@ DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 2
 TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
+MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
 RESPONSES = (
     "y", "class", "label", "target", "response", "outcome", "diagnosis", "status", "phenotype",
     "disease", "affected", "event", "relapse", "survived", "survival", "result", "group",
@@ -173,6 +174,9 @@ def find_response(columns: list[Column], asked: str | None, where: str) -> tuple
         return last, "the last column"
     if pairs:
         return pairs[0], "the first column of two words"
+    few_valued = [one for one in free if one.class_like]
+    if len(few_valued) == 1 and len(free) > MANY_MEASURED:
+        return few_valued[0], "the only column that does not hold measurements"
     return last, "the last column"
 
 

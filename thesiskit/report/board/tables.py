@@ -46,6 +46,7 @@ def _row(board: Board, i: int) -> dict[str, Any]:
     arm, amlp = board.arms[i], board.mean(i, AMLP)
     error = board.mean(i, ERROR)
     error, amlp = (one._replace(low=max(0.0, one.low)) for one in (error, amlp))
+    error = error._replace(high=min(1.0, error.high))
     row = {
         "kept": arm.label,
         "method": arm.words,
