@@ -10,7 +10,11 @@ from commands import arrays, invoke, must_fail, run
 from scipy import stats
 from sklearn.metrics import log_loss
 
-from thesiskit.report.selection.temperatures import number
+from thesiskit.config import load_config
+from thesiskit.experiments.experiment import Experiment
+from thesiskit.report.selection import temperatures as told
+from thesiskit.report.selection.temperatures import number, temperatures
+from thesiskit.store.results import Results
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
 MINE = """
@@ -133,6 +137,17 @@ def test_temperatures_are_those_of_the_fits(folder):
     assert f"evidence of one was counted {number(most)} times" in page(folder)
 
 
+def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkeypatch, folder):
+    assert [number(one) for one in (1, 23.4, 1e4, 1e6)] == ["1.00", "23", "10,000", "above 10,000"]
+    config = load_config(folder / "mine.yaml")
+    record = Experiment(config, Results(folder / "r", "mine"), folder).record()
+    endless = [one._replace(tau=np.full(3, 1e6)) for one in temperatures(record)]
+    monkeypatch.setattr(told, "temperatures", lambda _: endless)
+    assert "the features predict nothing" in told.temperature_sentence(record)
+    (found,) = told.temperature_table(record)
+    assert "Where it is above 10,000, the features predict nothing" in found.caption
+
+
 def test_the_page_says_what_is_asked(folder):
     text = page(folder)
     for words in (
@@ -161,8 +176,9 @@ def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
     summary = pd.read_csv(tmp_path / "r/mine/tables/summary.csv")
     assert not summary.arm.str.contains("naive Bayes").any()
     assert not summary.isna().any(axis=None)
-    temperatures = pd.read_csv(tmp_path / "r/mine/tables/temperatures.csv")
-    assert temperatures.method.tolist() == ["corrected, some relevant, tempered"]
+    tempered = pd.read_csv(tmp_path / "r/mine/tables/temperatures.csv")
+    assert tempered.method.tolist() == ["corrected, some relevant, tempered"]
+    assert "Other models stand beside these" not in page(tmp_path)
 
 
 def test_parts_say_what_they_need(folder):

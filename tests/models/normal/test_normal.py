@@ -255,6 +255,8 @@ def test_bad_tables_are_refused():
         normal.select_by_f(np.ones((24, 4)), y, 2, rng)
     with pytest.raises(UserError, match=r"from 1 to 39, got 40 \(1 do not vary\)"):
         normal.select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng)
+    most = normal.select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng, at_most=True)
+    assert (len(most.selected), most.n_features, most.n_dropped) == (39, 39, 0)
     with pytest.raises(DataError, match="class 1 has no training case"):
         normal.select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
     with pytest.raises(DataError, match="more cases than classes"):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thesiskit.errors import cut
 from thesiskit.report.data_card import balance, listed, parts, source_words
+from thesiskit.report.selection.ways import method_words
 
 if TYPE_CHECKING:
     from thesiskit.report.selection.record import Record
@@ -16,6 +18,7 @@ MODELS = {
     "mixture": "the mixture model",
     "normal": "naive Bayes with normal features",
 }
+MOST_NAMED = 6  # classes of a question
 
 
 def question(record: Record) -> str:
@@ -24,7 +27,10 @@ def question(record: Record) -> str:
     column = config["data"].get("response") if config["own"] else None
     asked = f"Is a case {classes[1]} or {classes[0]}"
     if len(classes) > 2:
-        asked = f"To which class does a case belong: {listed(classes, 'or')}"
+        named = [cut(one) for one in classes[:MOST_NAMED]]
+        others = len(classes) - len(named)
+        named += [f"one of {others} more"] if others else []
+        asked = f"To which class does a case belong: {listed(named, 'or')}"
     text = asked + (f" (the column {column} of {config['data']['path']})?" if column else "?")
     model, wanted = MODELS[config["model"]["kind"]], config["model"]["methods"]
     methods = [one for one in ("corrected", "uncorrected") if one in wanted]
@@ -34,9 +40,11 @@ def question(record: Record) -> str:
         f" This is predicted from {_sizes(config['selection'], features(record))}, by {model} "
         f"{how} the correction for this selection."
     )
-    others = list(dict.fromkeys(arm.words for arm in record.arms if arm.method in wanted
-                                and arm.method not in methods))  # fmt: skip
-    return text + (f" Other models stand beside these: {listed(others)}." if others else "")
+    peers = list(dict.fromkeys(
+        method_words(arm.method) for arm in record.arms
+        if arm.method in wanted and arm.method not in methods and arm.row not in record.silent
+    ))  # fmt: skip
+    return text + (f" Other models stand beside these: {listed(peers)}." if others else "")
 
 
 def _sizes(selection: dict, p: int) -> str:

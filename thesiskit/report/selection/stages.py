@@ -95,7 +95,7 @@ def _predict(record: Record, arrays) -> str:
     parts = [
         f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
         for name, p in zip(_names(record, arrays), arrays["probability"], strict=True)
-        if not np.isnan(p).all()
+        if not np.isnan(p).all()  # it takes two classes, and there are more
     ]
     return f"error rate (and expected) {_few(parts)}"
 
