@@ -142,8 +142,8 @@ class SelectingModel(Block):
     """What all models that follow a selection have: methods to compare, and temperatures."""
 
     temperature: Annotated[list[Literal["none", "cv"]], Field(min_length=1)] = ["none"]
-    """With `cv` the evidence of the features is divided by a temperature, tau, of at least 1: by
-    how many times it was counted, as features that go together are. tau is found in each training
+    """With `cv` log odds are divided by a temperature, tau, of at least 1: by how many times the
+    same evidence was counted, as it is where features go together. tau is found in each training
     set, by a cross-validation that repeats selection and fit; the part `temperature-table` shows
     it. `[none, cv]` compares both."""
 

@@ -50,11 +50,9 @@ class BinaryClassifier(SelectingClassifier):
         """Return log P(second class) - log P(first class), (m,), from the features kept (m, k)."""
 
     def _odds(self, X) -> np.ndarray:
-        """Return the log odds of new cases, with the temperature, (m,)."""
-        log_odds = self._log_odds(self._model, _bits(self._kept_of(X)))
-        if self.tau_ == 1:
-            return log_odds
-        return np.diff(self._softened(as_log_probability(log_odds)))[:, 0]
+        """Return the log odds of new cases, divided by the temperature, (m,)."""
+        bits = _bits(self._kept_of(X))
+        return self._log_odds(self._model, bits) / self.tau_
 
     def predict_proba(self, X):
         """Return the probabilities of the two classes for X (m, p), (m, 2)."""
@@ -104,7 +102,7 @@ class NaiveBayesClassifier(BinaryClassifier):
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
     alpha_points : number of prior quantiles of alpha to average over.
     quadrature : "exact", or "simpson-21" to replicate the thesis.
-    temperature : "cv" divides evidence by tau >= 1, because features that go together are counted
+    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
         as so much evidence each; tau is fitted to predictions of parts of the training cases, for
         which selection and fit are repeated without them.  None: tau is 1.
     random_state : breaks ties between features at the cut.
@@ -120,7 +118,7 @@ class NaiveBayesClassifier(BinaryClassifier):
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
-    tau_ : what the evidence (log odds beyond those of the class frequencies) is divided by.
+    tau_ : what log odds are divided by.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """

@@ -10,6 +10,7 @@ from thesiskit.models import normal
 from thesiskit.models.packed import read_columns
 from thesiskit.models.priors import positive, whole
 from thesiskit.models.selection import check_threshold
+from thesiskit.models.temperature import temper
 
 
 class NormalClassifier(SelectingClassifier):
@@ -38,7 +39,7 @@ class NormalClassifier(SelectingClassifier):
     effect_shapes : each relevant feature has an effect of its own; its variance is the common one
         times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
         None: the effects of all have the same variance.
-    temperature : "cv" divides evidence by tau >= 1, because features that go together are counted
+    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
         as so much evidence each; tau is fitted to predictions of parts of the training cases, for
         which selection and fit are repeated without them.  None: tau is 1.
     random_state : breaks ties between features at the cut, and divides the cases for tau.
@@ -51,7 +52,7 @@ class NormalClassifier(SelectingClassifier):
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
-    tau_ : what the evidence (log odds beyond those of the class frequencies) is divided by.
+    tau_ : what log odds are divided by.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
@@ -101,7 +102,8 @@ class NormalClassifier(SelectingClassifier):
         Unlike logs of predict_proba, they are exact where a probability is below 2^-53.
         """
         kept = self._kept_of(X)
-        return self._softened(normal.predict_log(self._model, kept))
+        log_probability = normal.predict_log(self._model, kept)
+        return log_probability if self.tau_ == 1 else temper(log_probability, self.tau_)
 
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
@@ -111,10 +113,6 @@ class NormalClassifier(SelectingClassifier):
         """Return the most probable label of each row of X (m, p), (m,)."""
         log_probability = self.predict_log_proba(X)
         return self.classes_[log_probability.argmax(axis=1)]
-
-    @property
-    def _class_prior(self):
-        return self.class_prior
 
     def _settings(self) -> normal.Settings:
         return normal.Settings(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from thesiskit.errors import UserError, quoted
 from thesiskit.estimators.inputs import as_numbers, as_table
 from thesiskit.models.packed import read_columns
-from thesiskit.models.temperature import cross_validated, log_base, temper
+from thesiskit.models.temperature import cross_validated
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 
@@ -85,9 +85,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         selection = self._select(table, coded, None, rng)
         # it has a generator of its own: the fit is the same with a temperature and without
         self.tau_ = self._temperature(table, coded, settings, np.random.default_rng([seed, 1]))
-        model = self._learn(table, coded, None, selection, settings, rng)
-        self._base = log_base(np.bincount(coded), self._class_prior)
-        return selection, model
+        return selection, self._learn(table, coded, None, selection, settings, rng)
 
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
@@ -106,7 +104,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return coded
 
     def _temperature(self, table, y, settings, rng: np.random.Generator) -> float:
-        """Return what evidence is divided by, found by predicting parts of the training cases."""
+        """Return what log odds are divided by, found by predicting parts of the training cases."""
         if self.temperature is None:
             return 1.0
         cases = np.bincount(y)
@@ -122,18 +120,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             model = self._learn(table, y, train, selection, settings, rng)
             return self._predict_cases(model, table, test, selection)
 
-        return cross_validated(predict, y, rng, class_prior=self._class_prior)
-
-    @property
-    def _class_prior(self) -> Any:
-        """The parameter of the Dirichlet prior of the classes."""
-        return 1.0
-
-    def _softened(self, log_probability: np.ndarray) -> np.ndarray:
-        """Return log probabilities (m, G) with the temperature."""
-        if self.tau_ == 1:
-            return log_probability
-        return temper(log_probability, self.tau_, self._base)
+        return float(cross_validated(predict, y, rng))
 
     # ---- features ----
 

@@ -23,7 +23,6 @@ from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
 from thesiskit.experiments.selection.naive import NaiveWork
 from thesiskit.experiments.selection.normal import NormalWork
-from thesiskit.experiments.selection.temperature import base_of
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block
 from thesiskit.fitted import FittedModel
@@ -143,9 +142,7 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         (pair,) = work.pairs(arm, block)
         stored = block.read("fit", arm.name)
         found = _selecting_arm(work, arm, pair, stored, block)
-        response, classes = pair[0].response[pair[0].train], len(table.classes)
-        base = base_of(work.config, response, classes)
-        arms[arm.name] = found.tempered(stored["tau"][0], base)
+        arms[arm.name] = found.tempered(stored["tau"][0])
     kept = [arm.selected for arm in arms.values() if isinstance(arm, BinaryArm)]
     columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *kept])).astype(np.intp)
     inputs = TableInputs(

@@ -6,14 +6,12 @@ only called with arrays that fit together.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models.running import Arrays
-from thesiskit.models.temperature import temper
 
 LARGEST = 1e100  # of alpha, of logs and of temperatures
 
@@ -54,31 +52,21 @@ class SelectingArm(FittedArm):
     """A model of selected features.
 
     selected : (k,) the features kept.
-    tau : the temperature, by which evidence is divided.
-    base : (G,) log probabilities of the classes without evidence.
+    tau : the temperature, by which log odds are divided.
     """
 
     selected: np.ndarray
     tau: float = 1.0
-    base: tuple[float, ...] = ()
 
-    def tempered(self, tau: float, base: Iterable[float]) -> Self:
+    def tempered(self, tau: float) -> Self:
         """Return the arm with a temperature."""
-        self.tau, self.base = float(tau), tuple(map(float, base))
+        self.tau = float(tau)
         return self
-
-    def softened(self, log_probability: np.ndarray) -> np.ndarray:
-        """Return log probabilities (T, G) with the temperature of the arm."""
-        if self.tau == 1:
-            return log_probability
-        return temper(log_probability, self.tau, np.array(self.base))
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
         about, arrays = self._stored()
-        return about | {"tau": self.tau, "base": list(self.base)}, arrays | {
-            "selected": self.selected
-        }
+        return about | {"tau": self.tau}, arrays | {"selected": self.selected}
 
     @abstractmethod
     def _stored(self) -> tuple[dict[str, Any], Arrays]:
@@ -91,10 +79,7 @@ class SelectingArm(FittedArm):
         if not isinstance(inputs, TableInputs):
             raise ValueError("its cases have no features to select")
         check(selected.ndim == 1 and isinstance(tau, float) and 1 <= tau < LARGEST)
-        base = about.get("base", [])
-        check(tau == 1 or len(base) == len(inputs.classes))
-        check(all(isinstance(one, float) and -LARGEST < one <= 0 for one in base))
-        return cls._restored(about, arrays, selected, inputs).tempered(tau, base)
+        return cls._restored(about, arrays, selected, inputs).tempered(tau)
 
     @classmethod
     @abstractmethod

@@ -16,7 +16,6 @@ from thesiskit.models.left_out import LOT, LeftOut
 from thesiskit.models.mixture import Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
-from thesiskit.models.temperature import as_log_probability
 
 DRAWS = ("labels", "point", "theta")  # theta only where it is sampled
 POSTERIOR = ("alpha", "log_weight", "log_discard", "log_joint")
@@ -52,10 +51,7 @@ class BinaryArm(SelectingArm):
 
     def probability(self, bits: np.ndarray) -> np.ndarray:
         """Return P(class 1), (T,), of the kept features (T, k)."""
-        log_odds = self.log_odds(bits)
-        if self.tau != 1:
-            log_odds = np.diff(self.softened(as_log_probability(log_odds)))[:, 0]
-        return naive_bayes.as_probability(log_odds)
+        return naive_bayes.as_probability(self.log_odds(bits) / self.tau)
 
     @abstractmethod
     def log_odds(self, bits: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import normal
 from thesiskit.models.packed import read_columns
 from thesiskit.models.running import Arrays
+from thesiskit.models.temperature import temper
 
 POSTERIOR = ("log_joint", "variance")
 KEPT = ("counts", "means", "within")  # of each feature
@@ -31,7 +32,9 @@ class NormalArm(SelectingArm):
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:  # noqa: ARG002
         """Return `probability` (T, G) of cases (T, p); a missing value has no term."""
         log_probability = normal.predict_log(self.posterior, read_columns(cases, self.selected))
-        return {"probability": normal.as_probability(self.softened(log_probability))}
+        if self.tau != 1:
+            log_probability = temper(log_probability, self.tau)
+        return {"probability": normal.as_probability(log_probability)}
 
     def _stored(self) -> tuple[dict[str, Any], Arrays]:
         # what was left out has done its work on the posterior

@@ -16,7 +16,7 @@ from thesiskit.experiments.selection.arms import Arm, selecting_model, selection
 from thesiskit.experiments.selection.screened import keep_best
 from thesiskit.experiments.selection.select import select_bits, select_reals
 from thesiskit.experiments.selection.split import Split
-from thesiskit.experiments.selection.temperature import FOLDS, as_stored, class_prior, tempered
+from thesiskit.experiments.selection.temperature import FOLDS, as_stored, tempered
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.temperature import as_log_probability, cross_validated
 
@@ -80,8 +80,7 @@ def fit_temperature(config: Config, arm: Arm, split: Split, model: Whole) -> flo
         return model.log_probability(arm, part)
 
     rng = generator(config.seed, "temperature", *split.place)
-    prior = class_prior(config)
-    return cross_validated(predict, split.response[split.train], rng, FOLDS, prior)
+    return float(cross_validated(predict, split.response[split.train], rng, folds=FOLDS))
 
 
 def predict_other(config: Config, arm: Arm, split: Split) -> tuple[np.ndarray, float]:
@@ -95,7 +94,7 @@ def predict_other(config: Config, arm: Arm, split: Split) -> tuple[np.ndarray, f
     model = _other(config, arm)
     if arm.tempered:
         tau = fit_temperature(config, arm, split, model)
-        return tempered(config, split, model.log_probability(arm, split), tau), tau
+        return tempered(model.log_probability(arm, split), tau), tau
     return model.probability(arm, split), 1.0
 
 

@@ -39,7 +39,7 @@ class Arm:
 
     @property
     def tempered(self) -> bool:
-        """Whether its evidence is divided by a temperature."""
+        """Whether its log odds are divided by a temperature."""
         return self.temperature == CV
 
     @property

@@ -249,14 +249,12 @@ class MixtureWork(SelectionWork):
         """Return P(class 1) of the test cases of split s, (T,)."""
         if arm.variant == EXACT:
             p = fitted["predictive"][s][table[:, 0]]
-            if not arm.tempered:
-                return p
-            return tempered(self.config, pair[0], of_probability(p), fitted["tau"][s])
+            return tempered(of_probability(p), fitted["tau"][s]) if arm.tempered else p
         target, draws = self.target(*pair, arm), self.read_draws(s, arm, block)
         if not arm.tempered:
             return target.predict(draws, table)
         log = as_log_probability(target.predict_log_odds(draws, table))
-        return tempered(self.config, pair[0], log, fitted["tau"][s])
+        return tempered(log, fitted["tau"][s])
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s; None where an arm has no draws."""

@@ -12,7 +12,7 @@ from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.again import WholeNaive
 from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.some import SOME, join_relevance, pack_relevance
-from thesiskit.experiments.selection.temperature import tempered
+from thesiskit.experiments.selection.temperature import of_probability, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
@@ -79,6 +79,7 @@ class NaiveWork(SelectionWork):
             if self.promises:
                 rng = generator(self.config.seed, "promise", split.replicate)
                 p = naive_bayes.promise(posterior, rng)
+                p = tempered(of_probability(p), tau[-1]) if arm.tempered else p
                 promised.append(np.minimum(p, 1 - p).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
@@ -120,8 +121,8 @@ class NaiveWork(SelectionWork):
         """Return P(class 1) of the test cases of split s, (T,)."""
         posterior = self.posterior(fitted, s, arm, pair[1])
         if arm.tempered:
-            log = as_log_probability(naive_bayes.predict_log_odds(posterior, table))
-            return tempered(self.config, pair[0], log, fitted["tau"][s])
+            log_odds = naive_bayes.predict_log_odds(posterior, table)
+            return tempered(as_log_probability(log_odds), fitted["tau"][s])
         return naive_bayes.predict(posterior, table)
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks:

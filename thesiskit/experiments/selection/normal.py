@@ -19,6 +19,7 @@ from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import normal
 from thesiskit.models.normal import FSelection
 from thesiskit.models.running import Arrays
+from thesiskit.models.temperature import temper
 
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
 POINTS = ("log_joint", "log_discard")  # which are many
@@ -82,7 +83,7 @@ class NormalWork(SelectionWork):
             seconds.append(time.perf_counter() - started)
             if self.promises:
                 rng = generator(self.config.seed, "promise", split.replicate)
-                p = normal.promise(found[-1], rng)
+                p = np.exp(temper(np.log(normal.promise(found[-1], rng)), tau[-1]))
                 promised.append(1 - p.max(axis=1).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         first = found[0]
@@ -122,8 +123,7 @@ class NormalWork(SelectionWork):
         """Return P(class 1) of the test cases of split s, (T,), or P(class), (T, G), of more."""
         posterior = self.posterior(fitted, s, arm, pair[1])
         if arm.tempered:
-            log = normal.predict_log(posterior, table)
-            return tempered(self.config, pair[0], log, fitted["tau"][s])
+            return tempered(normal.predict_log(posterior, table), fitted["tau"][s])
         return as_stored(normal.predict(posterior, table))
 
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:

@@ -1,43 +1,29 @@
-"""Temperatures: one number for each training set, by which evidence is divided.
+"""Temperatures: one number for each training set, by which log odds are divided.
 
 A temperature is fitted within the training set, where selection and fit are repeated in folds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thesiskit.config import Config, MixtureModel
 from thesiskit.errors import quoted
 from thesiskit.experiments.selection.arms import CV, selecting_model
 from thesiskit.models.normal import as_probability
-from thesiskit.models.temperature import log_base, temper
+from thesiskit.models.temperature import temper
 
 if TYPE_CHECKING:
     from thesiskit.experiments.selection.design import Design
-    from thesiskit.experiments.selection.split import Split
 
 KEY = "model.temperature"
 FOLDS = 5  # of a training set
 
 
-def tempered(config: Config, split: Split, log_probability: np.ndarray, tau: float) -> np.ndarray:
-    """Return probabilities whose evidence is divided by tau, as predictions are stored."""
-    base = base_of(config, split.response[split.train], log_probability.shape[1])
-    return as_stored(as_probability(temper(log_probability, tau, base)))
-
-
-def base_of(config: Config, response: np.ndarray, classes: int) -> np.ndarray:
-    """Return the log probabilities of the classes without features, (G,), by training cases."""
-    return log_base(np.bincount(response, minlength=classes), class_prior(config))
-
-
-def class_prior(config: Config) -> Any:
-    """Return the prior of the classes; that of a mixture is of its components, not of them."""
-    model = selecting_model(config)
-    return 1.0 if isinstance(model, MixtureModel) else model.class_prior
+def tempered(log_probability: np.ndarray, tau: float) -> np.ndarray:
+    """Return probabilities with log odds divided by tau, as predictions are stored."""
+    return as_stored(as_probability(temper(log_probability, tau)))
 
 
 def as_stored(probability: np.ndarray) -> np.ndarray:

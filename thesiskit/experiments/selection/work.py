@@ -259,7 +259,7 @@ class SelectionWork(Work):
         return zip(self.splits(block), found, strict=True)
 
     def temperature(self, arm: Arm, split: Split) -> float:
-        """Return by what an arm's evidence is divided in a split: 1 without a temperature."""
+        """Return by what an arm's log odds are divided in a split: 1 without a temperature."""
         return fit_temperature(self.config, arm, split, self.whole(arm)) if arm.tempered else 1.0
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:

@@ -116,7 +116,7 @@ def interval(values: np.ndarray) -> Mean:
 
 
 def tempered(arm: Arm) -> bool:
-    """Whether the evidence of an arm is divided by a temperature."""
+    """Whether the log odds of an arm are divided by a temperature."""
     return arm.temperature == TEMPERED
 
 

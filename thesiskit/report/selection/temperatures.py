@@ -60,12 +60,13 @@ def temperature_sentence(record: Record) -> str:
     if most.middle > USELESS:
         return (
             f"{by}, the temperature is {number(most.middle)}: in a cross-validation within the "
-            "training cases the features predict nothing, so all cases have about the "
-            "frequencies of the classes."
+            "training cases the features predict nothing, so all classes become about "
+            "equally probable."
         )
     return (
         f"{by}, evidence turned out to be counted {number(most.middle)} times, as it is where "
-        "features go together, or where the selection is not corrected; so it is divided by that."
+        "features go together, or where the selection is not corrected; so log odds are divided "
+        "by that."
     )
 
 
@@ -90,11 +91,10 @@ def temperature_table(record: Record) -> list[Table]:
             pd.DataFrame(rows),
             f"These models take features as independent within a {within}. Features that go "
             "together say the same thing several times, and each time counts: probabilities come "
-            "too near to 0 and 1. The evidence of an arm (what its log odds are beyond those of "
-            "the class frequencies) is therefore divided by its temperature, a number of at least "
-            "1 that makes predictions in a cross-validation within the training cases, selection "
-            "included, most probable. It is about how often the same "
-            f"evidence was counted; at 1 there is nothing to mend.{_useless(found)}"
+            "too near to 0 and 1. The log odds of an arm are therefore divided by its "
+            "temperature, a number of at least 1 that makes predictions in a cross-validation "
+            "within the training cases, selection included, most probable. It is about how often "
+            f"the same evidence was counted; at 1 there is nothing to mend.{_useless(found)}"
             f"{_about_sets(sets)}",
             lead=(temperature_sentence(record),),
         )
@@ -112,8 +112,8 @@ def _useless(found: list[Temperature]) -> str:
     if max(one.tau.max() for one in found) <= USELESS:
         return ""
     return (
-        f" Where it is {number(np.inf)}, the features predict nothing, and all cases have "
-        "about the frequencies of the classes."
+        f" Where it is {number(np.inf)}, the features predict nothing, and all classes become "
+        "about equally probable."
     )
 
 
