@@ -6,7 +6,7 @@ cdef extern from *:
     """
     #include "vector.h"
 
-    #define TK_LEAST -300.0  /* logs of densities relative to the largest end here: sums are normal */
+    #define TK_LEAST -300.0  /* logs of densities relative to the largest end here */
     #define TK_FALL 25.0  /* the posterior probability that a feature is relevant is not less */
     #define TK_MOST_FALLEN 200.0
     #define TK_NOTHING 1e-290  /* less is 0, since numbers that are not normal are slow */
@@ -69,10 +69,11 @@ cdef extern from *:
         return found;
     }
 
-    /* product *= [h + (1 - h) exp(log_ratio)] / scale for blocks of eight points, which have the
-       eight rows that begin at `row`.  The log of the scale is returned: where log ratios are above 0, that of the largest.  The largest product becomes 1
-       again, before it can be small: no factor of the largest log ratio is less than exp(-TK_FALL),
-       or than that log ratio besides, and fallen has their sum. */
+    /* product *= [h + (1 - h) exp(log_ratio)] / scale for runs of 8 n points, each given by its
+       first point, the one after its last, and its first row.  The log of the scale is returned:
+       where log ratios are above 0, that of the largest.  The largest product becomes 1 again,
+       before it can be small: no factor of the largest log ratio is less than exp(-TK_FALL), or
+       than that log ratio besides, and fallen has their sum. */
     TK_CLONES
     static double tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run,
                               ptrdiff_t row_eights, const double *restrict h,
@@ -201,6 +202,6 @@ def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
                                            &weight[first, 0], &density[0], &table[j, g, at, 0])
                                 known[j, g, at] = 1
                         interpolate(eights, &table[j, g, near, 0], around, &log_ratio[0])
-                    log_scale[i, g] += multiply(runs.shape[0], &runs[0, 0], eights, &irrelevant[j, 0],
-                                                &log_ratio[0],
-                                                &product[i, g, 0], &fallen[i, g])
+                    log_scale[i, g] += multiply(
+                        runs.shape[0], &runs[0, 0], eights, &irrelevant[j, 0], &log_ratio[0],
+                        &product[i, g, 0], &fallen[i, g])
