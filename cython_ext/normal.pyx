@@ -14,7 +14,7 @@ cdef extern from *:
     /* log of the average density of x over nodes, by each row of weights, less that of the first
        node.  The log density of a node is log_factor - power log(spread + (x - mean)^2 inverse).
        There are 8 n nodes and 8 m rows; density is scratch. */
-    TK_CLONES
+    TK_WIDE_CLONES
     static void tk_log_ratios(ptrdiff_t eights, ptrdiff_t row_eights, double x, double power,
                               const double *restrict log_factor, const double *restrict mean,
                               const double *restrict inverse, const double *restrict spread,
@@ -44,7 +44,7 @@ cdef extern from *:
     }
 
     /* out = six rows of a table, weighted */
-    TK_CLONES
+    TK_WIDE_CLONES
     static void tk_interpolate(ptrdiff_t row_eights, const double *restrict table,
                                const double *restrict weight, double *restrict out)
     {
@@ -74,7 +74,7 @@ cdef extern from *:
        where log ratios are above 0, that of the largest.  The largest product becomes 1 again,
        before it can be small: no factor of the largest log ratio is less than exp(-TK_FALL), or
        than that log ratio besides, and fallen has their sum. */
-    TK_CLONES
+    TK_WIDE_CLONES
     static double tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run,
                               ptrdiff_t row_eights, const double *restrict h,
                               double *restrict log_ratio, double *restrict product,

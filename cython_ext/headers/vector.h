@@ -12,8 +12,10 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
 #define TK_CLONES __attribute__((target_clones("avx2", "default")))
+#define TK_WIDE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define TK_CLONES
+#define TK_WIDE_CLONES
 #endif
 
 #define TK_LN2 0.693147180559945309417
