@@ -134,7 +134,7 @@ def test_temperatures_are_those_of_the_fits(folder):
         assert float(row[5]) == float(number(tau.max()))
     assert (fits["tau"][:, fits["temperature"] == "none"] == 1).all()
     most = np.median(fits["tau"][:, tempered[0]])
-    assert f"evidence of one was counted {number(most)} times" in page(folder)
+    assert f"evidence turned out to be counted {number(most)} times" in page(folder)
 
 
 def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkeypatch, folder):

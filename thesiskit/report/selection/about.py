@@ -28,8 +28,8 @@ def question(record: Record) -> str:
     asked = f"Is a case {classes[1]} or {classes[0]}"
     if len(classes) > 2:
         named = [cut(one) for one in classes[:MOST_NAMED]]
-        others = len(classes) - len(named)
-        named += [f"one of {others} more"] if others else []
+        more = len(classes) - len(named)
+        named += [f"one of {more} more"] if more else []
         asked = f"To which class does a case belong: {listed(named, 'or')}"
     text = asked + (f" (the column {column} of {config['data']['path']})?" if column else "?")
     model, wanted = MODELS[config["model"]["kind"]], config["model"]["methods"]
@@ -44,7 +44,7 @@ def question(record: Record) -> str:
         method_words(arm.method) for arm in record.arms
         if arm.method in wanted and arm.method not in methods and arm.row not in record.silent
     ))  # fmt: skip
-    return text + (f" Other models stand beside these: {listed(peers)}." if others else "")
+    return text + (f" Other models stand beside these: {listed(peers)}." if peers else "")
 
 
 def _sizes(selection: dict, p: int) -> str:
