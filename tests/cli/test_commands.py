@@ -176,7 +176,7 @@ def test_a_test_table_with_another_class_0(tmp_path):
     path = own(tmp_path, words, ", positive: sick", test=other)
     must_fail(
         invoke("run", path, "--results", tmp_path, "--set", "evaluation.scheme=test-set"),
-        "test.csv has the response dead, which no training case has (well)",
+        "test.csv has the response dead, which no training case has (well, sick)",
     )
 
 
