@@ -170,6 +170,8 @@ def schema() -> dict[str, Any]:
             continue
         listed = block.__pydantic_decorators__.field_validators.get("_list")
         for key in listed.info.fields if listed else ():  # one value stands for a list of it
+            if key not in place["properties"]:  # of models that share the validator
+                continue
             key_schema = place["properties"][key]
             kinds = key_schema.get("anyOf", [key_schema])  # a list, or nothing
             items = next(kind["items"] for kind in kinds if "items" in kind)
