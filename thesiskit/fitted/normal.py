@@ -76,6 +76,10 @@ class NormalArm(SelectingArm):
             left_out=np.empty((0, len(class_counts) + 1), dtype=np.int64),
         )  # fmt: skip
         posterior = normal.restore(
-            selection, settings, correct=False, log_joint=log_joint, variance=variance
+            selection,
+            settings,
+            log_discard=np.zeros(points[:2]),
+            log_joint=log_joint,
+            variance=variance,
         )
         return cls(about["name"], selected, posterior)

@@ -166,7 +166,11 @@ def test_what_is_stored_makes_the_same_predictions():
     selection = normal.select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Settings())
     again = normal.restore(
-        selection, found.settings, correct=True, log_joint=found.log_joint, variance=found.variance
+        selection,
+        found.settings,
+        log_discard=found.log_discard,
+        log_joint=found.log_joint,
+        variance=found.variance,
     )
     cases = X[:, selection.selected]
     np.testing.assert_array_equal(

@@ -12,7 +12,7 @@ from thesiskit.experiments.ranks import MOST, Ranks, compare_last
 from thesiskit.experiments.selection.again import WholeNaive
 from thesiskit.experiments.selection.arms import Arm
 from thesiskit.experiments.selection.some import SOME, join_relevance, pack_relevance
-from thesiskit.experiments.selection.temperature import of_probability, tempered
+from thesiskit.experiments.selection.temperature import tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
@@ -79,7 +79,6 @@ class NaiveWork(SelectionWork):
             if self.promises:
                 rng = generator(self.config.seed, "promise", split.replicate)
                 p = naive_bayes.promise(posterior, rng)
-                p = tempered(of_probability(p), tau[-1]) if arm.tempered else p
                 promised.append(np.minimum(p, 1 - p).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule

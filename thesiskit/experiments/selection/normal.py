@@ -19,7 +19,6 @@ from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import normal
 from thesiskit.models.normal import FSelection
 from thesiskit.models.running import Arrays
-from thesiskit.models.temperature import temper
 
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
 POINTS = ("log_joint", "log_discard")  # which are many
@@ -83,8 +82,7 @@ class NormalWork(SelectionWork):
             seconds.append(time.perf_counter() - started)
             if self.promises:
                 rng = generator(self.config.seed, "promise", split.replicate)
-                p = np.exp(temper(np.log(normal.promise(found[-1], rng)), tau[-1]))
-                promised.append(1 - p.max(axis=1).mean())
+                promised.append(1 - normal.promise(found[-1], rng).max(axis=1).mean())
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
         first = found[0]
         arrays |= {"shape": first.shapes, "ratio": first.ratio, "pi": first.pi}
@@ -129,7 +127,6 @@ class NormalWork(SelectionWork):
     def rank(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Ranks | None:
         """Rank the truth in split s."""
         split, selection = pair
-        assert split.real
         return normal_ranks(
             self.posterior(fitted, s, arm, selection),
             self.design.drawn(split.replicate),
@@ -140,8 +137,8 @@ class NormalWork(SelectionWork):
 
     def posterior(self, fitted: Arrays, s: int, arm: Arm, selection: FSelection) -> Any:
         """Return the posterior of an arm in split s from its stored arrays."""
-        stored = {name: fitted[name][s] for name in ("log_joint", "variance")}
-        return normal.restore(selection, self._settings(arm), correct=arm.correct, **stored)
+        stored = {name: fitted[name][s] for name in STORED}
+        return normal.restore(selection, self._settings(arm), **stored)
 
 
 def _widened(log_joint: np.ndarray, width: int) -> np.ndarray:

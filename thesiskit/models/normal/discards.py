@@ -81,7 +81,7 @@ def s_range(shape: float, drop: float) -> tuple[float, float]:
     return -float(np.log1p(2 * (drop + 1) / shape)), 2 * drop / shape
 
 
-def effect_density(s: np.ndarray, shape: float) -> np.ndarray:
+def effect_density(s: np.ndarray, shape: float | np.ndarray) -> np.ndarray:
     """Return the density of s = log T_j, T_j ~ Inverse-Gamma(c / 2, c / 2)."""
     half = shape / 2
     log_norm = half * np.log(half) - special.gammaln(half)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from thesiskit.models.normal.nodes import predictive
 from thesiskit.models.normal.posterior import Posterior
 
 
@@ -69,16 +70,10 @@ def log_probability(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.
         at = np.flatnonzero(draws.effect[:, feature])
         if np.isnan(x) or not len(at):
             continue
-        ratio = draws.effect[at, feature]
-        counts = selection.counts[feature].astype(float)
-        means = selection.means[feature]
-        r = counts / (1 + ratio[:, None] * counts)
-        total = r.sum(axis=1, keepdims=True)
-        middle = (r * means).sum(axis=1, keepdims=True) / total
-        squares = (r * (means - middle) ** 2).sum(axis=1)
-        share = ratio[:, None] * r
-        location = share * means + (1 - share) * middle
-        v = 1 + ratio[:, None] / (1 + ratio[:, None] * counts) + (1 - share) ** 2 / total
+        counts = selection.counts[feature]
+        location, v, squares = predictive(
+            counts, selection.means[feature], draws.effect[at, feature]
+        )
         spread = (a * b + selection.within[feature] + squares)[:, None]
         power = (a + counts.sum()) / 2
         found[at] -= 0.5 * np.log(v) + power * np.log(1 + (x - location) ** 2 / v / spread)

@@ -42,7 +42,7 @@ class Nodes:
         everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
         shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
         log_ratio = np.log(settings.ratio)[place]
-        c = np.array([np.inf if one is None else one for one in settings.effect_shapes])[shape]
+        c = settings.shapes[shape]
         alone = np.isinf(c)
         nodes, weight = _lattice(log_ratio[~alone], c[~alone], classes)
         single, which = np.unique(log_ratio[alone], return_inverse=True)
@@ -69,11 +69,8 @@ def _lattice(log_ratio: np.ndarray, c: np.ndarray, classes: int) -> tuple[np.nda
     last = far + np.log(max(1.0, high - far))
     v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
     stretch = np.exp(v - far)
-    weight = [effect_density(v + stretch - log_ratio[c == one, None], one) for one in np.unique(c)]
-    found = np.empty((len(c), len(v)))
-    for one, mine in zip(np.unique(c), weight, strict=True):
-        found[c == one] = mine
-    return v + stretch, step * (1 + stretch) * found
+    density = effect_density(v + stretch - log_ratio[:, None], c[:, None])
+    return v + stretch, step * (1 + stretch) * density
 
 
 @dataclass(frozen=True)
@@ -108,6 +105,24 @@ class Between:
         for g, one in enumerate(r):
             squares += one * (means[:, g, None] - mean) ** 2
         return cls(mean, squares, log_factor - 0.5 * np.log(total))
+
+
+def predictive(
+    counts: np.ndarray, means: np.ndarray, ratio: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the location and v of a new value in each class, (M, G) each, and Q, (M,).
+
+    counts, means (M, G), or (G,) where they are the same for all; ratio (M,) are values of rho_j.
+    The density of a value x is proportional to v^(-1/2) (A + W + Q + (x - location)^2 / v)^-power.
+    """
+    ratio = ratio[:, None]
+    r = counts / (1 + ratio * counts)
+    total = r.sum(axis=1, keepdims=True)
+    middle = (r * means).sum(axis=1, keepdims=True) / total
+    share = ratio * r
+    v = 1 + ratio / (1 + ratio * counts) + (1 - share) ** 2 / total
+    squares = (r * (means - middle) ** 2).sum(axis=1)
+    return share * means + (1 - share) * middle, v, squares
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Posterior:
     @property
     def shapes(self) -> np.ndarray:
         """The values of c, (C,)."""
-        return np.array([np.inf if c is None else c for c in self.settings.effect_shapes])
+        return self.settings.shapes
 
     @property
     def ratio(self) -> np.ndarray:
@@ -127,13 +127,12 @@ def restore(
     selection: FSelection,
     settings: Settings,
     *,
-    correct: bool,
+    log_discard: np.ndarray,
     log_joint: np.ndarray,
     variance: np.ndarray,
 ) -> Posterior:
     """Return the posterior that `fit` gave, from the arrays that were stored."""
     nodes = Nodes.of(settings, len(selection.class_counts))
-    _, log_discard = _left_out(selection, settings, correct)
     between = Between.of(selection, nodes.ratio)
     return Posterior(
         settings, selection, nodes, between, log_discard, log_joint, np.asarray(variance, float)

@@ -13,15 +13,14 @@ from scipy import special
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError
-from thesiskit.models.normal.nodes import Between, Evidence, Nodes
+from thesiskit.models.naive_bayes import CLOSEST
+from thesiskit.models.normal.nodes import Between, Evidence, Nodes, predictive
 from thesiskit.models.normal.posterior import Posterior
-from thesiskit.models.normal.screening import FSelection
 
 PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache
 SUPER = 4096  # and of which products are held
 TABLES = 1 << 22  # numbers in the tables of features that are multiplied together
 STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
-CLOSEST = 2.0**-53  # to 0 that a probability comes
 EIGHT = 8  # numbers that the kernel computes at once
 NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
 
@@ -32,9 +31,8 @@ class Predictive:
 
     Attributes
     ----------
-    rows : rows of `Nodes.weight`, (c, rho), of which some point has weight.
-    row : (P,) the row of each point; points with one pi are in runs of a multiple of EIGHT rows
-        that follow each other.
+    row : (P,) the row of each point, of those (c, rho) of which some point has weight; points with
+        one pi are in runs of a multiple of EIGHT rows that follow each other.
     log_weight : (P,) log probabilities of the points; those that fill up have none.
     offset : (k + 1,) multiples of 8: where the nodes of each feature begin, the first without
         effect.  Nodes that fill the last eight have no weight.
@@ -46,7 +44,6 @@ class Predictive:
     middle, step : (k,).
     """
 
-    rows: np.ndarray
     row: np.ndarray
     log_weight: np.ndarray
     offset: np.ndarray
@@ -83,13 +80,14 @@ class Predictive:
         feature, node, offset, weight = _used_nodes(nodes, evidence, width)
         n = selection.counts.sum(axis=1)
         spread = a * b + selection.within[feature] + between.squares[feature, node]
-        location, v = _locations(selection, between, nodes.ratio, feature, node)
-        log_factor = -0.5 * np.log(v) + ((a + n[feature] - 1) / 2) * np.log(spread)
+        means, counts = selection.means[feature], selection.counts[feature]
+        location, v, _ = predictive(counts, means, nodes.ratio[node])
+        log_factor = -0.5 * np.log(v) + (((a + n[feature] - 1) / 2) * np.log(spread))[:, None]
         return cls(
-            rows, (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
+            (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
             blocks[pi, block].reshape(-1), offset, (a + n) / 2,
-            np.ascontiguousarray(log_factor), np.ascontiguousarray(location),
-            np.ascontiguousarray(1 / v), spread, weight, irrelevant.reshape(len(irrelevant), -1),
+            np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
+            np.ascontiguousarray(1 / v.T), spread, weight, irrelevant.reshape(len(irrelevant), -1),
             between.mean[:, 0].copy(), STEP * np.sqrt((a * b + selection.within) / (a + n)),
         )  # fmt: skip
 
@@ -163,20 +161,6 @@ def _used_nodes(
     node[at] = place + 1
     weight[at, : len(weights)] = weights.T[place] * by_node[mine, place][:, None] / averaged[mine]
     return feature, node, offset, weight
-
-
-def _locations(
-    selection: FSelection, between: Between, ratio: np.ndarray, feature, node
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means and v of the densities of some features at some nodes, (G, M) each."""
-    ratio = ratio[node]
-    counts = selection.counts[feature].T.astype(float)
-    r = counts / (1 + ratio * counts)
-    share = ratio * r
-    middle = between.mean[feature, node]
-    location = share * selection.means[feature].T + (1 - share) * middle
-    v = 1 + ratio / (1 + ratio * counts) + (1 - share) ** 2 / r.sum(axis=0)
-    return location, v
 
 
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:

@@ -51,6 +51,11 @@ class Settings:
         """The grid of pi, (J,)."""
         return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
 
+    @property
+    def shapes(self) -> np.ndarray:
+        """The values of c, (C,), infinite where T_j is 1."""
+        return np.array([np.inf if c is None else c for c in self.effect_shapes])
+
     def class_weights(self, classes: int) -> np.ndarray:
         """Return the parameters of the Dirichlet prior, (G,)."""
         prior = np.atleast_1d(np.array(self.class_prior, dtype=float))
