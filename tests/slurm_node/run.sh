@@ -11,4 +11,5 @@ flock 9  # one at a time on a machine
 export SLURM_TEST_CPUS=8 SLURM_TEST_ARRAY=16
 trap '"$here/start-slurm.sh" stop' EXIT
 "$here/start-slurm.sh" start 9>&-
+"$here/start-slurm.sh" clear  # a run that was killed may have left jobs
 "$@" 9>&-

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # One-node Slurm for tests: root, no systemd, no cgroups, no accounting. Idempotent.
 #   start-slurm.sh [start]  install if missing, configure, start what is not up, wait until idle
-#   start-slurm.sh stop     cancel all jobs, end the daemons whose pid files are ours
+#   start-slurm.sh clear    cancel all jobs, wait until they are gone
+#   start-slurm.sh stop     clear, end the daemons whose pid files are ours
 #   start-slurm.sh able     say why it cannot be done here, exit 1
 set -euo pipefail
 C=/etc/slurm/slurm.conf  # never overwrite the config of a real cluster
@@ -19,11 +20,14 @@ S=${SLURM_TEST_DIR:-$(dirname "$(mktemp -u)")/thesiskit-slurm}; H=$(hostname -s)
 CPUS=${SLURM_TEST_CPUS:-$(nproc)}; MEM=${SLURM_TEST_MEM:-4000}; ARRAY=${SLURM_TEST_ARRAY:-1001}
 # not so a killed one that nobody waited for
 alive() { [ -s "$S/$1.pid" ] && grep -qs '^State:.[^XZ]' "/proc/$(cat "$S/$1.pid")/status"; }
+clear() {
+  alive slurmctld || return 0
+  scancel --user=root
+  for _ in $(seq 20); do [ -z "$(squeue --noheader)" ] && break; sleep 0.5; done
+}
+if [ "${1:-start}" = clear ]; then clear; exit; fi
 if [ "${1:-start}" = stop ]; then
-  if alive slurmctld; then
-    scancel --user=root
-    for _ in $(seq 20); do [ -z "$(squeue --noheader)" ] && break; sleep 0.5; done
-  fi
+  clear
   for d in slurmd slurmctld munged; do
     if alive $d; then kill "$(cat "$S/$d.pid")"; fi
     for _ in $(seq 40); do alive $d || break; sleep 0.25; done
