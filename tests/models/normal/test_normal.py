@@ -161,6 +161,21 @@ def test_variances_are_the_most_probable():
         assert evidence(a * move[0], b * move[1]) < best
 
 
+@pytest.mark.parametrize("bound", [posterior.LEAST_A, posterior.MOST_A])
+def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
+    X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
+    X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))
+    selection = normal.select_by_f(X, y, 30, rng)
+    nodes = posterior.Nodes.of(normal.Settings(), 2)
+    between = posterior.Between.of(selection, nodes.ratio)
+    shares = np.zeros(between.squares.shape)
+    shares[:, 0] = 1
+    found = posterior._best_variance(selection, between, shares, np.log([bound, bound]))
+    inside = posterior._best_variance(selection, between, shares, np.log([6.0, 6.0]))
+    assert 1 < np.exp(inside[0]) < 30
+    np.testing.assert_allclose(found, inside, rtol=1e-4)
+
+
 def test_what_is_stored_makes_the_same_predictions():
     X, y, rng = drawn(8, G=3)
     selection = normal.select_by_f(X, y, 10, rng)

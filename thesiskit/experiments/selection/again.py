@@ -88,9 +88,8 @@ def predict_other(config: Config, arm: Arm, split: Split) -> tuple[np.ndarray, f
 
     It has the priors of the config that it knows.
     """
-    classes = int(split.response.max()) + 1
-    if arm.method in NAIVE_METHODS and classes > 2:
-        return np.full((len(split.test), classes), np.nan), np.nan
+    if arm.method in NAIVE_METHODS and split.classes > 2:
+        return np.full((len(split.test), split.classes), np.nan), np.nan
     model = _other(config, arm)
     if arm.tempered:
         tau = fit_temperature(config, arm, split, model)

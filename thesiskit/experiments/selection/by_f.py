@@ -35,4 +35,4 @@ def by_f(
 
 def class_counts(split: Split) -> np.ndarray:
     """Return how many training cases of each class there are, (G,)."""
-    return np.bincount(split.response[split.train], minlength=int(split.response.max()) + 1)
+    return np.bincount(split.response[split.train], minlength=split.classes)

@@ -37,7 +37,7 @@ def _predictor(
     design: Design, method: str, split: Split, k: int, group: np.ndarray, seed: int, *, again: bool
 ) -> peers.Predict:
     """Return what predicts some cases from others; again : more than once."""
-    y, classes = split.response, int(split.response.max()) + 1
+    y, classes = split.response, split.classes
     if method == WHOLE:
         blocks = design.column_blocks(split, group)
         columns = list(blocks) if again else blocks  # few columns, if several models are made

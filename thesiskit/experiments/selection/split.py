@@ -67,6 +67,11 @@ class Split:
         """Which split of the experiment it is."""
         return self.replicate, self.group, self.fold
 
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return int(self.response.max()) + 1
+
     @cached_property
     def features(self) -> PackedFeatures:
         """Binary features; real ones are cut at their medians."""

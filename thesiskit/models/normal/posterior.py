@@ -248,7 +248,8 @@ def _best_variance(
         across = a / 2 * (len(n) - share @ within)
         bend = np.array([[slope[0] + a * a / 4 * curve, across],
                          [across, -(power @ (within * (1 - within)))]])  # fmt: skip
-        step = _newton_step(slope, bend, free=low < x[0] < high or slope[0] * (high - x[0]) > 0)
+        inward = (x[0] > low or slope[0] > 0) and (x[0] < high or slope[0] < 0)
+        step = _newton_step(slope, bend, free=inward)
         x = np.array([np.clip(x[0] + step[0], low, high), x[1] + step[1]])
         if np.abs(step).max() < SETTLED / 10:
             break
