@@ -235,9 +235,14 @@ def _best_variance(
     share = shares[feature, node]
     spread = selection.within[feature] + between.squares[feature, node]
     numbers, copies = np.unique(n, return_counts=True)
-    low, high = np.log([LEAST_A, MOST_A])
-    x = start
-    for _ in range(ROUNDS):
+
+    def likelihood(x: np.ndarray) -> float:
+        a, big = np.exp(x)
+        log_norm = copies @ (special.gammaln((a + numbers) / 2) - special.gammaln(a / 2))
+        power = share * (a + n[feature]) / 2
+        return log_norm + len(n) * a / 2 * x[1] - power @ np.log(big + spread)
+
+    def derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a, big = np.exp(x)
         within = big / (big + spread)
         power = share * (a + n[feature]) / 2
@@ -248,9 +253,22 @@ def _best_variance(
         across = a / 2 * (len(n) - share @ within)
         bend = np.array([[slope[0] + a * a / 4 * curve, across],
                          [across, -(power @ (within * (1 - within)))]])  # fmt: skip
+        return slope, bend
+
+    low, high = np.log([LEAST_A, MOST_A])
+    x, best = start, likelihood(start)
+    for _ in range(ROUNDS):
+        slope, bend = derivatives(x)
         inward = (x[0] > low or slope[0] > 0) and (x[0] < high or slope[0] < 0)
         step = _newton_step(slope, bend, free=inward)
-        x = np.array([np.clip(x[0] + step[0], low, high), x[1] + step[1]])
+        while True:
+            at = np.array([np.clip(x[0] + step[0], low, high), x[1] + step[1]])
+            found = likelihood(at)
+            if found >= best or np.abs(step).max() < SETTLED / 10:
+                break
+            step = step / 2
+        if found > best:
+            x, best = at, found
         if np.abs(step).max() < SETTLED / 10:
             break
     return x
