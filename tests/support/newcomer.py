@@ -121,7 +121,7 @@ def main(python: str) -> None:
             thesiskit("run", config, "--name", config.removesuffix(".yaml"), *quick)
             assert (folder / "results" / config.removesuffix(".yaml") / "report.html").exists()
 
-        # as `init` chose: the normal model
+        # Python fits the model that `init` chose; five genes are clearly the best
         five = ["genes-csv.yaml", "--set", "selection.features=[5]"]
         by_config = thesiskit("predict", *five, "--new", "new.csv")
         thesiskit("export", *five, "genes.model")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from thesiskit.models.normal.discards import averaged_tails, log_lower
 from thesiskit.models.normal.nodes import Between, Evidence, Nodes
@@ -17,7 +17,7 @@ from thesiskit.models.normal.screening import FSelection
 from thesiskit.models.normal.settings import Settings
 
 LEAST_A, MOST_A = 0.02, 200.0
-ROUNDS = 50  # of EM
+ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
@@ -236,51 +236,16 @@ def _best_variance(
     spread = selection.within[feature] + between.squares[feature, node]
     numbers, copies = np.unique(n, return_counts=True)
 
-    def likelihood(x: np.ndarray) -> float:
-        a, big = np.exp(x)
-        log_norm = copies @ (special.gammaln((a + numbers) / 2) - special.gammaln(a / 2))
-        power = share * (a + n[feature]) / 2
-        return log_norm + len(n) * a / 2 * x[1] - power @ np.log(big + spread)
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        half, big = np.exp(x[0]) / 2, np.exp(x[1])
+        power = share * (half + n[feature] / 2)
+        log_total = np.log(big + spread)
+        log_norm = copies @ (special.gammaln(half + numbers / 2) - special.gammaln(half))
+        rise = copies @ (special.digamma(half + numbers / 2) - special.digamma(half))
+        value = log_norm + len(n) * half * x[1] - power @ log_total
+        slope = np.array([half * (rise + len(n) * x[1] - share @ log_total),
+                          len(n) * half - power @ (big / (big + spread))])  # fmt: skip
+        return -value, -slope
 
-    def derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        a, big = np.exp(x)
-        within = big / (big + spread)
-        power = share * (a + n[feature]) / 2
-        log_norm = copies @ (special.digamma((a + numbers) / 2) - special.digamma(a / 2))
-        curve = copies @ (special.polygamma(1, (a + numbers) / 2) - special.polygamma(1, a / 2))
-        inner = log_norm + len(n) * x[1] - share @ np.log(big + spread)
-        slope = np.array([a / 2 * inner, len(n) * a / 2 - power @ within])
-        across = a / 2 * (len(n) - share @ within)
-        bend = np.array([[slope[0] + a * a / 4 * curve, across],
-                         [across, -(power @ (within * (1 - within)))]])  # fmt: skip
-        return slope, bend
-
-    low, high = np.log([LEAST_A, MOST_A])
-    x, best = start, likelihood(start)
-    for _ in range(ROUNDS):
-        slope, bend = derivatives(x)
-        inward = (x[0] > low or slope[0] > 0) and (x[0] < high or slope[0] < 0)
-        step = _newton_step(slope, bend, free=inward)
-        while True:
-            at = np.array([np.clip(x[0] + step[0], low, high), x[1] + step[1]])
-            found = likelihood(at)
-            if found >= best or np.abs(step).max() < SETTLED / 10:
-                break
-            step = step / 2
-        if found > best:
-            x, best = at, found
-        if np.abs(step).max() < SETTLED / 10:
-            break
-    return x
-
-
-def _newton_step(slope: np.ndarray, bend: np.ndarray, *, free: bool) -> np.ndarray:
-    """Return a step uphill, at most 1 in each direction; without `free` the first stays.
-
-    Newton's where the function is concave, else along the slope.
-    """
-    if not free:
-        return np.array([0.0, np.clip(-slope[1] / min(bend[1, 1], -1e-300), -1, 1)])
-    if bend[0, 0] < 0 and np.linalg.det(bend) > 0:
-        return np.clip(np.linalg.solve(bend, -slope), -1, 1)
-    return np.clip(-slope / np.minimum(np.diag(bend), -np.abs(slope) - 1e-300), -1, 1)
+    bounds = [np.log([LEAST_A, MOST_A]), (None, None)]
+    return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
