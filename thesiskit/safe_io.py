@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have made.
+"""Reading files that somebody else may have made, and writing files that are whole or not there.
 
 Pipes and devices are refused, because reading them could wait for ever.  Nothing is unpickled.
 """
@@ -8,10 +8,14 @@ import hashlib
 import io
 import math
 import os
+import secrets
+import signal
 import stat
+import threading
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -24,6 +28,52 @@ HEADERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
 }
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give an empty file beside `path`; rename it to `path` when the block ends well.
+
+    Ctrl-C waits for the end of the block.
+
+    Raises
+    ------
+    OSError: it cannot be written.
+    """
+    # processes of two hosts may have the same number
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with _uninterrupted():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            create(temporary).close()
+            yield temporary
+            os.replace(temporary, path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def create(path: Path) -> IO[bytes]:
+    """Create and open a file that must not exist yet; a link in its place is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait: a library that it breaks off may raise something else, as zipfile does."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual is None:
+        yield
+        return
+    asked = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: asked.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if asked.is_set():
+            signal.raise_signal(signal.SIGINT)
 
 
 def open_regular(path: Path) -> IO[bytes]:

@@ -7,9 +7,9 @@ looked for in THESISKIT_DATA_DIR, then in the cache of the user, and else fetche
 import hashlib
 import io
 import os
-import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from thesiskit.blocks import distinct
 from thesiskit.datasets.source import Source, Table, WrongKeyError
 from thesiskit.errors import DataError, cut
-from thesiskit.safe_io import DAMAGES, read_bytes, read_npz
+from thesiskit.safe_io import DAMAGES, read_bytes, read_npz, replacing
 
 URL = (
     "https://raw.githubusercontent.com/ramhiser/datamicroarray/"
@@ -237,17 +237,10 @@ def _read_kept(path: Path) -> dict[str, np.ndarray] | None:
 
 
 def _keep(path: Path, found: dict[str, np.ndarray]) -> None:
-    """Keep a parsed table, all of it or nothing: parsing takes a second, reading this a tenth."""
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            temporary = file.name
-            np.savez(file, **found)  # type: ignore[arg-type]
-        os.replace(temporary, path)
-    except OSError:  # a full or read-only disk: it is parsed again
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+    """Keep a parsed table: parsing takes a second, reading this a tenth."""
+    # on a full or read-only disk it is parsed again
+    with suppress(OSError), replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **found)  # type: ignore[arg-type]
 
 
 # ---- R's format ----

@@ -56,7 +56,7 @@ class Results:
             self._check_ours()
             for folder in (self.folder, self.root):  # the index goes there
                 probe = folder / f".probe-{secrets.token_hex(4)}"
-                create(probe).close()
+                safe_io.create(probe).close()
                 probe.unlink()
             if not (self.folder / MARK).is_file():
                 write_text(self.folder / MARK, MARKED)
@@ -315,29 +315,16 @@ def sha256(path: Path) -> str | None:
         return None
 
 
-def create(path: Path) -> IO[bytes]:
-    """Create and open a file that must not exist yet; a link in its place is not followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o666), "wb")
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give an empty file beside `path`; rename it to `path` when the block ends well."""
-    # processes of two hosts may have the same number
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         _check_replaceable(path)
-        create(temporary).close()
-        yield temporary
-        os.replace(temporary, path)
+        with safe_io.replacing(path) as temporary:
+            yield temporary
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise ResultsError(f"{path}: cannot be written: {why}") from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def _check_replaceable(path: Path) -> None:

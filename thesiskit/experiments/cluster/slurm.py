@@ -15,7 +15,6 @@ from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
 from thesiskit.experiments.cluster.script import JOBS, LOG, array_script, on_a_line
 from thesiskit.experiments.cluster.submissions import Entry, append
-from thesiskit.store.results import create
 
 GONE = "GONE"  # the state of a job that is neither waiting nor running
 ATTEMPTS = 5  # to ask squeue, over half a minute
@@ -76,7 +75,7 @@ class Slurm:
     def _create(self, path: Path, text: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with create(path) as file:
+            with safe_io.create(path) as file:
                 file.write(text.encode())
         except FileExistsError:
             raise
