@@ -115,6 +115,10 @@ cdef class Linear:
     cdef void update_noise(self, bitgen_t *bitgen) noexcept nogil:
         pass
 
+    cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
+        # many coefficients and sigmas at once
+        pass
+
     # ---- rows ----
 
     cdef void count_cases(self) noexcept nogil:
@@ -435,8 +439,7 @@ cdef class Linear:
                 before, before_widths = self.coefficient_evaluations, self.width_evaluations
                 self.sweep_all_coefficients(bitgen)
                 for _j in range(joint_updates):
-                    self.sweep_all_translations(bitgen)
-                    self.sweep_all_scales(bitgen)
+                    self.move_together(bitgen)
                 self.refresh_rows()
                 if self.log_noise.shape[0] > 0:
                     self.update_noise(bitgen)

@@ -34,7 +34,8 @@ from _products cimport (
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
-from thesiskit._kernels.linear cimport Linear
+from _trajectory cimport fill_residuals
+from thesiskit._kernels.hamiltonian cimport Hamiltonian
 
 cdef enum:
     CERTAIN = 16  # cases of a group up to which the likelihood's bound is computed
@@ -121,7 +122,7 @@ cdef bint inside_noise(void *context, double x, double u, double log_u) noexcept
 
 
 @cython.final
-cdef class Logistic(Linear):
+cdef class Logistic(Hamiltonian):
     """Classes: response (K, R) are the cases of a row by class.
 
     coefficient has S = 1 set for two classes, that of the second, and K for more.  p (S, R), the
@@ -132,8 +133,8 @@ cdef class Logistic(Linear):
     cdef double[:, ::1] p, q, cases
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 const double[:, ::1] response):
-        super().__init__(layout, settings, coefficient, log_sigma)
+                 double[::1] tuning, const double[:, ::1] response):
+        super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
@@ -163,6 +164,34 @@ cdef class Logistic(Linear):
             return log_binary(&self.trial[0, 0], &self.response[1, 0], &self.weight[0], R)
         return log_classes(&self.trial[0, 0], &self.response[0, 0], &self.weight[0], S, R, R,
                            &self.buffer[0])
+
+    cdef void fill_force(self) noexcept nogil:
+        cdef Py_ssize_t S = self.eta.shape[0], k, r
+        cdef double top, total
+        if S == 1:
+            fill_residuals(&self.level[0, 0], &self.response[1, 0], &self.weight[0],
+                           &self.force[0, 0], self.level.shape[0])
+            return
+        for r in range(self.level.shape[0]):
+            top = self.level[r, 0]
+            for k in range(1, S):
+                top = max(top, self.level[r, k])
+            total = 0
+            for k in range(S):
+                self.force[r, k] = exp(self.level[r, k] - top)
+                total += self.force[r, k]
+            total = self.weight[r] / total
+            for k in range(S):
+                self.force[r, k] = self.response[k, r] - total * self.force[r, k]
+
+    cdef void fill_stiffness(self) noexcept nogil:
+        # n p (1 - p), from the slopes: n p is cases less slope
+        cdef Py_ssize_t S = self.eta.shape[0], k, r
+        cdef double x
+        for r in range(self.level.shape[0]):
+            for k in range(S):
+                x = self.response[1 if S == 1 else k, r] - self.force[r, k]
+                self.stiffness[r, k] = x * (1 - x / self.weight[r])
 
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
@@ -309,7 +338,7 @@ cdef class Logistic(Linear):
 
 
 @cython.final
-cdef class Normal(Linear):
+cdef class Normal(Hamiltonian):
     """Real responses: mean (R,) of those of a row, and `within`, their squares about these means.
 
     log_noise is log tau; noise_shape and noise_rate are of the Inverse-Gamma prior of tau.
@@ -320,9 +349,10 @@ cdef class Normal(Linear):
     cdef bint noise_free
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] log_noise, const double[::1] mean, double within):
+                 double[::1] tuning, double[::1] log_noise, const double[::1] mean,
+                 double within):
         cdef Py_ssize_t r
-        super().__init__(layout, settings, coefficient, log_sigma)
+        super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.log_noise, self.mean, self.within = log_noise, mean, within
         self.noise_free = settings.noise is None
         self.noise_shape, self.noise_rate = settings.noise_shape, settings.noise_rate
@@ -341,6 +371,18 @@ cdef class Normal(Linear):
         cdef double x = self.log_noise[0]
         self.log_likelihood = -(self.all_cases * (log(2 * M_PI) / 2 + x)
                                 + self.squares * exp(-2 * x) / 2)
+
+    cdef void fill_force(self) noexcept nogil:
+        cdef Py_ssize_t r
+        cdef double precision = exp(-2 * self.log_noise[0])
+        for r in range(self.mean.shape[0]):
+            self.force[r, 0] = self.weight[r] * (self.mean[r] - self.level[r, 0]) * precision
+
+    cdef void fill_stiffness(self) noexcept nogil:
+        cdef Py_ssize_t r
+        cdef double precision = exp(-2 * self.log_noise[0])
+        for r in range(self.mean.shape[0]):
+            self.stiffness[r, 0] = self.weight[r] * precision
 
     cdef double log_trial(self) noexcept nogil:
         return -squared_residuals(&self.weight[0], &self.mean[0], &self.trial[0, 0],
@@ -391,7 +433,7 @@ cdef class Normal(Linear):
         self.set_log_likelihood()
 
     cdef double log_prior(self) noexcept nogil:
-        cdef double result = Linear.log_prior(self)
+        cdef double result = Hamiltonian.log_prior(self)
         if self.noise_free:
             result += log_inverse_gamma(self.noise_shape, self.noise_rate, self.log_noise[0])
         return result

@@ -13,6 +13,7 @@ SIGMA_UPDATES = 10
 SIGMA_STEP = 1.0
 MOST_STEPS = 50
 JOINT_UPDATES = 1
+LEARNING = 100  # iterations
 NOISE_SHAPE, NOISE_MODE = 0.25, 0.5  # of the prior of the standard deviation of noise
 ITERATIONS, BURN_IN, THIN = 2000, 750, 5
 CHAINS = 1

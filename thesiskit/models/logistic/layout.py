@@ -35,6 +35,7 @@ class Layout:
     kind_begin: np.ndarray
     order_begin: np.ndarray
     order_kind: np.ndarray
+    above: np.ndarray
 
 
 def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
@@ -62,4 +63,11 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
         .astype(np.intp),
         order_begin=np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
         order_kind=kind_of.astype(np.int32),
+        above=_above(groups),
     )  # fmt: skip
+
+
+def _above(groups: Groups) -> np.ndarray:
+    above = np.full(groups.n_groups, -1, dtype=np.int32)
+    above[groups.part] = np.repeat(groups.whole, np.diff(groups.part_begin))
+    return above if (np.arange(-1, groups.n_groups - 1) >= above).all() and (above[1:] >= 0).all() else above[:0]

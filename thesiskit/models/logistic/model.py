@@ -26,6 +26,7 @@ import numpy as np
 
 from thesiskit._kernels import linear  # type: ignore[attr-defined]
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
+from thesiskit._kernels.hamiltonian import tuning_of  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.logistic.draws import INFO, Draws
 from thesiskit.models.logistic.layout import Layout, lay_out
@@ -42,7 +43,7 @@ class Linear:
     groups : as `patterns` makes them.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma")  # as `start` gives them
+    parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma", "tuning")  # as `start` gives them
 
     def __init__(self, groups: Groups, settings: Settings, sets: int):
         settings.check_order(groups.order)
@@ -53,7 +54,7 @@ class Linear:
         """Return the responses of the rows, as the kernel reads them."""
         raise NotImplementedError
 
-    def sampler(self, coefficient, log_sigma, *noise) -> linear.Linear:
+    def sampler(self, coefficient, log_sigma, tuning, *noise) -> linear.Linear:
         """Return the kernel's chain, which changes the parameters, as of `start`, in place."""
         raise NotImplementedError
 
@@ -65,7 +66,9 @@ class Linear:
     def start(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return coefficients of 0 and dispersed log sigmas to start from."""
         coefficient = np.zeros((self.sets, self.groups.n_groups))
-        return coefficient, self.settings.start(self.groups.order, rng)
+        order = self.groups.order
+        tuning = tuning_of(*coefficient.shape, order)
+        return coefficient, self.settings.start(order, rng), tuning
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -108,10 +111,10 @@ class Model(Linear):
         """Return cases of each class, (K, R)."""
         return {"response": np.ascontiguousarray(self.cases.T)}
 
-    def sampler(self, coefficient, log_sigma) -> kernel.Logistic:
+    def sampler(self, coefficient, log_sigma, tuning) -> kernel.Logistic:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Logistic(
-            self.layout, self.settings, coefficient, log_sigma, **self.responses()
+            self.layout, self.settings, coefficient, log_sigma, tuning, **self.responses()
         )
 
 
@@ -121,7 +124,7 @@ class Normal(Linear):
     response : (N,) real numbers; priors and steps suit those of standard deviation 1.
     """
 
-    parameters = ("coefficient", "log_sigma", "log_noise")
+    parameters = ("coefficient", "log_sigma", "tuning", "log_noise")
 
     def __init__(self, groups: Groups, response, settings: Settings):
         try:
@@ -153,10 +156,11 @@ class Normal(Linear):
         start = np.log(self.spread) + rng.normal() if noise is None else np.log(noise)
         return *super().start(rng), np.array([start])
 
-    def sampler(self, coefficient, log_sigma, log_noise) -> kernel.Normal:
+    def sampler(self, coefficient, log_sigma, tuning, log_noise) -> kernel.Normal:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Normal(
-            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses()
+            self.layout, self.settings, coefficient, log_sigma, tuning, log_noise,
+            **self.responses(),
         )
 
 

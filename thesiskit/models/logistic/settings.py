@@ -97,6 +97,11 @@ class Settings:
         return self.prior == "cauchy"
 
     @property
+    def learning(self) -> int:
+        """Iterations in which a chain learns how far coefficients and sigmas move together."""
+        return min(defaults.LEARNING, self.burn_in)
+
+    @property
     def kept(self) -> int:
         """Draws that each chain keeps."""
         return (self.iterations - self.burn_in) // self.thin

@@ -38,6 +38,7 @@ cdef class Linear:
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil
     cdef double log_trial(self) noexcept nogil
     cdef void update_noise(self, bitgen_t *bitgen) noexcept nogil
+    cdef void move_together(self, bitgen_t *bitgen) noexcept nogil
     cdef void count_cases(self) noexcept nogil
     cdef void refresh_rows(self) noexcept nogil
     cdef void sweep_all_coefficients(self, bitgen_t *bitgen) noexcept nogil

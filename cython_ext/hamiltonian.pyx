@@ -1,0 +1,310 @@
+"""All coefficients and all sigmas together, along Hamiltonian trajectories.
+
+Where the data are nearly separable, the posterior is a long ridge: larger sigmas go with larger
+coefficients.  Single updates walk along it in small steps; a trajectory follows it.
+
+A coefficient is s_gk = w_g a_gk z_gk.  Given a, z_gk is standard normal before the data:
+
+    Cauchy    a_gk^2 is Inverse-Gamma(1/2, 1/2), and is drawn given s_gk before each trajectory;
+              given s_gk it is (1 + s_gk^2 / w_g^2) / 2 divided by an exponential variable;
+    Gaussian  a_gk = 1, and w_g is the square root of the variance.
+
+The trajectory moves z and the free log sigmas, whose prior is that of linear.pyx:
+
+    U(z, log sigma) = - log likelihood + sum z^2 / 2 + sum_o (alpha log sigma_o + rate_o / sigma_o)
+
+with kinetic energy sum of p^2 / (2 m).  The slope of U in z_gk is z_gk - w_g a_gk f_gk, where f_gk
+is the sum over the rows of group g of the slope of the log likelihood in eta_rk; that in log
+sigma_o is alpha - rate_o / sigma_o less the sum over groups of f_gk s_gk (d log w_g / d log sigma_o).
+m is about the second derivative of U: 1 + h_gk (w_g a_gk)^2 for z_gk, where h and w are averages of
+the first trajectories, and for log sigma_o the average of the squared slope, which has the same
+expectation (Neal 2011, "MCMC using Hamiltonian dynamics").
+"""
+
+from libc.math cimport exp, fabs, log, sqrt
+from libc.stdint cimport int32_t
+from numpy.random cimport bitgen_t
+
+import numpy as np
+
+from _draws cimport generator, standard_normal, uniform
+from _trajectory cimport drift_all, gather, kick_all
+from _scales cimport WIDEST
+from thesiskit._kernels.linear cimport Linear
+
+cdef enum:
+    STEPS = 150  # of a trajectory
+    COUNT = 0  # places of `tuning`: trajectories so far, log step; then, by order, averages of log
+    STEP = 1  # sigma and of its squared slope; then h (G, S)
+    AVERAGES = 2
+
+cdef double FIRST_STEP = 0.05
+cdef double TARGET = 0.8  # share of trajectories that are accepted
+# Sigmas may oscillate three times as fast as coefficients: there are few of them, so the error of
+# a step is that of the coefficients, and along the ridge sigmas have far to go.
+cdef double LIGHT = 0.1
+
+
+def tuning_of(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
+    """Return what a chain has learned before it begins: nothing."""
+    return np.zeros(AVERAGES + 2 * (order + 1) + groups * sets)
+
+
+cdef class Hamiltonian(Linear):
+    """Linear functions of groups whose coefficients and sigmas also move together.
+
+    tuning, of `tuning_of`, is part of the chain's state.  It changes with the first trajectory, and
+    with those of the first `settings.learning` iterations.
+    """
+
+    def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
+                 double[::1] tuning):
+        super().__init__(layout, settings, coefficient, log_sigma)
+        cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
+        cdef Py_ssize_t R = self.weight.shape[0]
+        self.above, self.tuning = layout.above, tuning
+        self.sets = S if S == 1 else 4 * ((S + 3) // 4)
+        self.learning = settings.learning * settings.joint_updates
+        if settings.joint_updates == 0:
+            return
+        self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
+        self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
+        self.easy, self.scale, self.value, self.slope = np.zeros((4, G, self.sets))
+        self.width, self.pull = np.empty((2, self.kinds.shape[0]))
+        self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
+            (4, log_sigma.shape[0]))
+        self.list_groups()
+
+    cdef bint tree(self) noexcept nogil:
+        return self.above.shape[0] > 0
+
+    cdef void list_groups(self):
+        # the groups of each row; where groups form a tree, the last of them alone
+        cdef Py_ssize_t g, i, r, R = self.weight.shape[0], G = self.begin.shape[0]
+        cdef Py_ssize_t[::1] begin = np.zeros(R + 1, dtype=np.intp)
+        if self.tree():
+            self.row_groups = np.zeros(R, dtype=np.int32)
+            for g in range(G):
+                for r in range(self.begin[g], self.end[g]):
+                    self.row_groups[r] = g
+            return
+        for g in range(G):
+            for i in range(self.end[g] - self.begin[g]):
+                begin[self.row(g, i) + 1] += 1
+        for r in range(R):
+            begin[r + 1] += begin[r]
+        self.row_begin = begin.copy()
+        self.row_groups = np.empty(begin[R], dtype=np.int32)
+        for g in range(G):
+            for i in range(self.end[g] - self.begin[g]):
+                r = self.row(g, i)
+                self.row_groups[begin[r]] = g
+                begin[r] += 1
+
+    # ---- what the likelihood does ----
+
+    cdef void fill_force(self) noexcept nogil:
+        # slopes of the log likelihood in `level`
+        pass
+
+    cdef void fill_stiffness(self) noexcept nogil:
+        # and less its second derivatives
+        pass
+
+    # ---- sums over groups and over rows ----
+
+    cdef void refresh_levels(self) noexcept nogil:
+        # linear functions of rows, of `value`; where groups form a tree, it becomes sums from the
+        # root
+        cdef Py_ssize_t g, k, r, P = self.sets, a
+        if not self.tree():
+            gather(&self.value[0, 0], &self.level[0, 0], &self.row_begin[0], &self.row_begin[1],
+                   &self.row_groups[0], self.level.shape[0], P)
+            return
+        for g in range(1, self.value.shape[0]):
+            a = self.above[g]
+            for k in range(P):
+                self.value[g, k] += self.value[a, k]
+        for r in range(self.level.shape[0]):
+            a = self.row_groups[r]
+            for k in range(P):
+                self.level[r, k] = self.value[a, k]
+
+    cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil:
+        # `slope`, sums over the rows of groups
+        cdef Py_ssize_t g, k, r, P = self.sets, a
+        if not self.tree():
+            gather(&of_rows[0, 0], &self.slope[0, 0], &self.begin[0], &self.end[0],
+                   &self.members[0], self.slope.shape[0], P)
+            return
+        self.slope[:, :] = 0
+        for r in range(of_rows.shape[0]):
+            a = self.row_groups[r]
+            for k in range(P):
+                self.slope[a, k] += of_rows[r, k]
+        for g in range(self.slope.shape[0] - 1, 0, -1):
+            a = self.above[g]
+            for k in range(P):
+                self.slope[a, k] += self.slope[g, k]
+
+    # ---- a trajectory ----
+
+    cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil:
+        # a, z, masses and momenta
+        cdef Py_ssize_t g, k, o, O = self.log_sigma.shape[0], S = self.eta.shape[0]
+        cdef Py_ssize_t H = AVERAGES + 2 * O
+        cdef double s, w, a, wide, z, m
+        self.old_log_sigma[:] = self.log_sigma
+        for o in range(O):
+            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.tuning[AVERAGES + O + o])
+        # widths at the averages of log sigmas: masses must not depend on where a trajectory is
+        for o in range(1, O if self.sigma_free else 0):
+            self.log_sigma[o] = self.tuning[AVERAGES + o]
+        self.refresh_widths()
+        for k in range(self.kinds.shape[0]):
+            w = self.size_of_kind[k]
+            self.width[k] = w if self.cauchy else sqrt(w)
+        self.log_sigma[:] = self.old_log_sigma
+        self.refresh_widths()
+        self.position[:, :] = 0  # of columns that are no set, too, after overflow
+        self.momentum[:, :] = 0
+        for g in range(self.position.shape[0]):
+            w = self.size_of_kind[self.kind[g]]
+            if not self.cauchy:
+                w = sqrt(w)
+            wide = self.width[self.kind[g]]
+            for k in range(S):
+                s = self.coefficient[k, g]
+                z, a = s / w, 1
+                if self.cauchy:
+                    a = sqrt((1 + z * z) / (-2 * log(uniform(bitgen))))
+                    z /= a
+                self.spread[g, k], self.position[g, k] = a, z
+                m = 1 + self.tuning[H + g * S + k] * wide * wide * a * a
+                self.easy[g, k] = 1 / m
+                self.momentum[g, k] = standard_normal(bitgen) * sqrt(m)
+        for o in range(1, O if self.sigma_free else 0):
+            self.scale_momentum[o] = standard_normal(bitgen) * sqrt(self.scale_mass[o])
+        self.drift(0)
+
+    cdef void drift(self, double step) noexcept nogil:
+        # positions move on; from them log sigmas, widths, values, levels, forces and slopes
+        cdef Py_ssize_t c, o, O = self.log_sigma.shape[0]
+        for o in range(1, O if self.sigma_free else 0):
+            self.log_sigma[o] += step * self.scale_momentum[o] / self.scale_mass[o]
+        self.refresh_widths()
+        for c in range(self.kinds.shape[0]):
+            self.width[c] = self.size_of_kind[c] if self.cauchy else sqrt(self.size_of_kind[c])
+        drift_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0],
+                  &self.spread[0, 0], &self.width[0], &self.kind[0], &self.scale[0, 0],
+                  &self.value[0, 0], self.position.shape[0], self.sets)
+        self.refresh_levels()
+        self.fill_force()
+        self.sum_rows(self.force)
+
+    cdef void kick(self, double step) noexcept nogil:
+        # momenta move on
+        cdef Py_ssize_t c, o, j
+        cdef double t
+        self.pull[:] = 0
+        kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
+                 &self.slope[0, 0], &self.kind[0], &self.pull[0], self.position.shape[0],
+                 self.sets)
+        for o in range(1, self.log_sigma.shape[0] if self.sigma_free else 0):
+            t = 0
+            for j in range(self.order_begin[o], self.order_begin[o + 1]):
+                c = self.order_kind[j]
+                t += self.pull[c] * self.kinds[c, o] / self.size_of_kind[c]
+            self.scale_slope[o] = (self.sigma_shape - self.sigma_rate[o] * exp(-self.log_sigma[o])
+                                   - t * self.power[o])
+            self.scale_momentum[o] -= step * self.scale_slope[o]
+
+    cdef double energy(self) noexcept nogil:
+        # U + kinetic energy; eta and the log likelihood become those of `level`
+        cdef Py_ssize_t g, k, r, o, O = self.log_sigma.shape[0]
+        cdef double result = 0, p
+        for r in range(self.level.shape[0]):
+            for k in range(self.eta.shape[0]):
+                self.eta[k, r] = self.level[r, k]
+        self.refresh_likelihood()
+        for g in range(self.position.shape[0]):
+            for k in range(self.sets):
+                p = self.momentum[g, k]
+                result += self.position[g, k] * self.position[g, k] + p * p * self.easy[g, k]
+        for o in range(1, O if self.sigma_free else 0):
+            p = self.scale_momentum[o]
+            result += p * p / self.scale_mass[o]
+            result += 2 * (self.sigma_shape * self.log_sigma[o]
+                           + self.sigma_rate[o] * exp(-self.log_sigma[o]))
+        return result / 2 - self.log_likelihood
+
+    cdef void learn(self, double share, bint accepted) noexcept nogil:
+        # averages, in which the state where a trajectory ended has this share
+        cdef Py_ssize_t g, k, o, O = self.log_sigma.shape[0], S = self.eta.shape[0]
+        cdef double[:] sigmas = self.tuning[AVERAGES : AVERAGES + O]
+        cdef double[:] squares = self.tuning[AVERAGES + O : AVERAGES + 2 * O]
+        cdef double[:] h = self.tuning[AVERAGES + 2 * O :]
+        for o in range(O if accepted else 0):
+            sigmas[o] += share * (self.log_sigma[o] - sigmas[o])
+            squares[o] += share * (self.scale_slope[o] * self.scale_slope[o] - squares[o])
+        self.fill_stiffness()
+        self.sum_rows(self.stiffness)
+        for g in range(self.slope.shape[0]):
+            for k in range(S):
+                h[g * S + k] += share * (self.slope[g, k] - h[g * S + k])
+
+    cdef void begin_learning(self, bitgen_t *bitgen) noexcept nogil:
+        # as stiff as rows ever are, so that the first trajectories are stable
+        self.tuning[STEP] = log(FIRST_STEP)
+        self.begin_trajectory(bitgen)
+        self.kick(0)
+        self.level[:, :] = 0
+        self.fill_force()
+        self.learn(1, True)
+        self.tuning[COUNT] = 1
+
+    cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
+        cdef Py_ssize_t i, steps = STEPS, g, k, o
+        cdef double before, change, step, u
+        cdef bint possible = True, accepted, learns
+        if self.tuning[COUNT] == 0:
+            self.begin_learning(bitgen)
+        learns = self.tuning[COUNT] < self.learning
+        if learns:  # short trajectories, until steps and masses are about right
+            steps = min(STEPS, 10 + <Py_ssize_t> (STEPS * self.tuning[COUNT] / self.learning))
+        self.begin_trajectory(bitgen)
+        u = bitgen.next_double(bitgen.state)
+        step = exp(self.tuning[STEP] - u * u)  # some steps are shorter: not all places are alike
+        before = self.energy()
+        self.kick(step / 2)
+        for i in range(steps):
+            self.drift(step)
+            self.kick(step if i < steps - 1 else step / 2)
+        change = before - self.energy()
+        for o in range(1, self.log_sigma.shape[0]):
+            possible = possible and fabs(self.log_sigma[o]) <= WIDEST
+        possible = possible and change == change  # a number
+        accepted = possible and log(uniform(bitgen)) <= change
+        self.moves += 1
+        self.accepted += accepted
+        if accepted:
+            for g in range(self.position.shape[0]):
+                for k in range(self.eta.shape[0]):
+                    self.coefficient[k, g] = self.scale[g, k] * self.position[g, k]
+        if learns:
+            self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
+                                  - TARGET) / (1 + self.tuning[COUNT] / 25)
+            if possible:
+                self.learn(2 / (self.tuning[COUNT] + 20), accepted)
+            self.tuning[COUNT] += 1
+        if not accepted:
+            self.log_sigma[:] = self.old_log_sigma
+            self.refresh_widths()
+
+    def sweep_together(self, capsule):
+        """Move all coefficients and the sigmas that are free along a trajectory."""
+        cdef bitgen_t *bitgen = generator(capsule)
+        with nogil:
+            self.move_together(bitgen)
+            self.refresh_rows()
+            self.refresh_widths()
