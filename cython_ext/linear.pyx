@@ -369,6 +369,11 @@ cdef class Linear:
 
     # ---- chains ----
 
+    cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
+        # the joint updates; a subclass may know better ones
+        self.sweep_all_translations(bitgen)
+        self.sweep_all_scales(bitgen)
+
     cdef double log_prior(self) noexcept nogil:
         # log density of the coefficients and of the sigmas that are free
         cdef Py_ssize_t o, c, j, k, g
@@ -435,8 +440,7 @@ cdef class Linear:
                 before, before_widths = self.coefficient_evaluations, self.width_evaluations
                 self.sweep_all_coefficients(bitgen)
                 for _j in range(joint_updates):
-                    self.sweep_all_translations(bitgen)
-                    self.sweep_all_scales(bitgen)
+                    self.move_together(bitgen)
                 self.refresh_rows()
                 if self.log_noise.shape[0] > 0:
                     self.update_noise(bitgen)

@@ -29,12 +29,13 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from _draws cimport generator, standard_normal
+from _polya_gamma cimport polya_gamma
 from _products cimport (
     log_binary, log_classes, log_mixtures, log_weighted, squared_residuals, sum_residuals,
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
-from thesiskit._kernels.linear cimport Linear
+from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     CERTAIN = 16  # cases of a group up to which the likelihood's bound is computed
@@ -121,7 +122,7 @@ cdef bint inside_noise(void *context, double x, double u, double log_u) noexcept
 
 
 @cython.final
-cdef class Logistic(Linear):
+cdef class Logistic(Tree):
     """Classes: response (K, R) are the cases of a row by class.
 
     coefficient has S = 1 set for two classes, that of the second, and K for more.  p (S, R), the
@@ -132,8 +133,8 @@ cdef class Logistic(Linear):
     cdef double[:, ::1] p, q, cases
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 const double[:, ::1] response):
-        super().__init__(layout, settings, coefficient, log_sigma)
+                 const double[:, ::1] response, tuning=None):
+        super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
@@ -163,6 +164,11 @@ cdef class Logistic(Linear):
             return log_binary(&self.trial[0, 0], &self.response[1, 0], &self.weight[0], R)
         return log_classes(&self.trial[0, 0], &self.response[0, 0], &self.weight[0], S, R, R,
                            &self.buffer[0])
+
+    cdef void observe(self, double *precision, double *linear, Py_ssize_t r,
+                      bitgen_t *bitgen) noexcept nogil:
+        precision[0] += polya_gamma(self.weight[r], self.eta[0, r], bitgen)
+        linear[0] += self.response[1, r] - self.weight[r] / 2
 
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
@@ -309,7 +315,7 @@ cdef class Logistic(Linear):
 
 
 @cython.final
-cdef class Normal(Linear):
+cdef class Normal(Tree):
     """Real responses: mean (R,) of those of a row, and `within`, their squares about these means.
 
     log_noise is log tau; noise_shape and noise_rate are of the Inverse-Gamma prior of tau.
@@ -320,9 +326,9 @@ cdef class Normal(Linear):
     cdef bint noise_free
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] log_noise, const double[::1] mean, double within):
+                 double[::1] log_noise, const double[::1] mean, double within, tuning=None):
         cdef Py_ssize_t r
-        super().__init__(layout, settings, coefficient, log_sigma)
+        super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.log_noise, self.mean, self.within = log_noise, mean, within
         self.noise_free = settings.noise is None
         self.noise_shape, self.noise_rate = settings.noise_shape, settings.noise_rate
@@ -345,6 +351,12 @@ cdef class Normal(Linear):
     cdef double log_trial(self) noexcept nogil:
         return -squared_residuals(&self.weight[0], &self.mean[0], &self.trial[0, 0],
                                   self.mean.shape[0]) * exp(-2 * self.log_noise[0]) / 2
+
+    cdef void observe(self, double *precision, double *linear, Py_ssize_t r,
+                      bitgen_t *bitgen) noexcept nogil:
+        cdef double p = self.weight[r] * exp(-2 * self.log_noise[0])
+        precision[0] += p
+        linear[0] += p * self.mean[r]
 
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil:
         cdef Slope c
@@ -391,7 +403,7 @@ cdef class Normal(Linear):
         self.set_log_likelihood()
 
     cdef double log_prior(self) noexcept nogil:
-        cdef double result = Linear.log_prior(self)
+        cdef double result = Tree.log_prior(self)
         if self.noise_free:
             result += log_inverse_gamma(self.noise_shape, self.noise_rate, self.log_noise[0])
         return result

@@ -15,6 +15,7 @@ MOST_STEPS = 50
 JOINT_UPDATES = 1
 NOISE_SHAPE, NOISE_MODE = 0.25, 0.5  # of the prior of the standard deviation of noise
 ITERATIONS, BURN_IN, THIN = 2000, 750, 5
+LEARNING = 100  # first iterations of a chain in which its sampler may be tuned, if not kept
 CHAINS = 1
 MIN_CASES = 1
 LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond

@@ -13,6 +13,7 @@ from math import fsum
 import numpy as np
 import pytest
 import reference_logistic as twin
+import reference_tree
 from logistic_cases import (
     LIGHT,
     NAMES,
@@ -33,6 +34,7 @@ from logistic_cases import (
     sequences,
     tiny,
     translations_twice,
+    tree_once,
     widths_twice,
 )  # fmt: skip
 from scipy import special, stats
@@ -333,11 +335,16 @@ def test_the_twin_itself():
 # ---- sweeps, number by number ----
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, rng):
+def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     """One iteration of the twin; returns evaluations for coefficients and for widths."""
     most, more = settings.most_steps, 0
     looked = twin.sweep_coefficients(slow, coefficient, log_sigma, settings.step, most, rng)
-    for _ in range(settings.joint_updates):
+    tree = len(groups.above) and len(coefficient) == 1
+    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
+        more += reference_tree.move_tree(
+            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+        )
+    for _ in range(0 if tree else settings.joint_updates):
         looked += twin.sweep_translations(slow, coefficient, log_sigma, divided(groups), most, rng)
         if settings.sigma is None:
             more += twin.sweep_scales(slow, coefficient, log_sigma, most, rng)
@@ -357,9 +364,10 @@ def compare_chains(groups, response, n_classes, seed, start=None, **options):
     if start is not None:
         coefficient[:] = chain.place["coefficient"][:] = start[0]
         log_sigma[1:] = chain.place["log_sigma"][1:] = start[1][1:]
+    tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
     ours = chain.advance(settings.iterations)
     for i in range(settings.iterations):
-        looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, rng)
+        looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
         close = {"rtol": 1e-8, "atol": 1e-8}
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
@@ -618,6 +626,8 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
     ]  # fmt: skip
     if not len(groups.whole) and n_classes == 2:
         stages.remove(translations_twice)  # nothing to move
+    if len(groups.above) and n_classes == 2:
+        stages.insert(0, tree_once)
     assert_unchanged(functions_of(slow, *replicates(model, slow, REPLICATES, rng, stages)))
 
 
@@ -684,6 +694,30 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
         assert z < stats.norm.isf(ALARM / tests / 2)
     else:
         assert z > 10
+
+
+@pytest.mark.parametrize("harm", ["none", "parent", "owner", "kind"])
+@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
+    rng = np.random.default_rng(4)
+    groups = tiny("plain rows", rng)
+    response = np.zeros(groups.n_cases, int)
+    model, slow = both(groups, response, 2, prior=prior, sigma_0=1.5, **LIGHT)
+    if harm == "parent":  # a leaf hangs from the root
+        leaf = model.layout.owner[0]
+        assert model.layout.parent[leaf] > 0
+        model.layout.parent[leaf] = 0
+    if harm == "owner":
+        model.layout.owner[:] = np.roll(model.layout.owner, 1)
+    if harm == "kind":
+        model.layout.kinds[-1, -1] += 2
+    response, states = replicates(model, slow, 8000, rng, [tree_once] * 2)
+    states = functions_of(slow, response, states)
+    if harm == "none":
+        assert_unchanged(states)
+    else:
+        with pytest.raises(AssertionError, match="stage"):
+            assert_unchanged(states)
 
 
 # ---- exact posteriors ----

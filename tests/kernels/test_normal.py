@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import reference_logistic as twin
+import reference_tree
 from logistic_cases import (
     LIGHT,
     NAMES,
@@ -29,6 +30,7 @@ from logistic_cases import (
     sequences,
     tiny,
     translations_twice,
+    tree_once,
     widths_twice,
 )
 from scipy import special, stats
@@ -99,11 +101,16 @@ def sweep_coefficients(slow, coefficient, log_sigma, settings, rng) -> int:
     return twin.draw_coefficients(slow, coefficient, log_sigma, rng)
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, rng):
+def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     """One iteration of the twin; returns it with its noise, and the two numbers of evaluations."""
     most, more = settings.most_steps, 0
     looked = sweep_coefficients(slow, coefficient, log_sigma, settings, rng)
-    for _ in range(settings.joint_updates):
+    tree = len(groups.above)
+    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
+        more += reference_tree.move_tree(
+            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+        )
+    for _ in range(0 if tree else settings.joint_updates):
         looked += twin.sweep_translations(slow, coefficient, log_sigma, divided(groups), most, rng)
         if settings.sigma is None:
             more += twin.sweep_scales(slow, coefficient, log_sigma, most, rng)
@@ -124,10 +131,11 @@ def compare_chains(groups, response, seed, **options):
     chain = logistic.Chain(model, np.random.default_rng(seed))
     coefficient, log_sigma, log_noise = model.start(rng)
     slow = replace(slow, log_noise=log_noise[0])
+    tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
     ours = chain.advance(settings.iterations)
     close = {"rtol": 1e-8, "atol": 1e-8}
     for i in range(settings.iterations):
-        slow, looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, rng)
+        slow, looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
         np.testing.assert_allclose(ours["log_noise"][i], slow.log_noise, **close)
@@ -311,6 +319,8 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light)
     ]  # fmt: skip
     if not len(groups.whole):
         stages.remove(translations_twice)  # nothing to move
+    if len(groups.above):
+        stages.insert(0, tree_once)
     response, states = replicates(model, slow, REPLICATES, rng, stages)
     assert_unchanged([bounded_functions(slow, response, *state) for state in states])
 

@@ -153,6 +153,10 @@ def scales_once(chain, capsule):
     chain.sweep_scales(capsule)
 
 
+def tree_once(chain, capsule):
+    chain.sweep_tree(capsule)
+
+
 # ---- exact posteriors ----
 
 

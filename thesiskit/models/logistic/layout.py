@@ -18,6 +18,8 @@ class Layout:
     The rows of group whole[i] are those of the groups part[part_begin[i] : part_begin[i + 1]], each
     in one of them.  Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the
     kinds that have patterns of order o are order_kind[order_begin[o] : order_begin[o + 1]].
+    Where groups are a tree, parent (G,) is the group above each, -1 for none, and owner (R,) the
+    smallest group of each row; else both are empty.
     """
 
     begin: np.ndarray
@@ -35,6 +37,8 @@ class Layout:
     kind_begin: np.ndarray
     order_begin: np.ndarray
     order_kind: np.ndarray
+    parent: np.ndarray
+    owner: np.ndarray
 
 
 def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
@@ -44,6 +48,12 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
     order_of, kind_of = np.nonzero(kinds.T)
     repeated = np.concatenate([[0], np.cumsum(weight[members] != 1)])
     jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
+    owner = np.empty(groups.n_rows if len(groups.above) else 0, dtype=np.int32)
+    if len(owner):  # groups that none is above are single rows
+        leaves = np.setdiff1d(np.arange(groups.n_groups), groups.whole)
+        assert (end[leaves] == begin[leaves] + 1).all()
+        assert len(leaves) == groups.n_rows
+        owner[members[begin[leaves]]] = leaves
     runs = jumps[end] == jumps[np.minimum(begin + 1, end)]
     return Layout(
         begin=begin.astype(np.intp),
@@ -62,4 +72,6 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
         .astype(np.intp),
         order_begin=np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
         order_kind=kind_of.astype(np.int32),
+        parent=np.ascontiguousarray(groups.above, dtype=np.int32),
+        owner=owner,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thesiskit._kernels import linear  # type: ignore[attr-defined]
+from thesiskit._kernels import linear, tree  # type: ignore[attr-defined]
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.logistic.draws import INFO, Draws
@@ -53,9 +53,18 @@ class Linear:
         """Return the responses of the rows, as the kernel reads them."""
         raise NotImplementedError
 
-    def sampler(self, coefficient, log_sigma, *noise) -> linear.Linear:
-        """Return the kernel's chain, which changes the parameters, as of `start`, in place."""
+    def sampler(self, *parameters: Any, **tuning: Any) -> linear.Linear:
+        """Return the kernel's chain, which changes the parameters, as of `start`, in place.
+
+        tuning : as `untuned` returns it, changed in place too; without, the sampler does not learn.
+        """
         raise NotImplementedError
+
+    def untuned(self) -> Arrays:
+        """Return what the sampler learns in the first iterations, as it begins."""
+        if len(self.groups.above) == 0 or self.sets > 1 or self.settings.joint_updates == 0:
+            return {}
+        return {"tuning": tree.untuned(self.groups.order, True)}
 
     @cached_property
     def layout(self) -> Layout:
@@ -76,13 +85,18 @@ class Linear:
             content.update(np.ascontiguousarray(one).tobytes())
         for name, values in self.responses().items():
             content.update(name.encode() + np.asarray(values).tobytes())
-        return self.settings.lasting | {
-            "order": groups.order,
-            "groups": groups.n_groups,
-            "cases": groups.n_cases,
-            "sets": self.sets,
-            "data": content.hexdigest()[:16],
-        }
+        sampler = {"sampler": "tree"} if self.untuned() else {}
+        return (
+            self.settings.lasting
+            | sampler
+            | {
+                "order": groups.order,
+                "groups": groups.n_groups,
+                "cases": groups.n_cases,
+                "sets": self.sets,
+                "data": content.hexdigest()[:16],
+            }
+        )
 
 
 class Model(Linear):
@@ -108,10 +122,10 @@ class Model(Linear):
         """Return cases of each class, (K, R)."""
         return {"response": np.ascontiguousarray(self.cases.T)}
 
-    def sampler(self, coefficient, log_sigma) -> kernel.Logistic:
+    def sampler(self, coefficient, log_sigma, *, tuning=None) -> kernel.Logistic:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Logistic(
-            self.layout, self.settings, coefficient, log_sigma, **self.responses()
+            self.layout, self.settings, coefficient, log_sigma, **self.responses(), tuning=tuning
         )
 
 
@@ -153,11 +167,12 @@ class Normal(Linear):
         start = np.log(self.spread) + rng.normal() if noise is None else np.log(noise)
         return *super().start(rng), np.array([start])
 
-    def sampler(self, coefficient, log_sigma, log_noise) -> kernel.Normal:
+    def sampler(self, coefficient, log_sigma, log_noise, *, tuning=None) -> kernel.Normal:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Normal(
-            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses()
-        )
+            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses(),
+            tuning=tuning,
+        )  # fmt: skip
 
 
 def sample(
@@ -211,7 +226,7 @@ class Chain:
 
     def __init__(self, model: Linear, rng: np.random.Generator):
         self.model, self.rng, self.done = model, rng, 0
-        self.place = dict(zip(model.parameters, model.start(rng), strict=True))
+        self.place = dict(zip(model.parameters, model.start(rng), strict=True)) | model.untuned()
         self.kernel: linear.Linear | None = None
 
     def state(self) -> Arrays:

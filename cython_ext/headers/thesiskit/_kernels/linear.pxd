@@ -57,4 +57,5 @@ cdef class Linear:
     cdef void update_scale(self, Py_ssize_t o, bitgen_t *bitgen) noexcept nogil
     cdef double log_scale_density(self, Width *c, double x) noexcept nogil
     cdef double ratio(self, Py_ssize_t kind, Py_ssize_t o, double power) noexcept nogil
+    cdef void move_together(self, bitgen_t *bitgen) noexcept nogil
     cdef double log_prior(self) noexcept nogil
