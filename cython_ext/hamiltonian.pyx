@@ -28,9 +28,9 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from _draws cimport generator, standard_normal, uniform
-from _trajectory cimport drift_all, gather, kick_all
 from _scales cimport WIDEST
-from thesiskit._kernels.linear cimport Linear
+from _trajectory cimport drift_all, gather, kick_all
+from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     STEPS = 150  # of a trajectory
@@ -45,57 +45,54 @@ cdef double TARGET = 0.8  # share of trajectories that are accepted
 cdef double LIGHT = 0.1
 
 
-def tuning_of(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
-    """Return what a chain has learned before it begins: nothing."""
+def untuned(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
+    """Return what a chain has learned before it begins: nothing.
+
+    These are the number of trajectories from which it has learned, and the log of the step; by
+    order, averages of log sigma and of the square of its slope; and averages of h, by group.
+    """
     return np.zeros(AVERAGES + 2 * (order + 1) + groups * sets)
 
 
-cdef class Hamiltonian(Linear):
-    """Linear functions of groups whose coefficients and sigmas also move together.
+cdef class Hamiltonian(Tree):
+    """One chain; where it has one set of coefficients and groups are a tree, this is Tree.
 
-    tuning, of `tuning_of`, is part of the chain's state.  It changes with the first trajectory, and
-    with those of the first `settings.learning` iterations.
+    tuning : as `untuned` gives it, changed in place; None for a sampler that does not learn.
     """
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] tuning):
-        super().__init__(layout, settings, coefficient, log_sigma)
+                 tuning=None):
+        super().__init__(layout, settings, coefficient, log_sigma, tuning)
         cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
         cdef Py_ssize_t R = self.weight.shape[0]
-        self.above, self.tuning = layout.above, tuning
-        self.sets = S if S == 1 else 4 * ((S + 3) // 4)
-        self.learning = settings.learning * settings.joint_updates
-        if settings.joint_updates == 0:
+        self.above, self.last = layout.parent, layout.owner
+        self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
+        if self.parent.shape[0] or settings.joint_updates == 0:
             return
+        self.learning = 0 if tuning is None else settings.learning * settings.joint_updates
+        self.tuning = untuned(S, G, log_sigma.shape[0] - 1) if tuning is None else tuning
         self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
         self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
-        self.easy, self.scale, self.value, self.slope = np.zeros((4, G, self.sets))
+        self.easy, self.scale, self.value, self.slopes = np.zeros((4, G, self.sets))
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, log_sigma.shape[0]))
         self.list_groups()
 
-    cdef bint tree(self) noexcept nogil:
-        return self.above.shape[0] > 0
-
     cdef void list_groups(self):
-        # the groups of each row; where groups form a tree, the last of them alone
-        cdef Py_ssize_t g, i, r, R = self.weight.shape[0], G = self.begin.shape[0]
+        # the groups of each row; where they form a tree, its passes do without
+        cdef Py_ssize_t g, i, r, R = self.weight.shape[0]
         cdef Py_ssize_t[::1] begin = np.zeros(R + 1, dtype=np.intp)
-        if self.tree():
-            self.row_groups = np.zeros(R, dtype=np.int32)
-            for g in range(G):
-                for r in range(self.begin[g], self.end[g]):
-                    self.row_groups[r] = g
+        if self.above.shape[0]:
             return
-        for g in range(G):
+        for g in range(self.begin.shape[0]):
             for i in range(self.end[g] - self.begin[g]):
                 begin[self.row(g, i) + 1] += 1
         for r in range(R):
             begin[r + 1] += begin[r]
         self.row_begin = begin.copy()
         self.row_groups = np.empty(begin[R], dtype=np.int32)
-        for g in range(G):
+        for g in range(self.begin.shape[0]):
             for i in range(self.end[g] - self.begin[g]):
                 r = self.row(g, i)
                 self.row_groups[begin[r]] = g
@@ -117,7 +114,7 @@ cdef class Hamiltonian(Linear):
         # linear functions of rows, of `value`; where groups form a tree, it becomes sums from the
         # root
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if not self.tree():
+        if self.above.shape[0] == 0:
             gather(&self.value[0, 0], &self.level[0, 0], &self.row_begin[0], &self.row_begin[1],
                    &self.row_groups[0], self.level.shape[0], P)
             return
@@ -126,26 +123,26 @@ cdef class Hamiltonian(Linear):
             for k in range(P):
                 self.value[g, k] += self.value[a, k]
         for r in range(self.level.shape[0]):
-            a = self.row_groups[r]
+            a = self.last[r]
             for k in range(P):
                 self.level[r, k] = self.value[a, k]
 
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil:
-        # `slope`, sums over the rows of groups
+        # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if not self.tree():
-            gather(&of_rows[0, 0], &self.slope[0, 0], &self.begin[0], &self.end[0],
-                   &self.members[0], self.slope.shape[0], P)
+        if self.above.shape[0] == 0:
+            gather(&of_rows[0, 0], &self.slopes[0, 0], &self.begin[0], &self.end[0],
+                   &self.members[0], self.slopes.shape[0], P)
             return
-        self.slope[:, :] = 0
+        self.slopes[:, :] = 0
         for r in range(of_rows.shape[0]):
-            a = self.row_groups[r]
+            a = self.last[r]
             for k in range(P):
-                self.slope[a, k] += of_rows[r, k]
-        for g in range(self.slope.shape[0] - 1, 0, -1):
+                self.slopes[a, k] += of_rows[r, k]
+        for g in range(self.slopes.shape[0] - 1, 0, -1):
             a = self.above[g]
             for k in range(P):
-                self.slope[a, k] += self.slope[g, k]
+                self.slopes[a, k] += self.slopes[g, k]
 
     # ---- a trajectory ----
 
@@ -208,7 +205,7 @@ cdef class Hamiltonian(Linear):
         cdef double t
         self.pull[:] = 0
         kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
-                 &self.slope[0, 0], &self.kind[0], &self.pull[0], self.position.shape[0],
+                 &self.slopes[0, 0], &self.kind[0], &self.pull[0], self.position.shape[0],
                  self.sets)
         for o in range(1, self.log_sigma.shape[0] if self.sigma_free else 0):
             t = 0
@@ -238,40 +235,51 @@ cdef class Hamiltonian(Linear):
                            + self.sigma_rate[o] * exp(-self.log_sigma[o]))
         return result / 2 - self.log_likelihood
 
-    cdef void learn(self, double share, bint accepted) noexcept nogil:
-        # averages, in which the state where a trajectory ended has this share
+    cdef void average(self, double share, bint accepted) noexcept nogil:
+        # averages, in which the place where a trajectory ended has this share
         cdef Py_ssize_t g, k, o, O = self.log_sigma.shape[0], S = self.eta.shape[0]
         cdef double[:] sigmas = self.tuning[AVERAGES : AVERAGES + O]
         cdef double[:] squares = self.tuning[AVERAGES + O : AVERAGES + 2 * O]
         cdef double[:] h = self.tuning[AVERAGES + 2 * O :]
-        for o in range(O if accepted else 0):
+        for o in range(1, O if accepted and self.sigma_free else 0):
             sigmas[o] += share * (self.log_sigma[o] - sigmas[o])
             squares[o] += share * (self.scale_slope[o] * self.scale_slope[o] - squares[o])
         self.fill_stiffness()
         self.sum_rows(self.stiffness)
-        for g in range(self.slope.shape[0]):
+        for g in range(self.slopes.shape[0]):
             for k in range(S):
-                h[g * S + k] += share * (self.slope[g, k] - h[g * S + k])
+                h[g * S + k] += share * (self.slopes[g, k] - h[g * S + k])
 
-    cdef void begin_learning(self, bitgen_t *bitgen) noexcept nogil:
-        # as stiff as rows ever are, so that the first trajectories are stable
-        self.tuning[STEP] = log(FIRST_STEP)
-        self.begin_trajectory(bitgen)
-        self.kick(0)
+    cdef void begin_learning(self) noexcept nogil:
+        # what is known of any data: sigmas as at the mode of their prior, and rows as stiff as
+        # where linear functions are 0, so that the first trajectories are stable
+        cdef Py_ssize_t o, r, O = self.log_sigma.shape[0]
+        cdef double cases = 0
+        for r in range(self.weight.shape[0]):
+            cases += self.weight[r]
+        for o in range(1, O):
+            self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
+            self.scale_slope[o] = sqrt(cases)
         self.level[:, :] = 0
         self.fill_force()
-        self.learn(1, True)
+        self.average(1, True)
+        self.tuning[STEP] = log(FIRST_STEP)
         self.tuning[COUNT] = 1
 
     cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
-        cdef Py_ssize_t i, steps = STEPS, g, k, o
+        cdef Py_ssize_t i, steps = self.steps, g, k, o
         cdef double before, change, step, u
         cdef bint possible = True, accepted, learns
+        if self.parent.shape[0]:
+            Tree.move_together(self, bitgen)
+            return
         if self.tuning[COUNT] == 0:
-            self.begin_learning(bitgen)
-        learns = self.tuning[COUNT] < self.learning
+            self.old_log_sigma[:] = self.log_sigma
+            self.begin_learning()
+            self.log_sigma[:] = self.old_log_sigma
+        learns = self.tuning[COUNT] <= self.learning
         if learns:  # short trajectories, until steps and masses are about right
-            steps = min(STEPS, 10 + <Py_ssize_t> (STEPS * self.tuning[COUNT] / self.learning))
+            steps = min(steps, 10 + <Py_ssize_t> (steps * self.tuning[COUNT] / self.learning))
         self.begin_trajectory(bitgen)
         u = bitgen.next_double(bitgen.state)
         step = exp(self.tuning[STEP] - u * u)  # some steps are shorter: not all places are alike
@@ -285,8 +293,7 @@ cdef class Hamiltonian(Linear):
             possible = possible and fabs(self.log_sigma[o]) <= WIDEST
         possible = possible and change == change  # a number
         accepted = possible and log(uniform(bitgen)) <= change
-        self.moves += 1
-        self.accepted += accepted
+        self.width_evaluations += steps
         if accepted:
             for g in range(self.position.shape[0]):
                 for k in range(self.eta.shape[0]):
@@ -295,7 +302,7 @@ cdef class Hamiltonian(Linear):
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)
             if possible:
-                self.learn(2 / (self.tuning[COUNT] + 20), accepted)
+                self.average(2 / (self.tuning[COUNT] + 20), accepted)
             self.tuning[COUNT] += 1
         if not accepted:
             self.log_sigma[:] = self.old_log_sigma

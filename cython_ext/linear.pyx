@@ -14,9 +14,8 @@ import numpy as np
 from _draws cimport generator
 from _interpolant cimport NODES, WINDOWS, interpolated_sum
 from _products cimport log_variances, log_widths
-from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
+from _scales cimport WIDEST, log_inverse_gamma
 from _slice cimport slice_update
-from _translation cimport translation
 
 cdef enum:
     LARGE = 512  # coefficients of a kind beyond which its sum over them is interpolated
@@ -30,12 +29,6 @@ cdef bint inside_width(void *context, double x, double u, double log_u) noexcept
     cdef Width *c = <Width *> context
     c.evaluations += 1
     return (<Linear> c.sampler).log_width_density(c, x) - c.log_density >= log_u
-
-
-cdef bint inside_scale(void *context, double x, double u, double log_u) noexcept nogil:
-    cdef Width *c = <Width *> context
-    c.evaluations += 1
-    return (<Linear> c.sampler).log_scale_density(c, x) - c.log_density >= log_u
 
 
 cdef class Linear:
@@ -52,7 +45,6 @@ cdef class Linear:
         self.kind, self.kinds = layout.kind, layout.kinds
         self.by_kind, self.kind_begin = layout.by_kind, layout.kind_begin
         self.order_begin, self.order_kind = layout.order_begin, layout.order_kind
-        self.whole, self.part_begin, self.part = layout.whole, layout.part_begin, layout.part
         self.runs, self.unit, self.weight = layout.runs, layout.unit, layout.weight
         self.cauchy, self.log_scale = settings.cauchy, settings.sigma_scale == "log"
         self.sigma_free = settings.sigma is None
@@ -70,7 +62,7 @@ cdef class Linear:
     def allocate(self):
         cdef Py_ssize_t S = self.coefficient.shape[0], G = self.coefficient.shape[1]
         cdef Py_ssize_t R = self.weight.shape[0], C = self.kinds.shape[0]
-        self.eta, self.trial = np.empty((2, S, R))
+        self.eta = np.empty((S, R))
         self.square, self.total = np.empty((S, G)), np.empty(G)
         self.power = np.empty(self.log_sigma.shape[0])
         self.size_of_kind, self.sum_of_kind = np.empty((2, C))
@@ -83,12 +75,10 @@ cdef class Linear:
 
     cdef Py_ssize_t most_at_once(self):
         # entries of each of the buffer's four parts
-        cdef Py_ssize_t S = self.coefficient.shape[0], g, i, j, o, kind, entries
+        cdef Py_ssize_t S = self.coefficient.shape[0], g, j, o, kind, entries
         cdef Py_ssize_t most = max(self.weight.shape[0], self.kinds.shape[0], S)
         for g in range(self.begin.shape[0]):
             most = max(most, self.end[g] - self.begin[g])
-        for i in range(self.whole.shape[0]):
-            most = max(most, self.part_begin[i + 1] - self.part_begin[i])
         for o in range(1, self.log_sigma.shape[0]):
             entries = 0
             for j in range(self.order_begin[o], self.order_begin[o + 1]):
@@ -107,10 +97,6 @@ cdef class Linear:
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil:
         # the coefficient, and with it eta
         pass
-
-    cdef double log_trial(self) noexcept nogil:
-        # log likelihood at `trial` instead of eta, up to a constant
-        return 0
 
     cdef void update_noise(self, bitgen_t *bitgen) noexcept nogil:
         pass
@@ -152,40 +138,6 @@ cdef class Linear:
         for g in range(self.begin.shape[0]):
             for k in range(self.eta.shape[0]):
                 self.update_coefficient(g, k, bitgen)
-
-    # ---- translations: what the likelihood does not see ----
-
-    cdef void sweep_all_translations(self, bitgen_t *bitgen) noexcept nogil:
-        # from a group to the groups that its rows are divided among, and for more than two
-        # classes, all coefficients of a group
-        cdef Py_ssize_t i, j, k, g, S = self.eta.shape[0]
-        for i in range(self.whole.shape[0]):
-            for k in range(S):
-                self.term(0, self.whole[i], k, 1)
-                for j in range(self.part_begin[i], self.part_begin[i + 1]):
-                    self.term(1 + j - self.part_begin[i], self.part[j], k, -1)
-                self.translate(1 + self.part_begin[i + 1] - self.part_begin[i], bitgen)
-                self.coefficient[k, self.whole[i]] = self.buffer[1]
-                for j in range(self.part_begin[i], self.part_begin[i + 1]):
-                    self.coefficient[k, self.part[j]] = self.buffer[
-                        3 * (1 + j - self.part_begin[i]) + 1]
-        for g in range(self.begin.shape[0] if S > 1 else 0):
-            for k in range(S):
-                self.term(k, g, k, 1)
-            self.translate(S, bitgen)
-            for k in range(S):
-                self.coefficient[k, g] = self.buffer[3 * k + 1]
-
-    cdef void term(self, Py_ssize_t i, Py_ssize_t g, Py_ssize_t k, double sign) noexcept nogil:
-        cdef double size = self.size_of_kind[self.kind[g]]
-        self.buffer[3 * i] = size * size if self.cauchy else size
-        self.buffer[3 * i + 1] = self.coefficient[k, g]
-        self.buffer[3 * i + 2] = sign
-
-    cdef void translate(self, Py_ssize_t size, bitgen_t *bitgen) noexcept nogil:
-        # move the terms in the buffer: their prior given all differences
-        self.coefficient_evaluations += translation(
-            &self.buffer[0], size, self.cauchy, self.most_steps, bitgen)
 
     # ---- widths ----
 
@@ -309,67 +261,6 @@ cdef class Linear:
                     self.square.shape[1], self.kind_begin[kind + 1] - self.kind_begin[kind],
                     &self.window[kind, 0], &self.interpolant[kind, 0, 0], &self.node_basis[0, 0])
         return result
-    # ---- widths together with the coefficients that they are the widths of ----
-
-    cdef void sweep_all_scales(self, bitgen_t *bitgen) noexcept nogil:
-        # sigma_o moves with s_g / w_g fixed for every group with patterns of order o: where the
-        # data say little about these, sigma given them could hardly move
-        cdef Py_ssize_t o
-        for o in range(1, self.log_sigma.shape[0] if self.sigma_free else 0):
-            self.update_scale(o, bitgen)
-
-    cdef void update_scale(self, Py_ssize_t o, bitgen_t *bitgen) noexcept nogil:
-        cdef Width c
-        cdef Py_ssize_t j, i, k, kind
-        cdef double x, factor
-        c.sampler, c.order, c.evaluations = <void *> self, o, 1
-        c.shape, c.rate = self.sigma_shape, self.sigma_rate[o]
-        c.log_density = self.log_scale_density(&c, self.log_sigma[o])
-        x = slice_update(inside_scale, &c, self.log_sigma[o], SCALE_STEP, self.most_steps, bitgen)
-        self.width_evaluations += c.evaluations
-        self.log_scale_density(&c, x)
-        self.eta[:, :] = self.trial
-        for j in range(self.order_begin[o], self.order_begin[o + 1]):
-            kind = self.order_kind[j]
-            factor = self.ratio(kind, o, exp((1 if self.cauchy else 2) * x))
-            for i in range(self.kind_begin[kind], self.kind_begin[kind + 1]):
-                for k in range(self.eta.shape[0]):
-                    self.coefficient[k, self.by_kind[i]] *= factor
-        self.log_sigma[o] = x
-        self.set_power(o)
-        for j in range(self.order_begin[o], self.order_begin[o + 1]):
-            kind = self.order_kind[j]
-            self.size_of_kind[kind] = self.rest(kind, -1)
-
-    cdef double log_scale_density(self, Width *c, double x) noexcept nogil:
-        # log of the density of log sigma at x given s_g / w_g, up to a constant; fills trial
-        cdef Py_ssize_t j, i, k, r, g, kind, S = self.eta.shape[0]
-        cdef double factor, s
-        if fabs(x) > WIDEST:
-            return -1e308
-        self.trial[:, :] = self.eta
-        for j in range(self.order_begin[c.order], self.order_begin[c.order + 1]):
-            kind = self.order_kind[j]
-            factor = self.ratio(kind, c.order, exp((1 if self.cauchy else 2) * x)) - 1
-            for i in range(self.kind_begin[kind], self.kind_begin[kind + 1]):
-                g = self.by_kind[i]
-                for k in range(S):
-                    s = factor * self.coefficient[k, g]
-                    if self.runs[g]:
-                        for r in range(self.begin[g], self.end[g]):
-                            self.trial[k, r] += s
-                    else:
-                        for r in range(self.begin[g], self.end[g]):
-                            self.trial[k, self.members[r]] += s
-        return self.log_trial() - c.shape * x - c.rate * exp(-x)
-
-    cdef double ratio(self, Py_ssize_t kind, Py_ssize_t o, double power) noexcept nogil:
-        # w' / w of a kind if sigma_o (squared, for Gaussian priors) becomes `power`
-        cdef double w = self.size_of_kind[kind]
-        cdef double factor = 1 + self.kinds[kind, o] * (power - self.power[o]) / w
-        if factor < 1e-2:
-            factor = (self.rest(kind, o) + self.kinds[kind, o] * power) / w
-        return factor if self.cauchy else sqrt(factor)
 
     # ---- chains ----
 
@@ -404,21 +295,6 @@ cdef class Linear:
         with nogil:
             self.refresh_squares()
             self.sweep_all_widths(bitgen)
-            self.refresh_widths()
-
-    def sweep_translations(self, capsule):
-        """Move coefficients together along all directions that the likelihood does not see."""
-        cdef bitgen_t *bitgen = generator(capsule)
-        with nogil:
-            self.sweep_all_translations(bitgen)
-            self.refresh_rows()
-
-    def sweep_scales(self, capsule):
-        """Update every width that is free once, and the coefficients in proportion."""
-        cdef bitgen_t *bitgen = generator(capsule)
-        with nogil:
-            self.sweep_all_scales(bitgen)
-            self.refresh_rows()
             self.refresh_widths()
 
     def run(self, Py_ssize_t done, Py_ssize_t iterations, Py_ssize_t burn_in, Py_ssize_t thin,

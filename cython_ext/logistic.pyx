@@ -29,8 +29,9 @@ from numpy.random cimport bitgen_t
 import numpy as np
 
 from _draws cimport generator, standard_normal
+from _polya_gamma cimport polya_gamma
 from _products cimport (
-    log_binary, log_classes, log_mixtures, log_weighted, squared_residuals, sum_residuals,
+    log_mixtures, log_weighted, squared_residuals, sum_residuals,
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
@@ -133,7 +134,7 @@ cdef class Logistic(Hamiltonian):
     cdef double[:, ::1] p, q, cases
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] tuning, const double[:, ::1] response):
+                 const double[:, ::1] response, tuning=None):
         super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
@@ -157,13 +158,6 @@ cdef class Logistic(Hamiltonian):
         self.log_likelihood = 0
         for r in range(self.eta.shape[1]):
             self.log_likelihood += self.set_row(r)
-
-    cdef double log_trial(self) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0], R = self.eta.shape[1]
-        if S == 1:
-            return log_binary(&self.trial[0, 0], &self.response[1, 0], &self.weight[0], R)
-        return log_classes(&self.trial[0, 0], &self.response[0, 0], &self.weight[0], S, R, R,
-                           &self.buffer[0])
 
     cdef void fill_force(self) noexcept nogil:
         cdef Py_ssize_t S = self.eta.shape[0], k, r
@@ -192,6 +186,11 @@ cdef class Logistic(Hamiltonian):
             for k in range(S):
                 x = self.response[1 if S == 1 else k, r] - self.force[r, k]
                 self.stiffness[r, k] = x * (1 - x / self.weight[r])
+
+    cdef void observe(self, double *precision, double *linear, Py_ssize_t r,
+                      bitgen_t *bitgen) noexcept nogil:
+        precision[0] += polya_gamma(self.weight[r], self.eta[0, r], bitgen)
+        linear[0] += self.response[1, r] - self.weight[r] / 2
 
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
@@ -349,8 +348,7 @@ cdef class Normal(Hamiltonian):
     cdef bint noise_free
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] tuning, double[::1] log_noise, const double[::1] mean,
-                 double within):
+                 double[::1] log_noise, const double[::1] mean, double within, tuning=None):
         cdef Py_ssize_t r
         super().__init__(layout, settings, coefficient, log_sigma, tuning)
         self.log_noise, self.mean, self.within = log_noise, mean, within
@@ -384,9 +382,11 @@ cdef class Normal(Hamiltonian):
         for r in range(self.mean.shape[0]):
             self.stiffness[r, 0] = self.weight[r] * precision
 
-    cdef double log_trial(self) noexcept nogil:
-        return -squared_residuals(&self.weight[0], &self.mean[0], &self.trial[0, 0],
-                                  self.mean.shape[0]) * exp(-2 * self.log_noise[0]) / 2
+    cdef void observe(self, double *precision, double *linear, Py_ssize_t r,
+                      bitgen_t *bitgen) noexcept nogil:
+        cdef double p = self.weight[r] * exp(-2 * self.log_noise[0])
+        precision[0] += p
+        linear[0] += p * self.mean[r]
 
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil:
         cdef Slope c

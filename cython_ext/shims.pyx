@@ -2,12 +2,14 @@
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, exp, log, log1p
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from numpy.random cimport bitgen_t
 
+from _forest cimport Node, pass_draw, pass_slopes, pass_up
 from _maths cimport deviance, dot, stirling_error
+from _polya_gamma cimport polya_gamma
 from _products cimport (
-    log_binary, log_classes, log_mixtures, log_shifted, log_variances, log_weighted, log_widths,
+    log_mixtures, log_shifted, log_variances, log_weighted, log_widths,
     squared_residuals, sum_residuals,
 )
 from _slice cimport slice_update
@@ -135,19 +137,33 @@ def shim_log_variances(const double[::1] rest, const double[::1] count, const do
     return log_variances(start(rest), start(count), start(n), start(s), x, rest.shape[0])
 
 
-def shim_log_binary(const double[::1] eta, const double[::1] cases, const double[::1] n):
-    """Sum of cases eta - n log(1 + exp(eta))."""
-    return log_binary(start(eta), start(cases), start(n), eta.shape[0])
-
-
-def shim_log_classes(const double[:, ::1] eta, const double[:, ::1] cases, const double[::1] n,
-                     Py_ssize_t size, double[::1] scratch):
-    """Sum over the first `size` columns of sum of cases eta - n log(sum of exp(eta))."""
-    return log_classes(&eta[0, 0], &cases[0, 0], start(n), eta.shape[0], size, eta.shape[1],
-                       &scratch[0])
-
-
 def shim_residuals(const double[::1] n, const double[::1] y, const double[::1] eta):
     """Sums of n (y - eta) and of n (y - eta)^2."""
     return (sum_residuals(start(n), start(y), start(eta), n.shape[0]),
             squared_residuals(start(n), start(y), start(eta), n.shape[0]))
+
+
+# ---- trees ----
+
+def shim_polya_gamma(double cases, double c, double[::1] out, capsule):
+    """Fill out with draws from PG(cases, c)."""
+    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
+    cdef Py_ssize_t i
+    for i in range(out.shape[0]):
+        out[i] = polya_gamma(cases, c, bitgen)
+
+
+def shim_forest(const int32_t[::1] parent, double[:, ::1] nodes, const double[::1] factor,
+                const int32_t[::1] kind, double[::1] slope, double[:, ::1] s, capsule):
+    """Return the log marginal density; add slopes by kind, and fill s (draws, G).
+
+    nodes (G, 8): own precision, own linear, variance, and room for five more.
+    """
+    cdef bitgen_t *bitgen = <bitgen_t *> PyCapsule_GetPointer(capsule, "BitGenerator")
+    cdef Py_ssize_t i, size = parent.shape[0]
+    cdef Node *node = <Node *> &nodes[0, 0]
+    cdef double result = pass_up(node, &parent[0], size, True)
+    pass_slopes(node, &parent[0], size, &factor[0], &kind[0], &slope[0])
+    for i in range(s.shape[0]):
+        pass_draw(node, &parent[0], size, &s[i, 0], bitgen)
+    return result

@@ -118,54 +118,6 @@ cdef extern from *:
         return total;
     }
 
-    /* sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i])) */
-    TK_CLONES
-    static double tk_log_binary(const double *eta, const double *cases, const double *n,
-                                ptrdiff_t size)
-    {
-        double lane[8] = {0}, total = 0;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j) {
-                double x = eta[i + j], top = x > 0 ? x : 0;
-                lane[j] += cases[i + j] * x
-                           - n[i + j] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
-            }
-        for (; i < size; ++i) {
-            double x = eta[i], top = x > 0 ? x : 0;
-            total += cases[i] * x - n[i] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
-        }
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + total;
-    }
-
-    /* sum over i of sum over k of cases[k][i] eta[k][i] - n[i] log(sum over k of exp(eta[k][i])) */
-    TK_CLONES
-    static double tk_log_classes(const double *eta, const double *cases, const double *n,
-                                 ptrdiff_t sets, ptrdiff_t size, ptrdiff_t stride, double *scratch)
-    {
-        double *top = scratch, *sum = scratch + size, total = 0;
-        ptrdiff_t i, k;
-        for (i = 0; i < size; ++i) {
-            top[i] = eta[i];
-            sum[i] = 0;
-        }
-        for (k = 1; k < sets; ++k)
-            for (i = 0; i < size; ++i)
-                top[i] = eta[k * stride + i] > top[i] ? eta[k * stride + i] : top[i];
-        for (k = 0; k < sets; ++k)
-            for (i = 0; i < size; ++i)
-                sum[i] += tk_exp(eta[k * stride + i] - top[i]);
-        for (i = 0; i < size; ++i)
-            sum[i] = n[i] * tk_log(sum[i]);
-        for (k = 0; k < sets; ++k)
-            for (i = 0; i < size; ++i)
-                total += cases[k * stride + i] * (eta[k * stride + i] - top[i]);
-        for (i = 0; i < size; ++i)
-            total -= sum[i];
-        return total;
-    }
-
     /* sum of n[i] log(v[i]) + s[i] / v[i], v = rest[i] + count[i] x */
     TK_CLONES
     static double tk_log_variances(const double *rest, const double *count, const double *n,
@@ -242,15 +194,6 @@ cdef extern from *:
     double log_variances "tk_log_variances"(
         const double *rest, const double *count, const double *n, const double *s, double x,
         Py_ssize_t size,
-    ) noexcept nogil
-    # sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i]))
-    double log_binary "tk_log_binary"(
-        const double *eta, const double *cases, const double *n, Py_ssize_t size,
-    ) noexcept nogil
-    # sum over i and k of cases[k][i] eta[k][i], less n[i] log(sum over k of exp(eta[k][i]))
-    double log_classes "tk_log_classes"(
-        const double *eta, const double *cases, const double *n, Py_ssize_t sets, Py_ssize_t size,
-        Py_ssize_t stride, double *scratch,
     ) noexcept nogil
     # sum of n[i] (y[i] - eta[i])
     double sum_residuals "tk_sum_residuals"(

@@ -12,8 +12,11 @@ from math import fsum
 
 import numpy as np
 import pytest
+import reference_hamiltonian
 import reference_logistic as twin
+import reference_tree
 from logistic_cases import (
+    FEW,
     LIGHT,
     NAMES,
     REPLICATES,
@@ -23,16 +26,16 @@ from logistic_cases import (
     batch_test,
     coefficients_twice,
     design_of,
-    divided,
     groups_named,
     largest_z,
     midpoints,
     quantile,
     ranks,
-    scales_once,
+    short,
     sequences,
     tiny,
-    translations_twice,
+    together_once,
+    tree_once,
     widths_twice,
 )  # fmt: skip
 from scipy import special, stats
@@ -167,25 +170,6 @@ def test_logarithms_of_widths(rng, sigma, squares):
         terms = n * np.log(v) + s2 / v
         ours = shims.shim_log_variances(rest, count, n, s2, sigma**2)
         assert ours == pytest.approx(fsum(terms), rel=1e-13, abs=1e-13 * (size + 1))
-
-
-@pytest.mark.parametrize("spread", [0.0, 1.0, 40.0, 1000.0, 1e8])
-@pytest.mark.parametrize("sets", [1, 2, 3, 7])
-def test_log_likelihood_of_rows(rng, spread, sets):
-    for size in SIZES[1:]:
-        eta = rng.normal(size=(sets, size + 3)) * spread
-        eta[:, 0] = -800
-        cases = rng.integers(0, 4, (max(sets, 2), size + 3)).astype(float)
-        n = cases.sum(axis=0)
-        if sets == 1:
-            terms = cases[1] * eta[0] - n * np.logaddexp(0, eta[0])
-            ours = shims.shim_log_binary(eta[0, :size].copy(), cases[1, :size].copy(), n[:size])
-        else:
-            terms = (cases * special.log_softmax(eta, axis=0)).sum(axis=0)
-            ours = shims.shim_log_classes(eta, cases, n, size, np.full(2 * size, np.nan))
-        # the sum is of numbers as large as eta
-        slack = 1e-15 * size * (1000 + 10 * spread)
-        assert ours == pytest.approx(fsum(terms[:size]), rel=1e-13, abs=slack)
 
 
 # ---- slices ----
@@ -333,14 +317,19 @@ def test_the_twin_itself():
 # ---- sweeps, number by number ----
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, rng):
+def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     """One iteration of the twin; returns evaluations for coefficients and for widths."""
     most, more = settings.most_steps, 0
     looked = twin.sweep_coefficients(slow, coefficient, log_sigma, settings.step, most, rng)
-    for _ in range(settings.joint_updates):
-        looked += twin.sweep_translations(slow, coefficient, log_sigma, divided(groups), most, rng)
-        if settings.sigma is None:
-            more += twin.sweep_scales(slow, coefficient, log_sigma, most, rng)
+    tree = isinstance(tuning, reference_tree.Tuned)
+    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
+        more += reference_tree.move_tree(
+            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+        )
+    for _ in range(0 if tree else settings.joint_updates):
+        more += reference_hamiltonian.move_hamiltonian(
+            slow, coefficient, log_sigma, settings.sigma is None, tuning, FEW, rng
+        )
     for _ in range(settings.sigma_updates if settings.sigma is None else 0):
         more += twin.sweep_widths(
             slow, coefficient, log_sigma, settings.sigma_scale, settings.sigma_step, most, rng
@@ -357,9 +346,15 @@ def compare_chains(groups, response, n_classes, seed, start=None, **options):
     if start is not None:
         coefficient[:] = chain.place["coefficient"][:] = start[0]
         log_sigma[1:] = chain.place["log_sigma"][1:] = start[1][1:]
+    if model.moves == "tree":
+        tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
+    else:
+        learning = settings.learning * settings.joint_updates
+        tuning = reference_hamiltonian.Tuned(slow, len(coefficient), learning)
+    chain.kernel = short(model.sampler(**chain.place))
     ours = chain.advance(settings.iterations)
     for i in range(settings.iterations):
-        looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, rng)
+        looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
         close = {"rtol": 1e-8, "atol": 1e-8}
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
@@ -458,11 +453,15 @@ def test_each_sweep_alone_number_by_number(prior, n_classes):
     settings = model.settings
     coefficient, log_sigma = model.start(rng)
     other, again = coefficient.copy(), log_sigma.copy()
-    chain = model.sampler(coefficient, log_sigma)
+    chain, moves = short(model.sampler(coefficient, log_sigma)), model.moves
+    tuning = (
+        reference_tree.Untuned(groups.order) if moves == "tree"
+        else reference_hamiltonian.Tuned(slow, len(coefficient), 0)
+    )  # fmt: skip
     one, two = np.random.default_rng(9), np.random.default_rng(9)
     counts = np.zeros(2, dtype=int)
     for _ in range(6):
-        for step in rng.permutation(4):
+        for step in rng.permutation(3):
             capsule = one.bit_generator.capsule
             if step == 0:
                 chain.sweep_coefficients(capsule)
@@ -474,14 +473,14 @@ def test_each_sweep_alone_number_by_number(prior, n_classes):
                 counts[1] += twin.sweep_widths(
                     slow, other, again, "log", settings.sigma_step, settings.most_steps, two
                 )
-            elif step == 2:
-                chain.sweep_translations(capsule)
-                counts[0] += twin.sweep_translations(
-                    slow, other, again, divided(groups), settings.most_steps, two
-                )
+            elif moves == "tree":
+                chain.sweep_tree(capsule)
+                counts[1] += reference_tree.move_tree(slow, groups, other, again, True, tuning, two)
             else:
-                chain.sweep_scales(capsule)
-                counts[1] += twin.sweep_scales(slow, other, again, settings.most_steps, two)
+                chain.sweep_together(capsule)
+                counts[1] += reference_hamiltonian.move_hamiltonian(
+                    slow, other, again, True, tuning, FEW, two
+                )
             np.testing.assert_allclose(coefficient, other, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(log_sigma, again, rtol=1e-9, atol=1e-9)
             if step != 1:
@@ -536,7 +535,7 @@ def replicates(model, slow, size, rng, stages, *, log_sigma=None, data=None, tol
     for m in range(size):
         model.cases[:] = cases[m].T
         coefficient, here = coefficients[0, m].copy(), sigmas[0, m].copy()
-        chain = model.sampler(coefficient, here)
+        chain = short(model.sampler(coefficient, here))
         log_likelihood[0, m] = chain.log_likelihood
         for i, stage in enumerate(stages, 1):
             stage(chain, capsule)
@@ -613,11 +612,8 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
         groups, np.zeros(groups.n_cases, int), n_classes, prior=prior, sigma_scale=scale,
         sigma_0=1.5, step=5.0, **options,
     )  # fmt: skip
-    stages = [
-        coefficients_twice, widths_twice, scales_once, translations_twice, iterations_of(model),
-    ]  # fmt: skip
-    if not len(groups.whole) and n_classes == 2:
-        stages.remove(translations_twice)  # nothing to move
+    together = tree_once if model.moves == "tree" else together_once
+    stages = [together, coefficients_twice, widths_twice, iterations_of(model)]
     assert_unchanged(functions_of(slow, *replicates(model, slow, REPLICATES, rng, stages)))
 
 
@@ -632,8 +628,8 @@ def test_very_wide_priors_leave_the_joint_distribution_as_it_is(prior, n_classes
         groups, np.zeros(6, int), n_classes, prior=prior, step=wide / 2, most_steps=5
     )
     log_sigma = np.log(wide) - np.arange(3.0)
-    stages = [coefficients_twice, scales_once]
-    drawn = replicates(model, slow, 8000, rng, stages[:1], log_sigma=log_sigma)
+    stages = [coefficients_twice]
+    drawn = replicates(model, slow, 8000, rng, stages, log_sigma=log_sigma)
     assert_unchanged(functions_of(slow, *drawn))
     moved = np.abs(drawn[1][1][1] - drawn[1][0][1])
     assert (moved > 600).mean() > (0.1 if wide > 1000 else -1)
@@ -649,7 +645,7 @@ def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_cla
         groups, np.zeros(groups.n_cases, int), n_classes, sigma_scale=scale, sigma_0=1.5, **LIGHT
     )
     size = 400
-    stages = [widths_twice, scales_once, widths_twice]
+    stages = [widths_twice, together_once, widths_twice]
     _, states = replicates(model, slow, size, rng, stages)
     rates = np.array([slow.rate(o) for o in (1, 2)])
     # of widths this well known, the ranks, and what they say of the coefficients
@@ -684,6 +680,30 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
         assert z < stats.norm.isf(ALARM / tests / 2)
     else:
         assert z > 10
+
+
+@pytest.mark.parametrize("harm", ["none", "parent", "owner", "kind"])
+@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
+    rng = np.random.default_rng(4)
+    groups = tiny("plain rows", rng)
+    response = np.zeros(groups.n_cases, int)
+    model, slow = both(groups, response, 2, prior=prior, sigma_0=1.5, **LIGHT)
+    if harm == "parent":  # a leaf hangs from the root
+        leaf = model.layout.owner[0]
+        assert model.layout.parent[leaf] > 0
+        model.layout.parent[leaf] = 0
+    if harm == "owner":
+        model.layout.owner[:] = np.roll(model.layout.owner, 1)
+    if harm == "kind":
+        model.layout.kinds[-1, -1] += 2
+    response, states = replicates(model, slow, 8000, rng, [tree_once] * 2)
+    states = functions_of(slow, response, states)
+    if harm == "none":
+        assert_unchanged(states)
+    else:
+        with pytest.raises(AssertionError, match="stage"):
+            assert_unchanged(states)
 
 
 # ---- exact posteriors ----

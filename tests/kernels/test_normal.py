@@ -8,8 +8,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+import reference_hamiltonian
 import reference_logistic as twin
+import reference_tree
 from logistic_cases import (
+    FEW,
     LIGHT,
     NAMES,
     REPLICATES,
@@ -19,16 +22,16 @@ from logistic_cases import (
     batch_test,
     coefficients_twice,
     design_of,
-    divided,
     groups_named,
     largest_z,
     midpoints,
     quantile,
     ranks,
-    scales_once,
+    short,
     sequences,
     tiny,
-    translations_twice,
+    together_once,
+    tree_once,
     widths_twice,
 )
 from scipy import special, stats
@@ -99,14 +102,19 @@ def sweep_coefficients(slow, coefficient, log_sigma, settings, rng) -> int:
     return twin.draw_coefficients(slow, coefficient, log_sigma, rng)
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, rng):
+def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     """One iteration of the twin; returns it with its noise, and the two numbers of evaluations."""
     most, more = settings.most_steps, 0
     looked = sweep_coefficients(slow, coefficient, log_sigma, settings, rng)
-    for _ in range(settings.joint_updates):
-        looked += twin.sweep_translations(slow, coefficient, log_sigma, divided(groups), most, rng)
-        if settings.sigma is None:
-            more += twin.sweep_scales(slow, coefficient, log_sigma, most, rng)
+    tree = isinstance(tuning, reference_tree.Tuned)
+    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
+        more += reference_tree.move_tree(
+            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+        )
+    for _ in range(0 if tree else settings.joint_updates):
+        more += reference_hamiltonian.move_hamiltonian(
+            slow, coefficient, log_sigma, settings.sigma is None, tuning, FEW, rng
+        )
     if settings.noise is None:
         slow, found = twin.sweep_noise(slow, coefficient, most, rng)
         more += found
@@ -124,10 +132,15 @@ def compare_chains(groups, response, seed, **options):
     chain = logistic.Chain(model, np.random.default_rng(seed))
     coefficient, log_sigma, log_noise = model.start(rng)
     slow = replace(slow, log_noise=log_noise[0])
+    if model.moves == "tree":
+        tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
+    else:
+        tuning = reference_hamiltonian.Tuned(slow, 1, settings.learning * settings.joint_updates)
+    chain.kernel = short(model.sampler(**chain.place))
     ours = chain.advance(settings.iterations)
     close = {"rtol": 1e-8, "atol": 1e-8}
     for i in range(settings.iterations):
-        slow, looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, rng)
+        slow, looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
         np.testing.assert_allclose(ours["log_noise"][i], slow.log_noise, **close)
@@ -177,10 +190,11 @@ def test_each_sweep_alone_number_by_number(prior):
     coefficient, log_sigma, log_noise = model.start(rng)
     other, again, slow = coefficient.copy(), log_sigma.copy(), replace(slow, log_noise=log_noise[0])
     chain = model.sampler(coefficient, log_sigma, log_noise)
+    tuning = reference_tree.Untuned(groups.order)
     one, two = np.random.default_rng(9), np.random.default_rng(9)
     most = settings.most_steps
     for _ in range(6):
-        for step in rng.permutation(5):
+        for step in rng.permutation(4):
             capsule = one.bit_generator.capsule
             if step == 0:
                 chain.sweep_coefficients(capsule)
@@ -189,11 +203,8 @@ def test_each_sweep_alone_number_by_number(prior):
                 chain.sweep_widths(capsule)
                 twin.sweep_widths(slow, other, again, "log", settings.sigma_step, most, two)
             elif step == 2:
-                chain.sweep_translations(capsule)
-                twin.sweep_translations(slow, other, again, divided(groups), most, two)
-            elif step == 3:
-                chain.sweep_scales(capsule)
-                twin.sweep_scales(slow, other, again, most, two)
+                chain.sweep_tree(capsule)
+                reference_tree.move_tree(slow, groups, other, again, True, tuning, two)
             else:
                 chain.sweep_noise(capsule)
                 slow, _ = twin.sweep_noise(slow, other, most, two)
@@ -235,7 +246,7 @@ def replicates(model, slow, size, rng, stages, *, data=None, harm="none"):
     for m in range(size):
         model.mean, model.within = mean[m].copy(), within[m]
         here = coefficients[0, m].copy(), sigmas[0, m].copy(), noises[0, m : m + 1].copy()
-        chain = model.sampler(*here)
+        chain = short(model.sampler(*here))
         log_likelihood[0, m] = chain.log_likelihood
         for i, stage in enumerate(stages, 1):
             stage(chain, capsule)
@@ -305,12 +316,8 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light)
         groups, np.arange(groups.n_cases), prior=prior, sigma_scale=scale, sigma_0=1.5, step=5.0,
         **(LIGHT | NOISE if light else HEAVY),
     )  # fmt: skip
-    stages = [
-        coefficients_twice, widths_twice, noise_twice, scales_once, translations_twice,
-        iterations_of(model),
-    ]  # fmt: skip
-    if not len(groups.whole):
-        stages.remove(translations_twice)  # nothing to move
+    together = tree_once if model.moves == "tree" else together_once
+    stages = [together, coefficients_twice, widths_twice, noise_twice, iterations_of(model)]
     response, states = replicates(model, slow, REPLICATES, rng, stages)
     assert_unchanged([bounded_functions(slow, response, *state) for state in states])
 

@@ -94,17 +94,10 @@ def tiny(name, rng):
     return compress_sequences(histories[:6], 2, compress=name == "compressed")
 
 
-def divided(groups):
-    """Groups whose rows are divided among others, and these."""
-    return [
-        (g, groups.part[groups.part_begin[i] : groups.part_begin[i + 1]])
-        for i, g in enumerate(groups.whole)
-    ]
-
-
 # ---- the joint distribution of parameters and data ----
 
 REPLICATES = 20_000
+FEW = 6  # steps of a trajectory
 LIGHT = {"sigma_shape": 2.5, "sigma_mode": 0.5}  # the thesis's prior is far heavier
 
 
@@ -144,13 +137,18 @@ def widths_twice(chain, capsule):
     chain.sweep_widths(capsule)
 
 
-def translations_twice(chain, capsule):
-    chain.sweep_translations(capsule)
-    chain.sweep_translations(capsule)
+def short(chain):
+    """The chain with shorter trajectories: what they leave as it is does not depend on this."""
+    chain.steps = FEW
+    return chain
 
 
-def scales_once(chain, capsule):
-    chain.sweep_scales(capsule)
+def together_once(chain, capsule):
+    chain.sweep_together(capsule)
+
+
+def tree_once(chain, capsule):
+    chain.sweep_tree(capsule)
 
 
 # ---- exact posteriors ----

@@ -272,27 +272,6 @@ def sweep_widths(model, coefficient, log_sigma, scale, step, most_steps, rng) ->
     return looked
 
 
-def sweep_scales(model, coefficient, log_sigma, most_steps, rng) -> int:
-    """Log sigma_o given the ratios of coefficients to their widths."""
-    looked = 0
-    for o in range(1, model.order + 1):
-
-        def moved_to(x, o=o):
-            moved = log_sigma.copy()
-            moved[o] = x
-            return coefficient * (model.scale(moved) / model.scale(log_sigma)), moved
-
-        def log_density(x, o=o):
-            if abs(x) > 80:
-                return -np.inf
-            return model.log_likelihood(moved_to(x)[0]) + model.log_sigma_prior(o, x) + x
-
-        x, more = slice_update(log_density, log_sigma[o], 1.0, most_steps, rng)
-        coefficient[:], log_sigma[:] = moved_to(x)
-        looked += more + 1
-    return looked
-
-
 def standard_normal(rng) -> float:
     """The polar method, one number of each pair."""
     while True:
@@ -300,43 +279,6 @@ def standard_normal(rng) -> float:
         r = x * x + y * y
         if 0 < r <= 1:
             return x * np.sqrt(-2 * np.log(r) / r)
-
-
-def sweep_translations(model, coefficient, log_sigma, divided, most_steps, rng) -> int:
-    """Move coefficients along directions that leave every linear function, or the softmax, alone.
-
-    divided: pairs (g, groups that the cases of g are divided among).
-    """
-    directions = []
-    for g, parts in divided:
-        for k in range(len(coefficient)):
-            direction = np.zeros_like(coefficient)
-            direction[k, g] = 1
-            direction[k, list(parts)] = -1
-            assert (direction @ model.design.T == 0).all()
-            directions.append(direction)
-    for g in range(coefficient.shape[1] if len(coefficient) > 1 else 0):
-        direction = np.zeros_like(coefficient)
-        direction[:, g] = 1
-        directions.append(direction)
-    looked = 0
-    scale = np.broadcast_to(model.scale(log_sigma), coefficient.shape)
-    for direction in directions:
-        moves = direction != 0
-        if model.cauchy:
-            here = coefficient.copy()
-
-            def log_density(d, direction=direction, here=here):
-                return model.log_coefficients(here + d * direction, log_sigma)
-
-            d, more = slice_update(log_density, 0.0, 4 * scale[moves].min(), most_steps, rng)
-            looked += more
-        else:
-            precision = (1 / scale[moves] ** 2).sum()
-            mean = -(coefficient * direction / scale**2).sum() / precision
-            d = mean + standard_normal(rng) / np.sqrt(precision)
-        coefficient += d * direction
-    return looked
 
 
 # ---- real responses ----

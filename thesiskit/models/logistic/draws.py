@@ -11,8 +11,11 @@ from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.running import Arrays
 
 INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
-DIMENSIONS = {"coefficient": ("set", "group"), "log_sigma": ("order",), "log_noise": ("noise",),
-    "tuning": ("learned",),
+DIMENSIONS = {
+    "coefficient": ("set", "group"),
+    "log_sigma": ("order",),
+    "log_noise": ("noise",),
+    "tuning": ("tuned",),
 }
 
 

@@ -15,9 +15,10 @@ class Layout:
     its patterns by order; weight (R,) the cases of a row.  runs (G,) says whether a group's members
     are consecutive rows, each in its own place of `members`; unit (G,) whether all its rows have
     one case.
-    The rows of group whole[i] are those of the groups part[part_begin[i] : part_begin[i + 1]], each
-    in one of them.  Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the
+    Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the
     kinds that have patterns of order o are order_kind[order_begin[o] : order_begin[o + 1]].
+    Where groups are a tree, parent (G,) is the group above each, -1 for none, and owner (R,) the
+    smallest group of each row; else both are empty.
     """
 
     begin: np.ndarray
@@ -28,14 +29,12 @@ class Layout:
     weight: np.ndarray
     runs: np.ndarray
     unit: np.ndarray
-    whole: np.ndarray
-    part_begin: np.ndarray
-    part: np.ndarray
     by_kind: np.ndarray
     kind_begin: np.ndarray
     order_begin: np.ndarray
     order_kind: np.ndarray
-    above: np.ndarray
+    parent: np.ndarray
+    owner: np.ndarray
 
 
 def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
@@ -45,6 +44,12 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
     order_of, kind_of = np.nonzero(kinds.T)
     repeated = np.concatenate([[0], np.cumsum(weight[members] != 1)])
     jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
+    owner = np.empty(groups.n_rows if len(groups.above) else 0, dtype=np.int32)
+    if len(owner):  # groups that none is above are single rows
+        leaves = np.setdiff1d(np.arange(groups.n_groups), groups.whole)
+        assert (end[leaves] == begin[leaves] + 1).all()
+        assert len(leaves) == groups.n_rows
+        owner[members[begin[leaves]]] = leaves
     runs = jumps[end] == jumps[np.minimum(begin + 1, end)]
     return Layout(
         begin=begin.astype(np.intp),
@@ -55,19 +60,11 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
         weight=weight,
         runs=(runs & (members[begin] == begin)).astype(np.uint8),
         unit=(repeated[end] == repeated[begin]).astype(np.uint8),
-        whole=np.ascontiguousarray(groups.whole, dtype=np.int32),
-        part_begin=groups.part_begin.astype(np.intp),
-        part=np.ascontiguousarray(groups.part, dtype=np.int32),
         by_kind=np.argsort(groups.kind, kind="stable").astype(np.int32),
         kind_begin=np.concatenate([[0], np.cumsum(np.bincount(groups.kind, minlength=len(kinds)))])
         .astype(np.intp),
         order_begin=np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
         order_kind=kind_of.astype(np.int32),
-        above=_above(groups),
+        parent=np.ascontiguousarray(groups.above, dtype=np.int32),
+        owner=owner,
     )  # fmt: skip
-
-
-def _above(groups: Groups) -> np.ndarray:
-    above = np.full(groups.n_groups, -1, dtype=np.int32)
-    above[groups.part] = np.repeat(groups.whole, np.diff(groups.part_begin))
-    return above if (np.arange(-1, groups.n_groups - 1) >= above).all() and (above[1:] >= 0).all() else above[:0]

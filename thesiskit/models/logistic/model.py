@@ -24,9 +24,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thesiskit._kernels import linear  # type: ignore[attr-defined]
+from thesiskit._kernels import hamiltonian, linear, tree  # type: ignore[attr-defined]
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
-from thesiskit._kernels.hamiltonian import tuning_of  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.logistic.draws import INFO, Draws
 from thesiskit.models.logistic.layout import Layout, lay_out
@@ -43,7 +42,7 @@ class Linear:
     groups : as `patterns` makes them.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma", "tuning")  # as `start` gives them
+    parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma")  # as `start` gives them
 
     def __init__(self, groups: Groups, settings: Settings, sets: int):
         settings.check_order(groups.order)
@@ -54,9 +53,27 @@ class Linear:
         """Return the responses of the rows, as the kernel reads them."""
         raise NotImplementedError
 
-    def sampler(self, coefficient, log_sigma, tuning, *noise) -> linear.Linear:
-        """Return the kernel's chain, which changes the parameters, as of `start`, in place."""
+    def sampler(self, *parameters: Any, **tuning: Any) -> linear.Linear:
+        """Return the kernel's chain, which changes the parameters, as of `start`, in place.
+
+        tuning : as `untuned` returns it, changed in place too; without, the sampler does not learn.
+        """
         raise NotImplementedError
+
+    def untuned(self) -> Arrays:
+        """Return what the sampler learns in the first iterations, as it begins."""
+        if self.moves == "tree":
+            return {"tuning": tree.untuned(self.groups.order, True)}
+        if self.moves == "hamiltonian":
+            return {"tuning": hamiltonian.untuned(self.sets, self.groups.n_groups, self.groups.order)}
+        return {}
+
+    @property
+    def moves(self) -> str:
+        """How many coefficients move at once: "tree", "hamiltonian", or "none" of them."""
+        if self.settings.joint_updates == 0:
+            return "none"
+        return "tree" if len(self.groups.above) and self.sets == 1 else "hamiltonian"
 
     @cached_property
     def layout(self) -> Layout:
@@ -66,9 +83,7 @@ class Linear:
     def start(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return coefficients of 0 and dispersed log sigmas to start from."""
         coefficient = np.zeros((self.sets, self.groups.n_groups))
-        order = self.groups.order
-        tuning = tuning_of(*coefficient.shape, order)
-        return coefficient, self.settings.start(order, rng), tuning
+        return coefficient, self.settings.start(self.groups.order, rng)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -80,6 +95,7 @@ class Linear:
         for name, values in self.responses().items():
             content.update(name.encode() + np.asarray(values).tobytes())
         return self.settings.lasting | {
+            "moves": self.moves,
             "order": groups.order,
             "groups": groups.n_groups,
             "cases": groups.n_cases,
@@ -111,10 +127,10 @@ class Model(Linear):
         """Return cases of each class, (K, R)."""
         return {"response": np.ascontiguousarray(self.cases.T)}
 
-    def sampler(self, coefficient, log_sigma, tuning) -> kernel.Logistic:
+    def sampler(self, coefficient, log_sigma, *, tuning=None) -> kernel.Logistic:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Logistic(
-            self.layout, self.settings, coefficient, log_sigma, tuning, **self.responses()
+            self.layout, self.settings, coefficient, log_sigma, **self.responses(), tuning=tuning
         )
 
 
@@ -124,7 +140,7 @@ class Normal(Linear):
     response : (N,) real numbers; priors and steps suit those of standard deviation 1.
     """
 
-    parameters = ("coefficient", "log_sigma", "tuning", "log_noise")
+    parameters = ("coefficient", "log_sigma", "log_noise")
 
     def __init__(self, groups: Groups, response, settings: Settings):
         try:
@@ -156,12 +172,12 @@ class Normal(Linear):
         start = np.log(self.spread) + rng.normal() if noise is None else np.log(noise)
         return *super().start(rng), np.array([start])
 
-    def sampler(self, coefficient, log_sigma, tuning, log_noise) -> kernel.Normal:
+    def sampler(self, coefficient, log_sigma, log_noise, *, tuning=None) -> kernel.Normal:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Normal(
-            self.layout, self.settings, coefficient, log_sigma, tuning, log_noise,
-            **self.responses(),
-        )
+            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses(),
+            tuning=tuning,
+        )  # fmt: skip
 
 
 def sample(
@@ -215,7 +231,7 @@ class Chain:
 
     def __init__(self, model: Linear, rng: np.random.Generator):
         self.model, self.rng, self.done = model, rng, 0
-        self.place = dict(zip(model.parameters, model.start(rng), strict=True))
+        self.place = dict(zip(model.parameters, model.start(rng), strict=True)) | model.untuned()
         self.kernel: linear.Linear | None = None
 
     def state(self) -> Arrays:

@@ -97,14 +97,14 @@ class Settings:
         return self.prior == "cauchy"
 
     @property
-    def learning(self) -> int:
-        """Iterations in which a chain learns how far coefficients and sigmas move together."""
-        return min(defaults.LEARNING, self.burn_in)
-
-    @property
     def kept(self) -> int:
         """Draws that each chain keeps."""
         return (self.iterations - self.burn_in) // self.thin
+
+    @property
+    def learning(self) -> int:
+        """First iterations in which a chain may tune its sampler: some of those not kept."""
+        return min(defaults.LEARNING, self.burn_in)
 
     def check_order(self, order: int) -> None:
         """Raise UserError where there are not as many sigmas as orders 0 to `order`."""

@@ -65,6 +65,9 @@ class Groups:
     whole[i] is in exactly one of the groups part[part_begin[i] : part_begin[i + 1]]: what may be
     known of this, for samplers that make use of it.
 
+    Where groups are a tree, any two of them being nested or disjoint, above (G,) is the smallest
+    other group that holds each, -1 for none, and stands before it.
+
     stored : the arrays from which groups are restored without being found again.
     """
 
@@ -80,6 +83,7 @@ class Groups:
     whole: np.ndarray = NONE
     part_begin: np.ndarray = ZERO
     part: np.ndarray = NONE
+    above: np.ndarray = NONE
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which these groups can be restored."""

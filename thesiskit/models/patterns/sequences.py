@@ -99,6 +99,13 @@ class SequenceGroups(Groups):
         self.kind, self.kinds = _distinct_ranges(self.first, self.last, order)
         self._divide()
 
+    @cached_property
+    def above(self) -> np.ndarray:  # type: ignore[override]
+        """The group that holds each group and is divided into it and others, -1 for none, (G,)."""
+        above = np.full(self.n_groups, -1, dtype=np.int32)
+        above[self.part] = np.repeat(self.whole, np.diff(self.part_begin))
+        return above
+
     def _divide(self) -> None:
         """Set whole, part_begin and part: a pattern's rows are divided among the next states."""
         above = np.full(self.n_groups, -1)

@@ -3,22 +3,20 @@
 from libc.stdint cimport int32_t
 from numpy.random cimport bitgen_t
 
-from thesiskit._kernels.linear cimport Linear
+from thesiskit._kernels.tree cimport Tree
 
-cdef class Hamiltonian(Linear):
-    cdef const int32_t[::1] above
-    cdef readonly Py_ssize_t sets, moves, accepted
-    cdef double learning
-    # by row: its groups, or the last of them; the linear function, what pulls it, how stiffly
+cdef class Hamiltonian(Tree):
+    cdef const int32_t[::1] above, last
+    cdef readonly Py_ssize_t sets
+    cdef public Py_ssize_t steps
+    # by row: its groups; the linear function, what pulls it, how stiffly
     cdef Py_ssize_t[::1] row_begin
     cdef int32_t[::1] row_groups
     cdef double[:, ::1] level, force, stiffness
     # by group: position and momentum, and what a trajectory needs of them
-    cdef double[:, ::1] position, momentum, spread, easy, scale, value, slope
+    cdef double[:, ::1] position, momentum, spread, easy, scale, value, slopes
     cdef double[::1] width, pull, scale_momentum, scale_slope, scale_mass, old_log_sigma
-    cdef double[::1] tuning
 
-    cdef bint tree(self) noexcept nogil
     cdef void list_groups(self)
     cdef void fill_force(self) noexcept nogil
     cdef void fill_stiffness(self) noexcept nogil
@@ -28,5 +26,5 @@ cdef class Hamiltonian(Linear):
     cdef void drift(self, double step) noexcept nogil
     cdef void kick(self, double step) noexcept nogil
     cdef double energy(self) noexcept nogil
-    cdef void learn(self, double share, bint accepted) noexcept nogil
-    cdef void begin_learning(self, bitgen_t *bitgen) noexcept nogil
+    cdef void average(self, double share, bint accepted) noexcept nogil
+    cdef void begin_learning(self) noexcept nogil

@@ -15,15 +15,15 @@ cdef struct Width:
     int64_t evaluations
 
 cdef class Linear:
-    cdef const Py_ssize_t[::1] begin, end, kind_begin, order_begin, part_begin
-    cdef const int32_t[::1] members, kind, by_kind, order_kind, whole, part
+    cdef const Py_ssize_t[::1] begin, end, kind_begin, order_begin
+    cdef const int32_t[::1] members, kind, by_kind, order_kind
     cdef const double[:, ::1] kinds
     cdef const double[::1] weight, sigma_rate
     cdef const unsigned char[::1] runs, unit
     cdef bint cauchy, log_scale, sigma_free
     cdef double sigma_shape, coefficient_width, sigma_width
     cdef Py_ssize_t most_steps
-    cdef double[:, ::1] coefficient, eta, trial, square, window, node_basis
+    cdef double[:, ::1] coefficient, eta, square, window, node_basis
     cdef double[::1] log_sigma, log_noise, power, total, size_of_kind, sum_of_kind, buffer
     cdef double[:, :, ::1] interpolant
     cdef readonly int64_t coefficient_evaluations, width_evaluations
@@ -36,15 +36,11 @@ cdef class Linear:
     cdef Py_ssize_t most_at_once(self)
     cdef void refresh_likelihood(self) noexcept nogil
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil
-    cdef double log_trial(self) noexcept nogil
     cdef void update_noise(self, bitgen_t *bitgen) noexcept nogil
     cdef void move_together(self, bitgen_t *bitgen) noexcept nogil
     cdef void count_cases(self) noexcept nogil
     cdef void refresh_rows(self) noexcept nogil
     cdef void sweep_all_coefficients(self, bitgen_t *bitgen) noexcept nogil
-    cdef void sweep_all_translations(self, bitgen_t *bitgen) noexcept nogil
-    cdef void term(self, Py_ssize_t i, Py_ssize_t g, Py_ssize_t k, double sign) noexcept nogil
-    cdef void translate(self, Py_ssize_t size, bitgen_t *bitgen) noexcept nogil
     cdef double rest(self, Py_ssize_t c, Py_ssize_t order) noexcept nogil
     cdef void set_power(self, Py_ssize_t o) noexcept nogil
     cdef void refresh_widths(self) noexcept nogil
@@ -54,8 +50,4 @@ cdef class Linear:
     cdef bint large(self, Py_ssize_t kind) noexcept nogil
     cdef Py_ssize_t lay_out(self, Py_ssize_t kind, Py_ssize_t o, Py_ssize_t e) noexcept nogil
     cdef double log_width_density(self, Width *c, double x) noexcept nogil
-    cdef void sweep_all_scales(self, bitgen_t *bitgen) noexcept nogil
-    cdef void update_scale(self, Py_ssize_t o, bitgen_t *bitgen) noexcept nogil
-    cdef double log_scale_density(self, Width *c, double x) noexcept nogil
-    cdef double ratio(self, Py_ssize_t kind, Py_ssize_t o, double power) noexcept nogil
     cdef double log_prior(self) noexcept nogil
