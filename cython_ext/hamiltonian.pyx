@@ -38,7 +38,7 @@ cdef enum:
     STEP = 1  # sigma and of its squared slope; then h (G, S)
     AVERAGES = 2
 
-cdef double FIRST_STEP = 0.05
+cdef double FIRST_STEP = 0.2
 cdef double TARGET = 0.8  # share of trajectories that are accepted
 # Sigmas may oscillate three times as fast as coefficients: there are few of them, so the error of
 # a step is that of the coefficients, and along the ridge sigmas have far to go.
@@ -279,7 +279,7 @@ cdef class Hamiltonian(Tree):
             self.log_sigma[:] = self.old_log_sigma
         learns = self.tuning[COUNT] <= self.learning
         if learns:  # short trajectories, until steps and masses are about right
-            steps = min(steps, 10 + <Py_ssize_t> (steps * self.tuning[COUNT] / self.learning))
+            steps = min(steps, 10 + <Py_ssize_t> (2 * steps * self.tuning[COUNT] / self.learning))
         self.begin_trajectory(bitgen)
         u = bitgen.next_double(bitgen.state)
         step = exp(self.tuning[STEP] - u * u)  # some steps are shorter: not all places are alike

@@ -10,7 +10,7 @@ import numpy as np
 from reference_logistic import NormalPosterior, standard_normal
 from scipy import special
 
-FIRST_STEP, TARGET, LIGHT = 0.05, 0.8, 0.1
+FIRST_STEP, TARGET, LIGHT = 0.2, 0.8, 0.1
 
 
 def pull(model, coefficient):
@@ -106,7 +106,7 @@ def move_hamiltonian(model, coefficient, log_sigma, sampled, tuned, steps, rng) 
 
     learns = tuned.done <= tuned.learning
     if learns:
-        steps = min(steps, 10 + int(steps * tuned.done / tuned.learning))
+        steps = min(steps, 10 + int(2 * steps * tuned.done / tuned.learning))
     step = tuned.step * np.exp(-(rng.random() ** 2))
     before = total()
     for _ in range(steps):
