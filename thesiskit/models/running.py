@@ -21,6 +21,7 @@ BLOCK_SECONDS = 1.0
 # between saves of an unfinished run; more suits a slow file system
 SAVE_SECONDS = float(os.environ.get("THESISKIT_SAVE_SECONDS", "5"))
 SAVE_SHARE = 20  # and at least so often the time that a save takes
+MOST_PARTS = 50  # blocks of a chain that a rule looks at, each by itself
 Arrays = dict[str, np.ndarray]
 stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
 
@@ -107,7 +108,7 @@ def run(
             part.append(one)
         done += block
         if rule:
-            parts = [[rule.trimmed(one, done) for one in part] for part in parts]
+            parts = [_trimmed(part, done, rule, sums) for part in parts]
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
         stop = stopping.is_set()
@@ -127,6 +128,13 @@ def run(
 
 def _within(arrays: Arrays, mark: str) -> Arrays:
     return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def _trimmed(part: list[Arrays], done: int, rule: Rule, sums: tuple[str, ...]) -> list[Arrays]:
+    """Return the blocks of a chain without draws that do not count any more."""
+    if len(part) > MOST_PARTS:  # else there would be more to look at with every block
+        part = [joined(part, sums)]
+    return [rule.trimmed(one, done) for one in part]
 
 
 def joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:

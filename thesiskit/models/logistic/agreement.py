@@ -17,9 +17,8 @@ no random number is needed here, and a chain's generator is left alone.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
-from thesiskit.models.logistic.prediction import prior_widths
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.running import Arrays
 from thesiskit.models.until import spread
@@ -63,25 +62,40 @@ def expected(
 ) -> np.ndarray:
     """Return E l(x) given each draw, (D, S, T), for coefficient (D, S, G), log_sigma (D, O + 1)."""
     shared = probe.shared
-    first, second, _, _ = prior_widths(log_sigma, shared, cauchy)
+    kinds, kind_of = np.unique(shared.partial_kind, return_inverse=True)
+    power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
+    first, second = (
+        _total(power * counts[kinds]) for counts in (shared.shared_counts, shared.other_counts)
+    )
+    share = first / (first + second)
     linear = np.empty((*coefficient.shape[:2], len(probe.case)))
     for t, d in enumerate(probe.case):
         entire = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
         part = slice(shared.partial_begin[d], shared.partial_begin[d + 1])
-        kind = shared.partial_kind[part]
-        share = first[:, kind] / (first[:, kind] + second[:, kind])
         # l = sum of s_g + sum of s_g * share; coefficients of new patterns have mean or median 0
-        linear[:, :, t] = coefficient[:, :, entire].sum(axis=2, dtype=float)
-        linear[:, :, t] += (coefficient[:, :, shared.partial[part]] * share[:, None]).sum(axis=2)
+        split = coefficient[:, :, shared.partial[part]] * share[:, None, kind_of[part]]
+        linear[:, :, t] = _total(coefficient[:, :, entire]) + _total(split)
     return linear
+
+
+def _total(values: np.ndarray) -> np.ndarray:
+    """Return sums over the last axis, added one after another.
+
+    Other sums add in an order that depends on how many draws there are: what is judged would depend
+    on the blocks in which chains run.
+    """
+    if not values.shape[-1]:
+        return np.zeros(values.shape[:-1])
+    return np.add.accumulate(values, axis=-1, dtype=float)[..., -1]
 
 
 def predictions(linear: np.ndarray) -> np.ndarray:
     """Return of linear functions (D, S, T) what is compared, (D, T): see above."""
     if linear.shape[1] == 1:
         return linear[:, 0]
+    odds = np.exp(linear - linear.max(axis=1, keepdims=True))
     case = np.arange(linear.shape[2])
-    return special.softmax(linear, axis=1)[:, case % linear.shape[1], case]
+    return odds[:, case % linear.shape[1], case] / _total(np.moveaxis(odds, 1, 2))
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def predict(
     with rng.bit_generator.lock:
         kernel.add_probabilities(
             coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, *prior_widths(log_sigma, shared, cauchy), cauchy, int(split_draws),
+            shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, int(split_draws),
             total, rng.bit_generator.capsule,
         )  # fmt: skip
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
@@ -147,13 +147,13 @@ def predict_response(
     with rng.bit_generator.lock:
         kernel.fill_linear(
             coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, *prior_widths(log_sigma, shared, cauchy), cauchy, split_draws,
-            linear, rng.bit_generator.capsule,
+            shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, split_draws, linear,
+            rng.bit_generator.capsule,
         )  # fmt: skip
     return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
 
 
-def prior_widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
+def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
     """Return widths (variances, of Gaussian priors) of what is shared, not shared, and new.
 
     Each is (D, kinds); new_kind goes before the last.
@@ -175,7 +175,7 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
             "split_draws: exact is not known for Cauchy priors where a case shares several groups "
             "in part; use a number of draws"
         )
-    first, second, new_kind, new = prior_widths(log_sigma, shared, cauchy)
+    first, second, new_kind, new = _widths(log_sigma, shared, cauchy)
     cases = len(new_kind)
     result = np.empty(cases)
     step = max(1, BLOCK // len(coefficient) // 20)

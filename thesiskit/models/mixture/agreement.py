@@ -10,23 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from thesiskit.models.mixture.target import Target
+from thesiskit.models.mixture.target import DRAWS, Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.until import MOST_CASES, spread
 
 QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 
 
-def quantities(target: Target, drawn: Arrays, features: np.ndarray) -> np.ndarray:
+def quantities(
+    target: Target, drawn: Arrays, features: np.ndarray, *, block: int = DRAWS
+) -> np.ndarray:
     """Return of draws (D, ...) log alpha, log posterior, agreement and P(class 1), (D, 3 + T).
 
     drawn : labels (D, n), point (D, 2) and log_posterior (D,), theta (D, k + 1) if there is one;
-    features (T, k) of the cases that are predicted.
+    features (T, k) of the cases that are predicted;
+    block : draws that are predicted from together.
     """
     n = drawn["labels"].shape[1]
     same = (drawn["labels"] == target.response).sum(axis=1)
     draws = [drawn[name] for name in ("labels", "point", "theta") if name in drawn]
-    blocks = target.log_joint(draws, features)
+    blocks = target.log_joint(draws, features, block=block)
     probability = [special.expit(block[:, 1] - block[:, 0]).T for block in blocks]
     return np.column_stack([
         np.log(target.settings.alpha)[drawn["point"][:, 0]],
@@ -61,5 +64,6 @@ class Probe:
         return [*(name.replace("_", " ") for name in QUANTITIES), *self.names]
 
     def quantities(self, target: Target, drawn: Arrays) -> np.ndarray:
-        """Return the quantities of draws, (D, 4 + T)."""
-        return quantities(target, drawn, np.concatenate([target.features[:1], self.features]))
+        """Return the quantities of draws, (D, 4 + T), each as if there were no other draw."""
+        features = np.concatenate([target.features[:1], self.features])
+        return quantities(target, drawn, features, block=1)
