@@ -259,7 +259,7 @@ def as_named(state: Arrays, found: Judgement) -> tuple[Named, Named]:
     return {"judged": (("quantity",), judged)}, {
         "judged_at": (("judged_draw",), state["draws-0-judged_at"]),
         "kept_at": (("kept_draw",), state["draws-0-kept_at"]),
-        "quantity": (("quantity",), np.array(found.names)),
+        "quantity_name": (("quantity",), np.array(found.names)),
         "quantity_rhat": (("quantity",), found.rhat),
         "quantity_ess": (("quantity",), found.ess),
     }

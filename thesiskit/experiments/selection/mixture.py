@@ -237,13 +237,12 @@ class MixtureWork(SelectionWork):
         """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
         traces = _filled([{"traces": one.pop("traces")} for one in found])
         worst = [one.pop("worst", None) for one in found]
+        judged = any(one is not None for one in worst)
         splits = len(found[0]["rhat"])
-        unknown = {
-            name: np.full(splits, np.nan) for name in NUMBERS if worst != [None] * len(worst)
-        }
-        rows = [unknown | one for one in found]
-        joined = {name: np.moveaxis(values, 0, 1) for name, values in _filled(rows).items()}
-        if unknown:
+        unknown = {name: np.full(splits, np.nan) for name in NUMBERS if judged}
+        filled = _filled([unknown | one for one in found])
+        joined = {name: np.moveaxis(values, 0, 1) for name, values in filled.items()}
+        if judged:
             names = [np.full(splits, "") if one is None else one for one in worst]
             joined["worst"] = np.stack(names, axis=1)
         return joined | traces
