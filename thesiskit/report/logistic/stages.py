@@ -75,7 +75,7 @@ def _fit(record: LogisticRecord, arrays) -> str:
         )
     apart = [name for name, is_so in zip(names, arrays["separated"], strict=True) if is_so]
     if apart:
-        text += f"\nNote: {parted(apart)}"
+        text += f"; {parted(apart)}"
     return text
 
 
