@@ -24,7 +24,7 @@ from thesiskit.models.running import Arrays
 from thesiskit.models.until import spread
 
 SEPARATING = 20  # draws that are tried, those with the highest likelihood
-MOST_ENTRIES = 20_000_000  # of rows in groups, up to which they are tried
+MOST_ENTRIES = 5_000_000  # of rows in groups, up to which they are tried
 
 
 @dataclass(frozen=True)
