@@ -133,7 +133,8 @@ class Settings:
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        return {name: v for name, v in vars(self).items() if name not in ("iterations", "chains")}
+        others = {"iterations", "chains"} | ({"until"} if self.until is None else set())
+        return {name: value for name, value in vars(self).items() if name not in others}
 
 
 def check_sigma(sigma, order: int) -> None:
