@@ -22,6 +22,13 @@ LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior i
 LEAST_WIDTH, MOST_WIDTH = 1e-20, 1e20
 RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood: chains that support predictions
 
+# of all that is compared of a mixture, in the same sense
+MIXTURE_RHAT, MIXTURE_ESS = 1.05, 100.0
+
+# chains that run until they agree
+UNTIL_RHAT, UNTIL_ESS = 1.01, 400.0
+UNTIL_CHAINS, UNTIL_ITERATIONS = 4, 10_000  # the iterations are the limit
+
 MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
 
 # ---- models of chapter 2 ----

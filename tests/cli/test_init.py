@@ -314,6 +314,29 @@ def test_counts_are_told_to_be_so(tmp_path, monkeypatch):
     assert "as counts are; the normal model fits their logarithms, log2(x + 1), better" in said
 
 
+def test_chains_of_logistic_models_run_until_they_agree(here):
+    rows = [f"{'sml'[i % 3]},{'ro'[i % 2]},{'yn'[i % 7 < 3]}" for i in range(40)]
+    Path("own.csv").write_text("\n".join(["size,form,buys", *rows]) + "\n")
+    states = np.random.default_rng(0).choice(["up", "down", "still"], (40, 6))
+    Path("text.txt").write_text("\n".join(" ".join(line) for line in states))
+    for table in ("own.csv", "text.txt"):
+        path = Path(table).with_suffix(".yaml")
+        assert command("init", table, "--output", path).exit_code == 0
+        model = load_config(path).model
+        assert (model.chains, model.until.pair, model.iterations) == (4, (1.01, 400), 10_000)
+        small = load_config(path, smoke=True).model
+        assert small.iterations == 200
+        assert small.until == model.until
+    wide = ",".join(f"x{j}" for j in range(900))
+    values = [",".join("ab"[(i * j) % 5 < 2] for j in range(900)) for i in range(40)]
+    rows = [f"{wide},y", *(f"{row},{'yn'[i % 2]}" for i, row in enumerate(values))]
+    Path("wide.csv").write_text("\n".join(rows) + "\n")
+    assert command("init", "wide.csv", "--output", "wide.yaml").exit_code == 0
+    config = load_config(Path("wide.yaml"))
+    assert config.model.kind == "logistic"
+    assert config.model.iterations == 4_000
+
+
 def test_paths_start_where_the_config_is(here):
     name = table(**here, y=[0, 1] * 10)
     Path("deep/er").mkdir(parents=True)

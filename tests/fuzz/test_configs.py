@@ -52,6 +52,13 @@ TINY = {
                  "train": 30, "test": 9},
         "model": CHAINS, "report": {"parts": ["order-table"]},
     },
+    "until": {
+        "data": {"source": "logistic", "states": 2, "classes": 2, "history": 2, "train": 30,
+                 "test": 9},
+        "model": {"kind": "logistic", "orders": [1], "iterations": 12, "chains": 2,
+                  "until": {"rhat": 1.1, "ess": 40}},
+        "report": {"parts": ["reached-table"]},
+    },
     "folded": {
         "data": {"source": "tic-tac-toe"}, "evaluation": {"folds": 2},
         "model": CHAINS | {"orders": [1]}, "report": {"parts": ["model-table"]},
@@ -296,6 +303,13 @@ KEYS = {
         "data.train": Whole(1, (30, 50)),
         "data.test": Whole(1, (5, 9)),
         "model.min_cases": Whole(1, (1, 2), most=30),
+    },
+    "until": {
+        "model.until.rhat": Number(1, 1.1, good=(1.01, 1.1)),
+        "model.until.ess": Number(40, 1e300, with_least=True, good=(40, 400)),
+        "model.chains": Whole(2, (2, 3)),
+        "model.burn_in": Whole(0, (0,), most=0),
+        "model.thin": Whole(1, (1,), most=1),
     },
     "divided": {
         "evaluation.folds": Whole(2, (2, 3), most=958),

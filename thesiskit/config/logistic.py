@@ -6,6 +6,7 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
+from thesiskit.config.until import UntilBlock, check_length, with_until
 
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
@@ -55,7 +56,13 @@ class LogisticModel(Block):
     chains: Positive = defaults.CHAINS
     """Number of chains."""
     iterations: Positive = defaults.ITERATIONS
-    """Number of all iterations. If only this number grows, stored chains are continued."""
+    """Number of all iterations; with `until` the limit, 10000 unless given. If only this number
+    grows, stored chains are continued."""
+    until: UntilBlock | None = None
+    """Chains stop when they agree in the log likelihood, in the noise of real responses, and in the
+    predictions for up to 20 test cases. They are compared after 200, 300, 450, ... iterations, of
+    which the second half counts; `burn_in` and `thin` are left out. At most 1,000 draws are kept.
+    It needs two chains or more."""
     burn_in: Count = defaults.BURN_IN
     """Number of first iterations that are not kept."""
     thin: Positive = defaults.THIN
@@ -97,6 +104,11 @@ class LogisticModel(Block):
     """Also keep draws of every original coefficient of a compressed model."""
 
     @property
+    def targets(self) -> tuple[float, float] | None:
+        """R-hat and effective draws with which chains stop; None of chains of a fixed length."""
+        return None if self.until is None else self.until.pair
+
+    @property
     def continuous(self) -> bool:
         """Whether responses are real numbers."""
         return self.response == "gaussian"
@@ -119,8 +131,17 @@ class LogisticModel(Block):
     def _each_once(cls, value):
         return distinct(value)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _length_with_until(cls, value):
+        if isinstance(value, dict) and value.get("until") is not None:
+            return with_until(value, burn_in=0, thin=1)
+        return value
+
     @model_validator(mode="after")
     def _together(self):
+        if self.until is not None:
+            check_length(self.chains, "model", self.burn_in, self.thin)
         if self.burn_in + self.thin > self.iterations:
             raise ValueError(
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "

@@ -6,7 +6,8 @@ from pydantic import Field, field_validator, model_validator
 
 from thesiskit.blocks import Block, Count, Pair, Points, Positive
 from thesiskit.config.selection import ModelBlock
-from thesiskit.defaults import ALPHA_PRIOR, COLLAPSED, THESIS
+from thesiskit.config.until import UntilBlock, check_length, with_until
+from thesiskit.defaults import ALPHA_PRIOR, COLLAPSED, MIXTURE_ESS, MIXTURE_RHAT, THESIS
 
 
 class CollapsedBlock(Block):
@@ -74,6 +75,12 @@ class MixtureModel(ModelBlock):
     `enumeration`, the exact posterior, for one feature and few cases."""
     collapsed: CollapsedBlock = CollapsedBlock()
     """How the collapsed sampler runs."""
+    until: UntilBlock | None = None
+    """Chains of the collapsed sampler stop when they agree in log alpha, the log posterior, the
+    agreement of labels with responses, and the predictions for up to 20 test cases. They are
+    compared after 200, 300, 450, ... iterations, of which the second half counts;
+    `collapsed.iterations` is the limit, 10000 unless given, and `collapsed.burn_in` is left out. At
+    most 1,000 draws are kept. It needs two chains or more."""
     thesis: ThesisBlock = ThesisBlock()
     """How the samplers `thesis` and `as-printed` run."""
 
@@ -87,6 +94,29 @@ class MixtureModel(ModelBlock):
                     "model.kind: naive-bayes"
                 )
         return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _length_with_until(cls, value):
+        if isinstance(value, dict) and value.get("until") is not None:
+            return value | {"collapsed": with_until(value.get("collapsed", {}), burn_in=0)}
+        return value
+
+    @model_validator(mode="after")
+    def _agreement(self):
+        if self.until is None:
+            return self
+        others = [name for name in self.samplers if name in ("thesis", "as-printed")]
+        if others or "collapsed" not in self.samplers:
+            which = f"leave out {', '.join(others)}" if others else "add collapsed"
+            raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
+        check_length(self.collapsed.chains, "model.collapsed", self.collapsed.burn_in)
+        if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
+            raise ValueError(
+                f"until: a mixture's chains support predictions with rhat at most "
+                f"{MIXTURE_RHAT:g} and ess at least {MIXTURE_ESS:g}; ask for no less"
+            )
+        return self
 
     @field_validator("collapsed", "thesis")
     @classmethod

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.datasets.looking import Found, Key
+from thesiskit.defaults import UNTIL_CHAINS, UNTIL_ESS, UNTIL_ITERATIONS, UNTIL_RHAT
 from thesiskit.errors import cut
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
@@ -16,14 +17,16 @@ MOST_FOLDS = 10
 LEAST_TEMPERED = 6  # cases of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
+WIDE_ITERATIONS = 4000
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
+CHAIN_PARTS = ["reached-table", "chain-table"]
 PARTS = {  # after the summary and the data card
     "table": ["score-table", "reliability-figure", "selected-features", "predictions"],
-    "classes": ["model-table", "coefficient-table", "predictions", "chain-table"],
-    "numbers": ["response-table", "coefficient-table", "predictions", "chain-table"],
-    "sequences": ["order-table", "order-figure", "predictions", "chain-table"],
+    "classes": ["model-table", "coefficient-table", "predictions", *CHAIN_PARTS],
+    "numbers": ["response-table", "coefficient-table", "predictions", *CHAIN_PARTS],
+    "sequences": ["order-table", "order-figure", "predictions", *CHAIN_PARTS],
 }
 
 
@@ -164,15 +167,15 @@ def _folds(found: Found, most: int = MOST_FOLDS) -> list[str]:
 
 
 def _chains(orders: list[int], said: str, response: list[str], *, wide: bool = False) -> list[str]:
-    iterations, burn_in = (400, 150) if wide else (1000, 300)
+    limit = WIDE_ITERATIONS if wide else UNTIL_ITERATIONS
     return [
         "model:",
         "  kind: logistic",
         *response,
         f"  orders: {_value(orders)} # {said}",
-        "  chains: 2",
-        f"  iterations: {iterations} # more, if the page says that the chains disagree",
-        f"  burn_in: {burn_in}",
+        f"  chains: {UNTIL_CHAINS}",
+        f"  until: {{ rhat: {UNTIL_RHAT:g}, ess: {UNTIL_ESS:g} }} # chains stop when they agree",
+        f"  iterations: {limit} # at most; more go on from there",
     ]
 
 
@@ -183,8 +186,7 @@ def _report(parts: list[str]) -> list[str]:
 def _smoke() -> list[str]:
     return [
         "smoke: # what `thesiskit run --smoke` changes, for a quick look",
-        "  model.iterations: 60",
-        "  model.burn_in: 20",
+        "  model.iterations: 200",
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, NAIVE_ALPHA_POINTS, PI
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import threads_for
+from thesiskit.estimators.lengths import run_length
 from thesiskit.estimators.selecting import DEFAULT_KEPT, SelectingClassifier, check_screened
 from thesiskit.models import naive_bayes
 from thesiskit.models.left_out import Screened
@@ -197,8 +198,15 @@ class MixtureClassifier(BinaryClassifier):
         run for each of the inner folds as well.
     correct : condition on the selection.
     sampler : "collapsed", or "thesis" to replicate the thesis.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
+        collapsed sampler.  Chains are compared after 200, 300, 450, ... iterations, of which the
+        second half counts, and stop when log alpha, the log posterior, the agreement of labels with
+        responses and the predictions for up to 20 training cases have reached both.  At most 1,000
+        draws are kept.  "auto" is (1.01, 400), unless iterations or burn_in are given, or one
+        chain.
     chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
-        the number of all iterations, of which the first burn_in are not kept.
+        the number of all iterations, of which the first burn_in are not kept; with `until` it is
+        the limit, 4000 unless given, and burn_in is left out.
     class_prior : (f_0, f_1), the Beta prior of the probability of a component.
     alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha and
         alpha_0.  The larger alpha is, the more alike are the components in their features;
@@ -216,7 +224,7 @@ class MixtureClassifier(BinaryClassifier):
     draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,
         predictive_probability) by chain and draw.
     diagnostics_ : dict of R-hat ("rhat"), effective sample size ("ess"), each by quantity, and
-        "reliable".
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
 
     _validation: ClassVar = {"dtype": None, "ensure_all_finite": True}
@@ -228,6 +236,7 @@ class MixtureClassifier(BinaryClassifier):
         correct=True,
         screened=None,
         sampler="collapsed",
+        until="auto",
         chains=COLLAPSED["chains"],
         iterations=None,
         burn_in=None,
@@ -243,6 +252,7 @@ class MixtureClassifier(BinaryClassifier):
         self.correct = correct
         self.screened = screened
         self.sampler = sampler
+        self.until = until
         self.chains = chains
         self.iterations = iterations
         self.burn_in = burn_in
@@ -272,6 +282,11 @@ class MixtureClassifier(BinaryClassifier):
             name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
             for name, values in (("rhat", found.rhat), ("ess", found.ess))
         } | {"reliable": found.reliable}
+        if draws.judgement is not None:
+            self.diagnostics_ |= {
+                "iterations": draws.iterations,
+                "reached": draws.judgement.enough,
+            }
         if not found.reliable:
             warnings.warn(
                 f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "
@@ -286,14 +301,17 @@ class MixtureClassifier(BinaryClassifier):
 
         if self.sampler == "as-printed":
             raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
+        names = ("chains", "iterations", "burn_in")
+        length = run_length(
+            self.until, {name: getattr(self, name) for name in names}, dict.fromkeys(names),
+            judged=self.sampler == "collapsed",
+        )  # fmt: skip
         return mixture.Settings(
             class_prior=self.class_prior,
             alpha_prior=self.alpha_prior,
             response_alpha_prior=self.response_alpha_prior,
             sampler=self.sampler,
-            chains=self.chains,
-            iterations=self.iterations,
-            burn_in=self.burn_in,
+            **length,
             alpha_points=self.alpha_points,
         )
 

@@ -30,8 +30,15 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     compress : whether patterns that are present in the same training cases share a coefficient.
     min_cases : patterns that are present in fewer training cases are left out of the model.
     engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
-    iterations, burn_in, thin, chains : iterations is the number of all iterations of a chain; the
-        first burn_in are not kept, and of the others every thin-th is kept.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
+        are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
+        when the log likelihood and the predictions for up to 20 training cases have reached both.
+        At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
+        are given, or one chain; None never stops before `iterations`.
+    iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
+        all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
+        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
+        every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
     sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
     n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
@@ -48,7 +55,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
         called by its class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
-        "reliable".
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
     n_features_in_, feature_names_in_ : as scikit-learn's.
     """
 
@@ -62,10 +69,11 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         compress=True,
         min_cases=defaults.MIN_CASES,
         engine="slice",
-        iterations=defaults.ITERATIONS,
-        burn_in=defaults.BURN_IN,
-        thin=defaults.THIN,
-        chains=defaults.CHAINS,
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
         n_jobs=None,
@@ -76,6 +84,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         self.compress = compress
         self.min_cases = min_cases
         self.engine = engine
+        self.until = until
         self.iterations = iterations
         self.burn_in = burn_in
         self.thin = thin
@@ -108,7 +117,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
 
     Parameters
     ----------
-    order, prior, compress, min_cases, iterations, burn_in, thin, chains, sigma, sigma_scale,
+    order, prior, compress, min_cases, until, iterations, burn_in, thin, chains, sigma, sigma_scale,
         n_jobs, random_state : as of InteractionClassifier.
     noise : None to sample the standard deviation of the noise, or its value.
 
@@ -127,10 +136,11 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         compress=True,
         min_cases=defaults.MIN_CASES,
         noise=None,
-        iterations=defaults.ITERATIONS,
-        burn_in=defaults.BURN_IN,
-        thin=defaults.THIN,
-        chains=defaults.CHAINS,
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
         n_jobs=None,
@@ -141,6 +151,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         self.compress = compress
         self.min_cases = min_cases
         self.noise = noise
+        self.until = until
         self.iterations = iterations
         self.burn_in = burn_in
         self.thin = thin

@@ -9,12 +9,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from thesiskit import defaults
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import threads_for
+from thesiskit.estimators.lengths import run_length
 from thesiskit.models import logistic
 from thesiskit.models.naive_bayes import CLOSEST
 from thesiskit.models.patterns import Groups
 
+USUAL = {  # lengths of chains that are not judged
+    "chains": defaults.CHAINS,
+    "iterations": defaults.ITERATIONS,
+    "burn_in": defaults.BURN_IN,
+    "thin": defaults.THIN,
+}
 SPLIT_DRAWS = 10  # where no expectation is known
 
 
@@ -25,6 +33,7 @@ class PatternModel(BaseEstimator):
     order: Any
     prior: Any
     compress: Any
+    until: Any
     iterations: Any
     burn_in: Any
     thin: Any
@@ -48,10 +57,7 @@ class PatternModel(BaseEstimator):
             prior=self.prior,
             sigma=self.sigma,
             sigma_scale=self.sigma_scale,
-            iterations=self.iterations,
-            burn_in=self.burn_in,
-            thin=self.thin,
-            chains=self.chains,
+            **run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL),
             **self._more_settings(),
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -63,6 +69,12 @@ class PatternModel(BaseEstimator):
             "ess": float(ess[0]),
             "reliable": logistic.reliable(rhat, ess),
         }
+        reached = self._draws.judgement
+        if reached is not None:
+            self.diagnostics_ |= {
+                "iterations": int(self._draws.state["done"]),
+                "reached": reached.enough,
+            }
         self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
         posterior = self.draws_["posterior"]
         self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
@@ -95,7 +107,11 @@ class PatternModel(BaseEstimator):
     def _sample(self, codes, order, response, settings, generators) -> Any:
         self.compression_ = self._group(codes, order)
         model = self._model(response, settings)
-        return logistic.sample(model, generators, jobs=threads_for(self.n_jobs))
+        probe = None if settings.until is None else self._probe(codes)
+        return logistic.sample(model, generators, probe=probe, jobs=threads_for(self.n_jobs))
+
+    def _probe(self, codes: np.ndarray) -> logistic.Probe:
+        return logistic.Probe.of_training(self.compression_, codes)
 
     def _pattern_names(self) -> Iterable[str]:
         """Return a pattern of each group of `compression_`."""
@@ -165,7 +181,8 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         self.compression_ = None
         return process.sample(
             codes, response, len(self.classes_), order, settings, generators,
-            patterns=self.patterns, jobs=threads_for(self.n_jobs),
+            patterns=self.patterns, judged=process.judged_at(codes, test=False),
+            jobs=threads_for(self.n_jobs),
         )  # fmt: skip
 
     def predict_proba(self, X, *, split_draws=None):

@@ -28,8 +28,15 @@ class SequenceClassifier(PatternClassifier):
     prior : "cauchy" or "gaussian", of the coefficients.
     compress : whether patterns that are present in the same training cases share a coefficient.
     engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
-    iterations, burn_in, thin, chains : iterations is the number of all iterations of a chain; the
-        first burn_in are not kept, and of the others every thin-th is kept.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
+        are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
+        when the log likelihood and the predictions for up to 20 training cases have reached both.
+        At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
+        are given, or one chain; None never stops before `iterations`.
+    iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
+        all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
+        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
+        every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
     sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
     n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
@@ -47,7 +54,7 @@ class SequenceClassifier(PatternClassifier):
         engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
         called by its class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
-        "reliable".
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
 
     patterns = "sequences"
@@ -60,10 +67,11 @@ class SequenceClassifier(PatternClassifier):
         prior=defaults.PRIOR,
         compress=True,
         engine="slice",
-        iterations=defaults.ITERATIONS,
-        burn_in=defaults.BURN_IN,
-        thin=defaults.THIN,
-        chains=defaults.CHAINS,
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
         sigma=None,
         sigma_scale=defaults.SIGMA_SCALE,
         n_jobs=None,
@@ -73,6 +81,7 @@ class SequenceClassifier(PatternClassifier):
         self.prior = prior
         self.compress = compress
         self.engine = engine
+        self.until = until
         self.iterations = iterations
         self.burn_in = burn_in
         self.thin = thin

@@ -3,7 +3,8 @@
 Counted are
 - cells, exactly: of each stage its arms and their chains, times the blocks;
 - fits: arms times training sets;
-- iterations of all chains, those of hot replicas and further updates of sigma included;
+- iterations of all chains, those of hot replicas and further updates of sigma included; where
+  chains run until they agree, as many as the limit allows;
 - disk: arrays of cells and blocks, and draws before they are compressed;
 - seconds of one process, within a factor of about three, from measured costs (below);
 - memory of one process: the data, the most draws that are held at once, and tables of work; an
@@ -26,6 +27,7 @@ from thesiskit.config import LogisticModel, MixtureModel, NormalModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 from thesiskit.experiments.pattern_counts import groups_of, patterns, patterns_of_case
+from thesiskit.models.until import LEAST_MOST, MOST_CASES, MOST_DRAWS, MOST_JUDGED
 
 if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign
@@ -123,10 +125,12 @@ def plan(experiment, *, force: bool) -> list[str]:
         lines.append(f"{stage}: {todo:,} of {mine:,} cells to make" if todo else f"{stage}: done")
         left, total = left + todo, total + mine
     needed, jobs = needs(experiment), max(experiment.jobs, 1)
+    until = getattr(experiment.config.model, "until", None) is not None
+    most = ", less if chains agree before the limit" if until else ""
     seconds = BEGIN + needed.seconds * left / total / min(jobs, max(left, 1))
     many = f"{jobs} processes" if jobs > 1 else "1 process"
     lines.append(
-        f"about {_duration(seconds)} with {many} (within a factor of three), "
+        f"about {_duration(seconds)} with {many} (within a factor of three{most}), "
         f"{memory_text(needed.memory)} of memory in each, and {memory_text(needed.disk)} on disk"
     )
     return lines
@@ -224,13 +228,16 @@ def _of_block(work) -> Needs:
         return Needs(0, splits * own, 0, disk, memory, seconds)
     draws = most = steps = 0
     for _, (_, arm) in work.own_arms.items():
-        chains = work.chains_of(arm)
-        if not chains:
+        if not work.has_draws(arm):
             continue
         thesis = arm.variant != "collapsed"
         replicas = 1 if thesis else model.collapsed.replicas or 4
         how = model.thesis if thesis else model.collapsed
-        left = how.iterations - how.burn_in
+        chains, left = how.chains, how.iterations - how.burn_in
+        if model.until is not None:
+            left = min(left // 2 + 1, MOST_DRAWS // chains + LEAST_MOST)
+            width_judged = 8 * (4 + MOST_CASES) * min(how.iterations, 2 * MOST_JUDGED)
+            memory += splits * chains * width_judged
         width = train + 2 + 4 * 8 + (8 * kept[arm.size] if thesis else 0)
         mine = splits * chains * left * width
         draws, most = draws + mine, max(most, mine)
@@ -268,6 +275,10 @@ def _of_division(work) -> Needs:
     train, test, width, values = found.train, found.test, found.width, found.values
     features = design.divisions.data.family == "features"
     n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
+    judged = 0
+    if model.until is not None:
+        draws = min(draws // 2 + 1, MOST_DRAWS // model.chains + LEAST_MOST)
+        judged = 8 * (2 + MOST_CASES) * min(model.iterations, MOST_JUDGED) * model.chains
     sets = 1 if design.continuous else found.classes - (found.classes == 2)
     held = 8 * (3 if design.continuous else found.classes)
     disk: float = n * (12 if design.continuous else 4) + n * width * (2 if features else 1)
@@ -288,7 +299,7 @@ def _of_division(work) -> Needs:
         if model.original and arm.compress:
             kept += groups_of(design, arm.order, train, values, compress=False)
         seconds += model.chains * model.iterations * sets * groups * PER_GROUP
-        mine = model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
+        mine = judged + model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
         disk += mine + DRAWS_FILE
         most = max(most, tables + 3 * mine)
     disk += sum(kept_groups.values())

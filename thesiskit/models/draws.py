@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-RELIABLE_RHAT = 1.05
-RELIABLE_ESS = 100.0
+from thesiskit.defaults import MIXTURE_ESS, MIXTURE_RHAT
+
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
 
 
@@ -53,4 +53,4 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
     """Whether chains agree well enough, in every quantity, to believe the answer."""
-    return bool((rhat <= RELIABLE_RHAT).all() and (ess >= RELIABLE_ESS).all())
+    return bool((rhat <= MIXTURE_RHAT).all() and (ess >= MIXTURE_ESS).all())

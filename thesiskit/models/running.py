@@ -21,6 +21,7 @@ BLOCK_SECONDS = 1.0
 # between saves of an unfinished run; more suits a slow file system
 SAVE_SECONDS = float(os.environ.get("THESISKIT_SAVE_SECONDS", "5"))
 SAVE_SHARE = 20  # and at least so often the time that a save takes
+MOST_PARTS = 50  # blocks of a chain that a rule looks at, each by itself
 Arrays = dict[str, np.ndarray]
 stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
 
@@ -32,6 +33,10 @@ class Stopped(Exception):
 class Chain(Protocol):
     """A Markov chain, which holds its own state and generator."""
 
+    @property
+    def done(self) -> int:
+        """How many iterations it has done."""
+
     def advance(self, iterations: int) -> Arrays:
         """Run some iterations, and return the draws of each."""
 
@@ -40,6 +45,19 @@ class Chain(Protocol):
 
     def restore(self, state: Arrays) -> None:
         """Set the chain to a state."""
+
+
+class Rule(Protocol):
+    """How long chains run, and what is kept of them: `until.Rule`."""
+
+    def next_checkpoint(self, done: int) -> int:
+        """Return the iteration at which chains are judged next."""
+
+    def trimmed(self, part: Arrays, done: int) -> Arrays:
+        """Return draws of consecutive iterations without those that do not count any more."""
+
+    def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
+        """Whether chains stop after so many iterations; drawn has the parts of each chain."""
 
 
 def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
@@ -62,8 +80,11 @@ def run(
     save: Callable[[Arrays], None] | None = None,
     sums: tuple[str, ...] = (),
     jobs: int | None = None,
+    rule: Rule | None = None,
 ) -> list[Arrays]:
     """Run the chains and return the draws of each: blocks are concatenated, those of `sums` added.
+
+    With a rule, the chains stop when it says so, and `iterations` is the limit.
 
     `save` is called from time to time.  Its argument can be given as `saved` to a later call, which
     continues from there.  The draws do not depend on when, or whether, that happens, nor on `jobs`,
@@ -78,13 +99,16 @@ def run(
             parts[c] = [_within(saved, f"draws-{c}-")]
     last_saved, pause = time.monotonic(), SAVE_SECONDS
     block = FIRST_BLOCK
-    while done < iterations:
-        block = min(block, iterations - done)
+    while done < iterations and not (rule and rule.enough(parts, done)):
+        block = min(block, (min(iterations, rule.next_checkpoint(done)) if rule else iterations)
+                    - done)  # fmt: skip
         started = time.monotonic()
         made = threads(jobs).map(lambda chain, block=block: chain.advance(block), chains)
         for part, one in zip(parts, made, strict=True):
             part.append(one)
         done += block
+        if rule:
+            parts = [_trimmed(part, done, rule, sums) for part in parts]
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
         stop = stopping.is_set()
@@ -92,21 +116,28 @@ def run(
             state = {"done": np.array(done)}
             for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
                 state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
-                drawn = _joined(part, sums)
+                drawn = joined(part, sums)
                 state |= {f"draws-{c}-{name}": value for name, value in drawn.items()}
             save(state)
             if stop:
                 raise Stopped
             last_saved = time.monotonic()
             pause = max(SAVE_SECONDS, SAVE_SHARE * (last_saved - now))  # large states take long
-    return [_joined(part, sums) for part in parts]
+    return [joined(part, sums) for part in parts]
 
 
 def _within(arrays: Arrays, mark: str) -> Arrays:
     return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
 
 
-def _joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
+def _trimmed(part: list[Arrays], done: int, rule: Rule, sums: tuple[str, ...]) -> list[Arrays]:
+    """Return the blocks of a chain without draws that do not count any more."""
+    if len(part) > MOST_PARTS:  # else there would be more to look at with every block
+        part = [joined(part, sums)]
+    return [rule.trimmed(one, done) for one in part]
+
+
+def joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
     """Return the draws of consecutive blocks as one."""
     return {
         name: np.sum([part[name] for part in parts], axis=0)

@@ -22,6 +22,7 @@ TERMS = {
     "relevant of those kept": "the probabilities of relevance of the kept features, added up",
     "R-hat": "compares the chains: close to 1 if they agree, above 1.05 if they do not yet",
     "effective draws": "how many independent draws the chains are worth; 100 at least are wanted",
+    "furthest from the targets": "what lacks most of the R-hat and the effective draws asked for",
     "quadrature": "the numerical rule for integrals over theta",
     "sampler": "the algorithm that draws from the posterior distribution",
     "C": "the first decimal of the predictive probability",

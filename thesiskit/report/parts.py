@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import data_card, predictions, ranks, reduction, summary
+from thesiskit.report import data_card, predictions, ranks, reached, reduction, summary
 from thesiskit.report.board import figures as board_figures
 from thesiskit.report.board import tables as board_tables
 from thesiskit.report.board.study import several_tables
@@ -65,6 +65,7 @@ TESTS = "test cases"
 SCALES = "both scales in model.sigma_scale"
 TABLES = "several tables in data.sets"
 ONE_TABLE = "one table in data.sets"
+UNTIL = "model.until"
 RIDGE = "l2-logistic in model.methods"
 TEMPERED = "cv in model.temperature"
 
@@ -130,6 +131,7 @@ NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
     TABLES: lambda config: bool(several_tables(config)),
     ONE_TABLE: lambda config: not several_tables(config),
+    UNTIL: lambda config: bool(config["model"].get("until")),
     RIDGE: lambda config: "l2-logistic" in _of_model(config, "methods"),
 }
 
@@ -210,6 +212,7 @@ PARTS: dict[str, Part] = {
     "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
+    "reached-table": Part(reached.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(
         logistic_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
     ),

@@ -744,7 +744,7 @@ def test_components_may_empty(sampler):
 def fake(target, labels, point, log_posterior):
     return chains.Draws(
         labels, point, log_posterior, None, ("random",) * len(labels), np.zeros((len(labels), 0)),
-        (0, 0),
+        (0, 0), labels.shape[1],
     )  # fmt: skip
 
 

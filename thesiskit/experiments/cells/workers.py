@@ -111,7 +111,9 @@ class Workers:
         self.graph = graph
         self.jobs = jobs
         self.opening = (graph.config, graph.results, graph.folder)
-        self.threads = max(1, running.cores() // jobs)
+        # fits whose chains run together have the cores that no other cell can use
+        fits = len(graph.blocks) * len(graph.cells("fit", 0)) if "fit" in graph.stages else jobs
+        self.threads = max(1, running.cores() // min(jobs, fits))
         _start_server(type(graph.work).__module__)
         self.workers: list[Worker] = []
 

@@ -5,7 +5,6 @@ made with the same settings but fewer iterations go on from there.
 """
 
 import json
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,10 +13,16 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
-from thesiskit.errors import ResultsError, UserError
+from thesiskit.errors import ResultsError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.logistic.cases import Cases
 from thesiskit.experiments.logistic.design import Arm, Patterns
+from thesiskit.experiments.logistic.extending import (
+    as_one_of,
+    check_extension,
+    one_of,
+    stored_chains,
+)
 from thesiskit.experiments.logistic.stored import Stored
 from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.work import Block, Unfinished
@@ -82,7 +87,8 @@ class LogisticFits:
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
         own = {name: getattr(self.model_config, name) for name in self.sampled_by}
-        return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, **own)
+        until = self.model_config.targets
+        return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, until=until, **own)
 
     def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
         """Return the model of the training cases."""
@@ -101,7 +107,9 @@ class LogisticFits:
     def sample(self, arm: Arm, chain: int, unfinished: Unfinished) -> Arrays:
         """Run a chain of an arm, or go on with the one that is stored."""
         settings, rng = self.settings(arm), self.generator("chain", arm, chain)
-        running = unfinished.begin(0, *self._stored(arm, chain))
+        stored, spent = self._stored(arm)
+        share = spent / self.model_config.chains
+        running = unfinished.begin(0, None if stored is None else one_of(stored, chain), share)
         draws = self._draws(arm, settings, [rng], running.saved, running.save)
         return {
             name: values.astype(np.float32) if name == "draws-0-coefficient" else values
@@ -116,12 +124,26 @@ class LogisticFits:
         for chain in range(settings.chains):
             left = self.block.read("fit", arm.name, chain)
             seconds += float(left.pop("seconds"))
-            saved |= {
-                re.sub(r"^(state|draws)-0-", rf"\1-{chain}-", name): values
-                for name, values in left.items()
-            }
-        generators = [self.generator("chain", arm, chain) for chain in range(settings.chains)]
-        draws = self._draws(arm, settings, generators, saved)  # nothing is left to sample
+            saved |= as_one_of(left, chain)
+        # nothing is left to sample
+        return self._finish(arm, self._draws(arm, settings, self._generators(arm), saved), seconds)
+
+    def sample_until(self, arm: Arm, unfinished: Unfinished) -> Arrays:
+        """Run all chains of an arm until they agree, and do what `compare` does.
+
+        Stored chains go on where they stand.
+        """
+        running = unfinished.begin(0, *self._stored(arm))
+        draws = self._draws(
+            arm, self.settings(arm), self._generators(arm), running.saved, running.save
+        )
+        return self._finish(arm, draws, float(running.seconds))
+
+    def _generators(self, arm: Arm) -> list[np.random.Generator]:
+        return [self.generator("chain", arm, chain) for chain in range(self.model_config.chains)]
+
+    def _finish(self, arm: Arm, draws, seconds: float) -> Arrays:
+        """Write the draws of an arm, and return what tables need of them."""
         rhat, ess = draws.compared()
         found = {
             "rhat": rhat,
@@ -129,19 +151,40 @@ class LogisticFits:
             "reliable": np.array(logistic.reliable(rhat, ess)),
             "evaluations": draws.evaluations,
             "log_likelihood": np.array(draws.log_likelihood.mean()),
+            "separated": np.array(self.separated(arm, draws)),
         }
+        if draws.judgement is not None:
+            found |= draws.judgement.arrays(int(draws.state["done"]))
         self._write(arm, draws, found)
         return found | {"seconds": np.array(seconds)}
 
+    def separated(self, arm: Arm, draws) -> bool:
+        """Whether draws prove that patterns tell the classes of all training cases apart."""
+        if arm.engine == "gp":
+            return logistic.separates(draws.flat[0], draws.process.cases)
+        groups = self.groups(arm)
+        cases = np.zeros((groups.n_rows, self.n_classes))
+        np.add.at(cases, (groups.row_of, self.cases.train_response), 1)
+        return logistic.separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, cases)
+
     def _draws(self, arm: Arm, settings, generators, saved: Arrays | None, save=None) -> Any:
         """Return the draws of chains, sampled as far as they are not in `saved`."""
+        cases, tests = self.cases, len(self.cases.test)
         if arm.engine == "gp":
+            judged = process.judged_at(cases.test if tests else cases.train, test=tests > 0)
             return process.sample(
-                self.cases.train, self.cases.train_response, self.n_classes, arm.order, settings,
-                generators, patterns=self.patterns.kind, saved=saved, save=save,
+                cases.train, cases.train_response, self.n_classes, arm.order, settings,
+                generators, patterns=self.patterns.kind, judged=judged, saved=saved, save=save,
             )  # fmt: skip
-        model = self.model(self.groups(arm), settings)
-        return logistic.sample(model, generators, saved=saved, save=save)
+        groups, probe = self.groups(arm), None
+        if settings.until is not None:
+            probe = (
+                logistic.Probe.of_tests(self.stored.shared(arm.order, compress=arm.compress))
+                if tests
+                else logistic.Probe.of_training(groups, cases.train)
+            )
+        model = self.model(groups, settings)
+        return logistic.sample(model, generators, probe=probe, saved=saved, save=save)
 
     def _write(self, arm: Arm, draws, found: Arrays) -> None:
         groups = None if arm.engine == "gp" else self.groups(arm)
@@ -187,6 +230,7 @@ class LogisticFits:
             | {f"data.{name}": value for name, value in data.items()}
             | {
                 "arm": arm.name,
+                "until": list(self.model_config.targets or ()),
                 "min_cases": self.model_config.min_cases,
                 "code": self.block.code,
                 "seed": self.config.seed,
@@ -195,56 +239,23 @@ class LogisticFits:
             }
         )
 
-    def _stored(self, arm: Arm, chain: int) -> tuple[Arrays | None, float]:
-        """Return the stored chain of an arm, if it can go on, and its seconds."""
-        try:
-            found = read_draws(self.path(arm))
-            known = json.loads(str(found["identity"])) == self.identity(arm)
-            if known and int(found["done"]) <= self.model_config.iterations:
-                engine = process if arm.engine == "gp" else logistic
-                saved = engine.saved_from(found)
-                mine = rf"^(state|draws)-{chain}-"
-                return {"done": saved["done"]} | {
-                    re.sub(mine, r"\1-0-", name): values
-                    for name, values in saved.items()
-                    if re.match(mine, name)
-                }, self._spent(arm)
-            if known:
-                raise UserError(
-                    f"{self.path(arm)}: its chains have done {int(found['done']):,} iterations; "
-                    f"ask for as many with model.iterations, or make shorter ones with --force"
-                )
-        except (ResultsError, KeyError):
-            pass
-        return None, 0.0
+    def _stored(self, arm: Arm) -> tuple[Arrays | None, float]:
+        """Return the stored chains of an arm, if they can go on, and their seconds."""
+        engine = process if arm.engine == "gp" else logistic
+        iterations = self.model_config.iterations
+        found = stored_chains(self.path(arm), self.identity(arm), iterations, engine.saved_from)
+        return found, 0.0 if found is None else self._spent(arm)
 
     def _spent(self, arm: Arm) -> float:
-        """Return the seconds that a stored chain took, 0 if they are not known."""
+        """Return the seconds that the stored chains took, 0 if they are not known."""
         with suppress(ResultsError, KeyError, ValueError):
             fit = self.block.load_any("fit")
-            place = list(fit["name"]).index(arm.name)
-            return float(fit["seconds"][place]) / self.model_config.chains
+            return float(fit["seconds"][list(fit["name"]).index(arm.name)])
         return 0.0
 
     def check_extension(self, arm: Arm) -> None:
         """Raise UserError where the stored chains of an arm cannot go on."""
-        path = self.path(arm)
-        if not path.exists():
-            raise UserError(f"{path} is not there; leave out --extend to make it")
-        stored = read_draws(path, command="fit-logistic")
-        found, wanted = json.loads(str(stored["identity"])), self.identity(arm)
-        for name in sorted(found | wanted):
-            if found.get(name) != wanted.get(name):
-                raise UserError(
-                    f"{path}: its chains were made with {name} {found.get(name)!r}, the config "
-                    f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
-                    "these chains are made again)"
-                )
-        if int(stored["done"]) > self.model_config.iterations:
-            raise UserError(
-                f"{path}: its chains have done {int(stored['done']):,} iterations; "
-                f"model.iterations asks for {self.model_config.iterations:,}"
-            )
+        check_extension(self.path(arm), self.identity(arm), self.model_config.iterations)
 
     # ---- predict ----
 

@@ -54,6 +54,10 @@ class ResponseFits(LogisticFits):
         """Return what files of draws say of the responses."""
         return {"response_mean": np.array(self.mean), "response_unit": np.array(self.unit)}
 
+    def separated(self, arm: Arm, draws) -> bool:
+        """Return False: there are no classes to separate."""
+        return False
+
     def by_peer(self, arm: Arm, seed: int) -> Arrays:
         """Return medians (T,); a peer says no more."""
         median = self.patterns.predict(arm.engine, arm.order, self.cases, seed)

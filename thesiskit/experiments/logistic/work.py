@@ -16,6 +16,11 @@ from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models.running import Arrays
+from thesiskit.models.until import REACHED
+
+OF_FITS = (  # of each arm a number or a name
+    "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,
+)  # fmt: skip
 
 
 class LogisticWork(Work):
@@ -92,7 +97,9 @@ class LogisticWork(Work):
         """Return the arms of a stage, and how many chains each has."""
         if stage == "predict":
             return dict.fromkeys(self.all_arms, 0)
-        return dict.fromkeys(self.own_arms, self.design.model.chains) if stage == "fit" else {}
+        # chains that have to agree run together, in one cell
+        chains = self.design.model.chains if self.design.model.until is None else 0
+        return dict.fromkeys(self.own_arms, chains) if stage == "fit" else {}
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage, or to an arm of it."""
@@ -130,7 +137,11 @@ class LogisticWork(Work):
         fits, one = self.fits(block), self.all_arms[arm][1]
         if stage == "predict":
             return self._predict(fits, one)
-        return fits.compare(one) if chain is None else fits.sample(one, chain, unfinished)
+        if chain is not None:
+            return fits.sample(one, chain, unfinished)
+        if self.design.model.until is not None:
+            return fits.sample_until(one, unfinished)
+        return fits.compare(one)
 
     def join(self, stage: str, found: list[Arrays], block: Block) -> Arrays:
         """Return the arrays of `fit` or `predict` from those of their arms."""
@@ -199,8 +210,8 @@ class LogisticWork(Work):
 
     def _join_fits(self, found: list[Arrays], block: Block) -> Arrays:
         width = max(len(one["rhat"]) for one in found)
-        arrays = {name: np.array([one[name] for one in found])
-                  for name in ("seconds", "reliable", "evaluations", "log_likelihood")}  # fmt: skip
+        arrays = {name: np.array([one[name] for one in found]) for name in OF_FITS
+                  if name in found[0]}  # fmt: skip
         for name in ("rhat", "ess"):
             arrays[name] = np.array(
                 [np.pad(one[name], (0, width - len(one[name])), constant_values=np.nan)

@@ -26,6 +26,7 @@ from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
+from thesiskit.models.until import REACHED
 from thesiskit.store.draws import read_draws, write_draws
 
 QUANTITIES = len(mixture.QUANTITIES)
@@ -34,6 +35,7 @@ SUMMARY = {  # what tables and figures need of a fit, and its shape where there 
     "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
     "exchanged": (0,), "tau": (),
 }  # fmt: skip
+NUMBERS = tuple(name for name in REACHED if name != "worst")  # besides, with model.until
 
 
 class MixtureWork(SelectionWork):
@@ -61,8 +63,12 @@ class MixtureWork(SelectionWork):
         super().check()
 
     def chains_of(self, arm: Arm) -> int:
-        """Return how many chains an arm has."""
-        return 0 if arm.variant == EXACT else self.runs(arm).chains
+        """Return how many chains an arm has, each a cell; 0 where they have to agree, in one."""
+        return 0 if arm.variant == EXACT or self.model.until else self.runs(arm).chains
+
+    def has_draws(self, arm: Arm) -> bool:
+        """Whether an arm is sampled."""
+        return arm.variant != EXACT
 
     def runs(self, arm: Arm) -> Any:
         """Return the part of the config that says how an arm is sampled."""
@@ -83,8 +89,11 @@ class MixtureWork(SelectionWork):
     def fit(self, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to."""
         pairs = self.pairs(arm, block)
+        until = self.model.until is not None and arm.variant != EXACT
         if arm.variant == EXACT:
             found = [self._enumerate(*pair, arm) for pair in pairs]
+        elif until:
+            found = self._sample_until(pairs, arm, block, unfinished)
         elif chain is None:
             found = self._compare(pairs, arm, block)
         else:
@@ -92,7 +101,10 @@ class MixtureWork(SelectionWork):
         for one, (split, _) in zip(found, self.pairs(arm, block), strict=True):
             one["tau"] = np.array(self.temperature(arm, split))
         nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
-        summary = _filled([{name: (nothing | one)[name] for name in SUMMARY} for one in found])
+        names = (*SUMMARY, *(NUMBERS if until else ()))
+        summary = _filled([{name: (nothing | one)[name] for name in names} for one in found])
+        if until:
+            summary["worst"] = np.array([one["worst"] for one in found])
         # draws of the first split, for traces
         return summary | {"traces": found[0].get("quantities", np.empty((0, 0, QUANTITIES)))}
 
@@ -103,6 +115,7 @@ class MixtureWork(SelectionWork):
             alpha_prior=model.alpha_prior,
             response_alpha_prior=model.response_alpha_prior,
             sampler="collapsed" if arm.variant == EXACT else arm.variant,
+            until=self.model.until.pair if self.model.until else None,
             **self.runs(arm).model_dump(),
         )
 
@@ -126,13 +139,11 @@ class MixtureWork(SelectionWork):
         for s, (split, selection) in enumerate(pairs):
             if s in unfinished.fits:
                 continue
-            target = self.target(split, selection, arm)
-            place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
-            rng = generator(self.config.seed, "chain", *place, chain)
             running = unfinished.begin(s)
             (fit,) = mixture.run_chains(
-                target, [rng], [chain], saved=running.saved, save=running.save
-            )
+                self.target(split, selection, arm), [self._generator(split, arm, chain)], [chain],
+                saved=running.saved, save=running.save,
+            )  # fmt: skip
             fit["point"] = fit["point"].astype(np.int16)
             fit["seconds"] = running.seconds
             unfinished.finish(s, fit)
@@ -141,6 +152,32 @@ class MixtureWork(SelectionWork):
             for s, fit in unfinished.fits.items()
             for name, values in fit.items()
         }
+
+    def _generator(self, split: Split, arm: Arm, chain: int) -> np.random.Generator:
+        place = (split.replicate, split.group, split.fold, arm.label, arm.method, arm.variant)
+        return generator(self.config.seed, "chain", *place, chain)
+
+    def _sample_until(
+        self, pairs: Iterable[Pair], arm: Arm, block: Block, unfinished: Unfinished
+    ) -> list[Arrays]:
+        """Run the chains of every split until they agree, and write their draws."""
+        found = []
+        for s, (split, selection) in enumerate(pairs):
+            target = self.target(split, selection, arm)
+            if s not in unfinished.fits:
+                running = unfinished.begin(s)
+                draws = mixture.sample(
+                    target,
+                    [self._generator(split, arm, c) for c in range(target.settings.chains)],
+                    probe=mixture.Probe.of(target, self.table((split, selection))),
+                    saved=running.saved, save=running.save,
+                )  # fmt: skip
+                fit = self._compared(target, draws, float(running.seconds))
+                assert draws.judgement is not None
+                unfinished.finish(s, fit | draws.judgement.arrays(draws.iterations))
+            found.append(unfinished.fits[s])
+        self._write_draws(arm, found, block)
+        return found
 
     def _enumerate(self, split: Split, selection: Selection, arm: Arm) -> Arrays:
         """Return the exact posterior's predictions and means."""
@@ -165,55 +202,69 @@ class MixtureWork(SelectionWork):
         for s, (split, selection) in enumerate(pairs):
             target = self.target(split, selection, arm)
             mine = [_part(arrays, s) for arrays in left]
-            draws = mixture.gather(target, mine)
-            compared = mixture.diagnose(target, draws)
-            q = compared.quantities
-            arrays = {
-                "labels": draws.labels,
-                "point": draws.point,
-                "log_posterior": draws.log_posterior,
-                "quantities": q,
-                "rhat": compared.rhat,
-                "ess": compared.ess,
-                "at_end": np.array(compared.at_end),
-                "exchanged": draws.exchanged.mean(axis=0),
-                "table": np.array(draws.table),
-                "starts": np.array(draws.starts),
-                "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
-                "errors": q[:, :, [0, 2]].std(axis=(0, 1))
-                / np.sqrt(np.maximum(compared.ess[[0, 2]], 1)),
-                "reliable": np.array(compared.reliable),
-                "cases": np.array(target.n),
-                "seconds": np.sum([one["seconds"] for one in mine]),
-                "alpha": target.settings.alpha,
-                "response_alpha": target.settings.response_alpha,
-            }
-            found.append(arrays | ({} if draws.theta is None else {"theta": draws.theta}))
+            seconds = float(np.sum([one["seconds"] for one in mine]))
+            found.append(self._compared(target, mixture.gather(target, mine), seconds))
         self._write_draws(arm, found, block)
         return found
+
+    def _compared(self, target: Target, draws: mixture.Draws, seconds: float) -> Arrays:
+        """Return what is written of the draws of a split, and what tables need of them."""
+        compared = mixture.diagnose(target, draws)
+        q = compared.quantities
+        arrays = {
+            "labels": draws.labels,
+            "point": draws.point,
+            "log_posterior": draws.log_posterior,
+            "quantities": q,
+            "rhat": compared.rhat,
+            "ess": compared.ess,
+            "at_end": np.array(compared.at_end),
+            "exchanged": draws.exchanged.mean(axis=0),
+            "table": np.array(draws.table),
+            "starts": np.array(draws.starts),
+            "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
+            "errors": q[:, :, [0, 2]].std(axis=(0, 1))
+            / np.sqrt(np.maximum(compared.ess[[0, 2]], 1)),
+            "reliable": np.array(compared.reliable),
+            "cases": np.array(target.n),
+            "seconds": np.array(seconds),
+            "alpha": target.settings.alpha,
+            "response_alpha": target.settings.response_alpha,
+        }
+        return arrays | ({} if draws.theta is None else {"theta": draws.theta})
 
     def join_fits(self, found: list[Arrays]) -> Arrays:
         """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
         traces = _filled([{"traces": one.pop("traces")} for one in found])
-        return {name: np.moveaxis(values, 0, 1) for name, values in _filled(found).items()} | traces
+        worst = [one.pop("worst", None) for one in found]
+        judged = any(one is not None for one in worst)
+        splits = len(found[0]["rhat"])
+        unknown = {name: np.full(splits, np.nan) for name in NUMBERS if judged}
+        filled = _filled([unknown | one for one in found])
+        joined = {name: np.moveaxis(values, 0, 1) for name, values in filled.items()}
+        if judged:
+            names = [np.full(splits, "") if one is None else one for one in worst]
+            joined["worst"] = np.stack(names, axis=1)
+        return joined | traces
 
     def _write_draws(self, arm: Arm, fits: list[Arrays], block: Block) -> None:
+        most = max(one["labels"].shape[1] for one in fits)
+        fills = {"labels": 255, "point": -1}
+
         def stack(name: str) -> np.ndarray:
-            """Fits side by side; those of fewer cases or features are filled up."""
+            """Fits side by side; those of fewer draws, cases or features are filled up."""
             values = [one[name] for one in fits]
+            if name in ("rhat", "ess"):
+                return np.stack(values)
             width = max(value.shape[-1] for value in values)
-            fill = 255 if name == "labels" else np.nan
-            padded = [
-                np.pad(
-                    value,
-                    [(0, 0)] * (value.ndim - 1) + [(0, width - value.shape[-1])],
-                    constant_values=fill,
-                )
-                if value.shape[-1] < width
-                else value
-                for value in values
-            ]
-            return np.stack(padded, axis=0 if name in ("rhat", "ess") else 2)
+            padded = []
+            for value in values:
+                missing = np.zeros((value.ndim, 2), dtype=int)
+                missing[1, 1] = most - value.shape[1]
+                if value.ndim > 2:
+                    missing[-1, 1] = width - value.shape[-1]
+                padded.append(np.pad(value, missing, constant_values=fills.get(name, np.nan)))
+            return np.stack(padded, axis=2)
 
         first = fits[0]
         names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
@@ -236,6 +287,7 @@ class MixtureWork(SelectionWork):
                     "alpha_0_point": (("split",), arrays["point"][..., 1]),
                 },
                 "diagnostics": {
+                    "draws": (("split",), np.array([one["labels"].shape[1] for one in fits])),
                     "cases": (("split",), np.array([one["labels"].shape[2] for one in fits])),
                     "features": (("split",), np.array(features)),
                 },
@@ -279,18 +331,17 @@ class MixtureWork(SelectionWork):
             key = block.key("fit", arm.name)
             self._draws = path, read_draws(path, key, command="fit-mixture")
         found = self._draws[1]
-        cases = int(found["cases"][s])
-        labels = found["labels"][:, :, s, :cases].reshape(-1, cases)
-        point = np.stack(
-            [found[name][:, :, s].reshape(-1) for name in ("alpha_point", "alpha_0_point")], axis=1
-        )
+        kept, cases = int(found["draws"][s]), int(found["cases"][s])
+        labels = found["labels"][:, :kept, s, :cases].reshape(-1, cases)
+        names = ("alpha_point", "alpha_0_point")
+        point = np.stack([found[name][:, :kept, s].reshape(-1) for name in names], axis=1)
         draws: list[np.ndarray] = [
             np.ascontiguousarray(labels, dtype=np.uint8),
             point.astype(np.intp),
         ]
         if "theta" in found:
             width = int(found["features"][s])
-            draws.append(found["theta"][:, :, s, :width].reshape(-1, width))
+            draws.append(found["theta"][:, :kept, s, :width].reshape(-1, width))
         return tuple(draws)
 
 

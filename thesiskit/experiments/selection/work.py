@@ -123,8 +123,12 @@ class SelectionWork(Work):
         return split.features.unpack(selection.selected, split.test)
 
     def chains_of(self, arm: Arm) -> int:
-        """Return how many chains an arm has."""
+        """Return how many chains an arm has, each a cell."""
         return 0
+
+    def has_draws(self, arm: Arm) -> bool:
+        """Whether an arm is sampled, so that it has a file of draws."""
+        return False
 
     # ---- arms ----
 
@@ -148,8 +152,8 @@ class SelectionWork(Work):
         return {name: self.chains_of(arm) for name, (_, arm) in self.own_arms.items()}
 
     def draws_name(self, stage: str, arm: str) -> str | None:
-        """Return the name of the file of draws of an arm that has chains."""
-        if stage != "fit" or not self.arms(stage).get(arm):
+        """Return the name of the file of draws of an arm that is sampled."""
+        if stage != "fit" or arm not in self.own_arms or not self.has_draws(self.own_arms[arm][1]):
             return None
         one = self.own_arms[arm][1]
         name = f"{one.label}-{one.method}-{one.variant}".lower() + "-tempered" * one.tempered

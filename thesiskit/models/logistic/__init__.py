@@ -1,5 +1,6 @@
 """Logistic and linear models with interactions of high order (thesis, chapter 3)."""
 
+from thesiskit.models.logistic.agreement import Probe, separated, separates
 from thesiskit.models.logistic.draws import Draws, flat, reliable, saved_from
 from thesiskit.models.logistic.model import Chain, Linear, Model, Normal, sample
 from thesiskit.models.logistic.prediction import (
@@ -18,6 +19,7 @@ __all__ = [
     "Linear",
     "Model",
     "Normal",
+    "Probe",
     "Response",
     "Settings",
     "cauchy_split_cdf",
@@ -30,4 +32,6 @@ __all__ = [
     "reliable",
     "sample",
     "saved_from",
+    "separated",
+    "separates",
 ]

@@ -9,6 +9,7 @@ from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.models.draws import Named, as_tree, compare_chains
 from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.running import Arrays
+from thesiskit.models.until import Judgement, as_named, from_named
 
 INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
 DIMENSIONS = {
@@ -26,6 +27,8 @@ class Draws:
     coefficient (C, D, S, G) and log_sigma (C, D, O + 1) of the draws kept; trace (C, I, O + 1),
     log sigma of every iteration, and info (C, I, 4), by INFO; `state`, where the chains stand.
     Where responses have noise, log_noise (C, D) and noise_trace (C, I) are its standard deviation.
+    Of chains that ran until they agree, `judgement` says what they reached, and `state` has their
+    judged quantities.
     """
 
     coefficient: np.ndarray
@@ -34,6 +37,12 @@ class Draws:
     info: np.ndarray
     settings: Settings
     state: Arrays = field(repr=False)
+    judgement: Judgement | None = None
+
+    @property
+    def first(self) -> int:
+        """How many iterations come before those that count."""
+        return self.settings.burn_in if self.judgement is None else int(self.state["done"]) // 2
 
     @property
     def log_sigma(self) -> np.ndarray:
@@ -48,6 +57,8 @@ class Draws:
 
     def thinned(self, trace: np.ndarray) -> np.ndarray:
         """Return of a trace (C, I, ...) the iterations that are kept."""
+        if self.judgement is not None:
+            return trace[:, self.state["draws-0-kept_at"] - 1]
         settings = self.settings
         return trace[:, settings.burn_in + settings.thin - 1 :: settings.thin]
 
@@ -76,12 +87,12 @@ class Draws:
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
         """Return R-hat and effective sample size of log likelihood, log prior and log sigmas.
 
-        (O + 2,) each, over all iterations after burn-in; the log noise is last where there is any.
+        (O + 2,) each, over all iterations that count; the log noise is last where there is any.
         """
         parts = [self.info[:, :, :2], self.trace[:, :, 1:]]
         if self.noise_trace is not None:
             parts.append(self.noise_trace[:, :, None])
-        return compare_chains(np.concatenate(parts, axis=2)[:, self.settings.burn_in :])
+        return compare_chains(np.concatenate(parts, axis=2)[:, self.first :])
 
     def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]):
         """Return ArviZ data: draws, traces of all iterations, and the state of the chains."""
@@ -98,17 +109,29 @@ class Draws:
         for name in _names(self.state, "state-0-"):
             values = [self.state[f"state-{c}-{name}"] for c in range(len(self.coefficient))]
             state[f"state_{name}"] = (("chain", *DIMENSIONS.get(name, ())), np.array(values))
-        return as_tree(
-            {
-                "posterior": posterior,
-                "sample_stats": {
-                    name: ((), self.thinned(self.info[:, :, i])) for i, name in enumerate(INFO)
-                },
-                "trace": trace,
+        groups: dict[str, Named] = {
+            "posterior": posterior,
+            "sample_stats": {
+                name: ((), self.thinned(self.info[:, :, i])) for i, name in enumerate(INFO)
             },
+            "trace": trace,
+        }
+        if self.judgement is not None:
+            groups["judged"], reached = as_named(self.state, self.judgement)
+            state |= reached
+        return as_tree(
+            groups,
             state | diagnostics,
-            {**attributes, "burn_in": self.settings.burn_in, "thin": self.settings.thin},
+            {**attributes, "burn_in": self.first, "thin": self._thin},
         )
+
+    @property
+    def _thin(self) -> int:
+        """Of how many iterations one is kept."""
+        if self.judgement is None:
+            return self.settings.thin
+        at = self.state["draws-0-kept_at"]
+        return int(at[1] - at[0]) if len(at) > 1 else 1
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +158,7 @@ def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
 
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
-    saved = {"done": arrays["done"]}
+    saved: Arrays = {"done": arrays["done"]}
     for c in range(len(arrays["coefficient"])):
         saved |= {
             f"state-{c}-{name}": arrays[f"state_{name}"][c] for name in _names(arrays, "state_")
@@ -149,7 +172,7 @@ def saved_from(arrays: Arrays) -> Arrays:
             for name in ("log_sigma", "log_noise")
             if f"{name}_trace" in arrays
         }
-    return saved
+    return saved | from_named(arrays)
 
 
 def _names(arrays: Arrays, mark: str) -> list[str]:

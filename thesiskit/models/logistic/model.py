@@ -27,11 +27,13 @@ import numpy as np
 from thesiskit._kernels import hamiltonian, linear, tree  # type: ignore[attr-defined]
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.logistic.agreement import Probe, Quantities
 from thesiskit.models.logistic.draws import INFO, Draws
 from thesiskit.models.logistic.layout import Layout, lay_out
 from thesiskit.models.logistic.settings import Settings
 from thesiskit.models.patterns import Groups
 from thesiskit.models.running import Arrays, check_saved, run
+from thesiskit.models.until import Rule, Until, judged_state
 
 LARGEST = 1e20  # of real responses
 
@@ -184,11 +186,14 @@ def sample(
     model: Linear,
     generators: list[np.random.Generator],
     *,
+    probe: Probe | None = None,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     jobs: int | None = None,
 ) -> Draws:
     """Run one chain for each generator, in threads, of which there are `jobs`.
+
+    probe : with settings.until, the cases whose predictions the chains have to agree in.
 
     `save` is called now and then with all that a later call needs as `saved`; at the end that is
     `Draws.saved`.  Chains that go on from there, with more iterations, have the draws of an
@@ -198,8 +203,10 @@ def sample(
     chains = [Chain(model, rng) for rng in generators]
     if saved is not None:
         _check_saved(model, saved, len(chains))
-    parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs)
-    state = {"done": np.array(settings.iterations)}
+    rule = None if settings.until is None else _rule(model, probe, len(chains))
+    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
+    parts = run(watched, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
+    state = {"done": np.array(chains[0].done)}
     for c, chain in enumerate(chains):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
     drawn = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
@@ -209,7 +216,24 @@ def sample(
         noise_trace=drawn.get("log_noise"),
         info=drawn["info"],
         settings=settings,
-        state=state,
+        state=state if rule is None else state | judged_state(parts),
+        judgement=None if rule is None else rule.judge(parts),
+    )
+
+
+def _rule(model: Linear, probe: Probe | None, chains: int) -> Rule:
+    """Return how long the chains of a model run."""
+    if probe is None:
+        raise UserError("until needs a probe: cases whose predictions the chains have to agree in")
+    assert model.settings.until is not None
+    quantities = Quantities(probe, model.settings.cauchy, "log_noise" in model.parameters)
+    return Rule(
+        Until(*model.settings.until),
+        quantities,
+        quantities.names,
+        kept={"coefficient": np.float32},
+        chains=chains,
+        numbers=model.sets * model.groups.n_groups,
     )
 
 

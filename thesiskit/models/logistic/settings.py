@@ -12,6 +12,7 @@ import numpy as np
 from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.models.priors import positive, whole
+from thesiskit.models.until import as_until, check_run
 
 PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
@@ -35,6 +36,8 @@ class Settings:
         no such updates.
     iterations : the number of all iterations of a chain; the first burn_in are not kept, and of
         the others every thin-th is kept.
+    until : the R-hat and the effective draws with which chains stop before `iterations`; what is
+        kept is then not for burn_in (0) and thin (1) to say, but for models/until.py.
     """
 
     prior: str = defaults.PRIOR
@@ -55,6 +58,7 @@ class Settings:
     burn_in: int = defaults.BURN_IN
     thin: int = defaults.THIN
     chains: int = defaults.CHAINS
+    until: tuple[float, float] | None = None
 
     def __post_init__(self):
         if self.prior not in PRIORS:
@@ -86,6 +90,8 @@ class Settings:
                 f"of {self.iterations} iterations, none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
+        object.__setattr__(self, "until", as_until(self.until))
+        check_run(self.until, self.chains, self.burn_in, self.thin)
         if self.sigma is not None:
             values = enumerate(np.atleast_1d(self.sigma).tolist())
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)
@@ -132,7 +138,8 @@ class Settings:
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        return {name: v for name, v in vars(self).items() if name not in ("iterations", "chains")}
+        others = {"iterations", "chains"} | ({"until"} if self.until is None else set())
+        return {name: value for name, value in vars(self).items() if name not in others}
 
 
 def check_sigma(sigma, order: int) -> None:

@@ -1,8 +1,8 @@
 """The binary mixture model (thesis, chapter 2): its posterior, its chains, and what they show."""
 
+from thesiskit.models.mixture.agreement import QUANTITIES, Probe
 from thesiskit.models.mixture.chains import Draws, gather, run_chains, sample
 from thesiskit.models.mixture.diagnostics import (
-    QUANTITIES,
     Diagnostics,
     as_arviz,
     diagnose,
@@ -17,6 +17,7 @@ __all__ = [
     "QUANTITIES",
     "Diagnostics",
     "Draws",
+    "Probe",
     "Settings",
     "Tables",
     "Target",

@@ -3,30 +3,35 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import local
 
 import numpy as np
 
 from thesiskit._kernels.mixture_collapsed import Collapsed
 from thesiskit._kernels.mixture_theta import WithTheta
+from thesiskit.models.mixture.agreement import Probe
 from thesiskit.models.mixture.tables import Tables, recent
 from thesiskit.models.mixture.target import Target
 from thesiskit.models.running import Arrays, after_fork, run
+from thesiskit.models.until import OURS, Judgement, Rule, Until
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
 STARTS = ("random", "responses", "one component", "half the responses")
 SUMS = ("table", "exchanged")  # counts: over blocks of iterations they add up
+KEPT = {"labels": np.uint8, "point": np.intp, "log_posterior": float}  # with until: thinned
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The draws of chains after burn-in, and statistics of the sampler.
+    """The draws that are kept of chains, and statistics of the sampler.
 
     labels (C, D, n) and point (C, D, 2), positions of alpha and alpha_0 on their grids,
     log_posterior (C, D), theta (C, D, k + 1) or None where it is integrated out; starts (C,) in
     words; exchanged (C, replicas - 1), fractions of exchanges accepted; hits and misses of the
-    table of adjustment factors.
+    table of adjustment factors; iterations that a chain has done; of chains that ran until they
+    agree, judgement, what they reached.
     """
 
     labels: np.ndarray
@@ -36,6 +41,8 @@ class Draws:
     starts: tuple[str, ...]
     exchanged: np.ndarray
     table: tuple[int, int]
+    iterations: int
+    judgement: Judgement | None = None
 
     @property
     def flat(self) -> tuple[np.ndarray, ...]:
@@ -48,15 +55,26 @@ def sample(
     target: Target,
     generators: list[np.random.Generator],
     *,
+    probe: Probe | None = None,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     jobs: int | None = None,
 ) -> Draws:
-    """Run one chain for each generator, from dispersed labels; the options are those of `run`."""
+    """Run one chain for each generator, from dispersed labels; the options are those of `run`.
+
+    probe : with settings.until, the cases whose predictions chains have to agree in; unless given,
+        training cases.
+    """
     numbers = range(len(generators))
-    return gather(
-        target, run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs)
-    )
+    rule = None
+    if target.settings.until is not None:
+        probe = probe or Probe.of(target)
+        rule = Rule(
+            Until(*target.settings.until), partial(probe.quantities, target), probe.all_names, KEPT,
+            len(generators), target.n, SUMS,
+        )  # fmt: skip
+    found = run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs, rule=rule)
+    return gather(target, found, None if rule is None else rule.judge(found))
 
 
 def run_chains(
@@ -67,18 +85,27 @@ def run_chains(
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     jobs: int | None = None,
+    rule: Rule | None = None,
 ) -> list[Arrays]:
-    """Run some of the chains, given by their numbers; return the draws of each after burn-in."""
+    """Run some of the chains, given by their numbers; return the draws that are kept of each.
+
+    rule : with settings.until, when to stop; all chains have to run together then.
+    """
     settings = target.settings
     chains = [
         Chain(target, rng, start_of(settings, number))
         for rng, number in zip(generators, numbers, strict=True)
     ]
-    joined = run(chains, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs)
+    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
+    found = run(
+        watched, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs, rule=rule
+    )
+    counted = [{"iterations": np.array(chain.done)} for chain in chains]
     return [
-        {name: one if name in SUMS else one[settings.burn_in :] for name, one in arrays.items()}
-        for arrays in joined
-    ]
+        {name: one if rule or name in SUMS else one[settings.burn_in :]
+         for name, one in arrays.items()} | count
+        for arrays, count in zip(found, counted, strict=True)
+    ]  # fmt: skip
 
 
 def start_of(settings, number: int) -> str:
@@ -86,13 +113,14 @@ def start_of(settings, number: int) -> str:
     return STARTS[number % len(STARTS)] if settings.chains > 1 else STARTS[0]
 
 
-def gather(target: Target, found: list[Arrays]) -> Draws:
+def gather(target: Target, found: list[Arrays], judgement: Judgement | None = None) -> Draws:
     """Return the draws of all chains, joined in their order."""
-    settings = target.settings
-    kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in SUMS}
+    settings, done = target.settings, int(found[0]["iterations"])
+    others = (*SUMS, *OURS, "iterations")
+    kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in others}
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
     pairs = np.arange(len(target.powers) - 1)
-    offers = np.maximum((settings.iterations + 1 - pairs % 2) // 2, 1)
+    offers = np.maximum((done + 1 - pairs % 2) // 2, 1)
     hits, misses = np.sum([one["table"] for one in found], axis=0)
     return Draws(
         kept["labels"],
@@ -102,6 +130,8 @@ def gather(target: Target, found: list[Arrays]) -> Draws:
         tuple(start_of(settings, number) for number in range(len(found))),
         np.stack([one["exchanged"] for one in found]) / offers,
         (int(hits), int(misses)),
+        done,
+        judgement,
     )
 
 

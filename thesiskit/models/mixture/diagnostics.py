@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from thesiskit.models.draws import Named, as_tree, compare_chains, reliable
+from thesiskit.models.mixture.agreement import QUANTITIES
+from thesiskit.models.mixture.agreement import quantities as quantities_of
 from thesiskit.models.mixture.chains import Draws
 from thesiskit.models.mixture.target import Target
-
-QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 
 
 @dataclass(frozen=True)
@@ -35,21 +34,11 @@ class Diagnostics:
 
 def diagnose(target: Target, draws: Draws) -> Diagnostics:
     """Compare the chains."""
-    chains, kept, n = draws.labels.shape
-    same = (draws.labels == target.response).sum(axis=2)
-    probe = [
-        special.expit(np.subtract(*block[0, ::-1]))
-        for block in target.log_joint(draws.flat, target.features[:1])
-    ]
-    quantities = np.stack(
-        [
-            np.log(target.settings.alpha)[draws.point[:, :, 0]],
-            draws.log_posterior,
-            np.maximum(same, n - same),
-            np.concatenate(probe).reshape(chains, kept),
-        ],
-        axis=2,
-    )
+    chains, kept, _ = draws.labels.shape
+    drawn = dict(zip(("labels", "point", "theta"), draws.flat, strict=False))
+    drawn["log_posterior"] = draws.log_posterior.reshape(-1)
+    found = quantities_of(target, drawn, target.features[:1])
+    quantities = found.reshape(chains, kept, len(QUANTITIES))
     rhat, ess = compare_chains(quantities)
     place = draws.point[:, :, 0]
     last = target.settings.alpha_points - 1
@@ -87,14 +76,17 @@ def draws_tree(
     """Return ArviZ data of one fit, or of several side by side.
 
     arrays: labels, point, log_posterior, quantities and perhaps theta, by chain, draw and the
-    dimensions `split`; rhat and ess by `split` and quantity.  grids: of alpha and alpha_0.
+    dimensions `split` (points are -1 where a fit has fewer draws than others); rhat and ess by
+    `split` and quantity.  grids: of alpha and alpha_0.
     more: variables to add to a group.
     """
     point, q = arrays["point"], arrays["quantities"]
+    log_alpha = [np.where(point[..., i] < 0, np.nan, np.log(grid)[point[..., i]])
+                 for i, grid in enumerate(grids)]  # fmt: skip
     groups: dict[str, Named] = {
         "posterior": {
-            "log_alpha": (split, np.log(grids[0])[point[..., 0]]),
-            "log_alpha_0": (split, np.log(grids[1])[point[..., 1]]),
+            "log_alpha": (split, log_alpha[0]),
+            "log_alpha_0": (split, log_alpha[1]),
             "labels": ((*split, "case"), arrays["labels"]),
         },
         "sample_stats": {

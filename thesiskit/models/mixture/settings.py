@@ -5,10 +5,19 @@ from functools import cached_property
 
 import numpy as np
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, MOST_POINTS, THESIS
+from thesiskit.defaults import (
+    ALPHA_PRIOR,
+    CLASS_PRIOR,
+    COLLAPSED,
+    MIXTURE_ESS,
+    MIXTURE_RHAT,
+    MOST_POINTS,
+    THESIS,
+)
 from thesiskit.errors import UserError
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
 from thesiskit.models.quadrature import check_rule
+from thesiskit.models.until import as_until, check_run
 
 SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
@@ -25,6 +34,9 @@ class Settings:
     tables that the others would need cost more than they bring).  None takes the sampler's
     default: see SAMPLERS.  quadrature is the rule for theta in the adjustment factor.
 
+    With `until`, an R-hat and effective draws, chains stop when they have reached these, and
+    iterations is the limit; burn_in is then 0, for the first half of a run does not count.
+
     `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
     the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
     """
@@ -39,8 +51,11 @@ class Settings:
     replicas: int | None = None
     alpha_points: int = None  # type: ignore[assignment]
     quadrature: str = "exact"
+    until: tuple[float, float] | None = None
 
     def __post_init__(self):
+        until = as_until(self.until, most_rhat=MIXTURE_RHAT, least_ess=MIXTURE_ESS)
+        object.__setattr__(self, "until", until)
         check_class_prior(self.class_prior)
         for name in ("alpha_prior", "response_alpha_prior"):
             check_alpha_prior(name, getattr(self, name))
@@ -51,8 +66,9 @@ class Settings:
         for name, default in SAMPLERS[self.sampler].items():
             value = getattr(self, name)
             if value is None:
-                value = default
-                if name == "burn_in" and self.iterations != SAMPLERS[self.sampler]["iterations"]:
+                value = 0 if until is not None and name == "burn_in" else default
+                usual = SAMPLERS[self.sampler]["iterations"]
+                if until is None and name == "burn_in" and self.iterations != usual:
                     value = self.iterations // 4
             most = MOST_POINTS if name == "alpha_points" else None
             value = whole(name, value, 0 if name == "burn_in" else 1, most)
@@ -63,6 +79,9 @@ class Settings:
             raise UserError(
                 f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
             )
+        if until is not None and self.samples_theta:
+            raise UserError("until is for the collapsed sampler; leave it out with this one")
+        check_run(until, self.chains, self.burn_in)
         check_rule(self.quadrature)
 
     @property

@@ -80,9 +80,10 @@ class Target:
             raise DataError(f"{self.k} features of 0 and 1 were kept; got a table of shape {shape}")
         return bits ^ self.exchanged
 
-    def log_joint(self, draws, features) -> Iterator[np.ndarray]:
+    def log_joint(self, draws, features, *, block: int = DRAWS) -> Iterator[np.ndarray]:
         """Yield log P(x*, y* given each draw), (T, 2, B), for test features (T, k), by blocks.
 
+        block : draws in a block; the last digits depend on it.
         draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without theta, the
         probability is averaged over theta in closed form, which is possible because it is linear
         in theta.
@@ -90,8 +91,8 @@ class Target:
         bits = self.oriented(features).astype(float)
         odds = LogOdds(self.bits, self.response, theta_rule("exact", self.n))
         f0, f1 = self.settings.class_prior
-        for start in range(0, len(draws[0]), DRAWS):
-            labels, point, *theta = (one[start : start + DRAWS] for one in draws)
+        for start in range(0, len(draws[0]), block):
+            labels, point, *theta = (one[start : start + block] for one in draws)
             B = len(labels)
             slope, base = np.empty((B, 2, self.k)), np.empty((B, 2))
             response = np.empty((B, 2, 2))

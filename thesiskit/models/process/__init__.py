@@ -28,7 +28,7 @@ predictions R^3 / 3.
 """
 
 from thesiskit.models.process.inputs import agreement, covariance, shared_patterns
-from thesiskit.models.process.prediction import normal_posterior, predict, probabilities
+from thesiskit.models.process.prediction import judged_at, normal_posterior, predict, probabilities
 from thesiskit.models.process.sampler import Chain, Draws, Process, sample, saved_from
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Process",
     "agreement",
     "covariance",
+    "judged_at",
     "normal_posterior",
     "predict",
     "probabilities",

@@ -7,6 +7,7 @@ from scipy import linalg, special
 
 from thesiskit.errors import UserError
 from thesiskit.models.logistic import check_sigma, expected_logistic_gaussian
+from thesiskit.models.logistic.agreement import predictions
 from thesiskit.models.priors import whole
 from thesiskit.models.process.inputs import (
     KINDS,
@@ -16,7 +17,9 @@ from thesiskit.models.process.inputs import (
     check_order,
     covariance,
 )
-from thesiskit.models.process.sampler import Draws, Process
+from thesiskit.models.process.sampler import Draws, Judged, Process
+from thesiskit.models.running import Arrays
+from thesiskit.models.until import spread
 
 
 def predict(
@@ -59,6 +62,33 @@ def probabilities(draws: Draws, X, rng: np.random.Generator) -> np.ndarray:
             values = np.concatenate([np.zeros_like(values), values])
         found.append(special.softmax(values, axis=0).T)
     return np.array(found)[:, index]
+
+
+def judged_at(X, *, test: bool) -> Judged:
+    """Return what chains have to agree in: log likelihood, and predictions for some of X (n, p).
+
+    These are E l(x) given each draw, or with more than two classes a probability: as in
+    logistic/agreement.py.  test : whether X has test cases, or training cases.
+    """
+    X = np.asarray(X)
+    first = np.sort(np.unique(X, axis=0, return_index=True)[1])
+    place = first[spread(len(first))]
+    names = [f"prediction of {'test' if test else 'training'} case {i + 1:,}" for i in place]
+
+    def of(process: Process):
+        distinct, index = _test_cases(process, X[place])
+
+        def quantities(drawn: Arrays) -> np.ndarray:
+            latent, log_sigma = drawn["latent"][None], drawn["log_sigma"][None]
+            draws = Draws(latent, log_sigma, drawn["log_likelihood"][None], process, {})
+            means = [mean[:, index] for mean, _ in _given_draws(draws, *distinct)]
+            shape = (len(means), process.sets, len(index))
+            linear = np.array(means).reshape(shape)
+            return np.column_stack([drawn["log_likelihood"], predictions(linear)])
+
+        return quantities, ["log likelihood", *names]
+
+    return of
 
 
 def _test_cases(process: Process, X) -> tuple[tuple[np.ndarray, Relation], np.ndarray]:

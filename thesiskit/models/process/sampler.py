@@ -15,7 +15,10 @@ from thesiskit.models.draws import Named, as_tree, compare_chains
 from thesiskit.models.logistic import Settings, flat
 from thesiskit.models.process.inputs import KINDS, Features, Sequences, as_codes, check_order
 from thesiskit.models.running import Arrays, check_saved, run
+from thesiskit.models.until import Judgement, Rule, Until, as_named, from_named
 
+Quantities = Callable[[Arrays], np.ndarray]  # of draws (I, ...), what is judged of them, (I, Q)
+Judged = Callable[["Process"], tuple[Quantities, list[str]]]  # with names, (Q,)
 LATENT_UPDATES = 10  # in an iteration, for each class
 KEPT = ("latent", "log_sigma", "log_likelihood")
 STATE = ("steps", "log_sigma", "done", "generator", "model")
@@ -220,7 +223,7 @@ class Draws:
     """What C chains left, D draws each.
 
     latent (C, D, S, R), log_sigma (C, D, O + 1), log_likelihood (C, D); `state`, from which the
-    chains go on.
+    chains go on; of chains that ran until they agree, `judgement` says what they reached.
     """
 
     latent: np.ndarray
@@ -228,6 +231,7 @@ class Draws:
     log_likelihood: np.ndarray
     process: Process
     state: Arrays = field(repr=False)
+    judgement: Judgement | None = None
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
@@ -253,17 +257,17 @@ class Draws:
         for name in STATE:
             values = [self.state[f"state-{c}-{name}"] for c in range(len(self.latent))]
             state[f"state_{name}"] = (("chain", *dims.get(name, ())), np.array(values))
-        return as_tree(
-            {
-                "posterior": {
-                    "latent": (("set", "row"), self.latent),
-                    "log_sigma": (("order",), self.log_sigma),
-                },
-                "sample_stats": {"log_likelihood": ((), self.log_likelihood)},
+        groups: dict[str, Named] = {
+            "posterior": {
+                "latent": (("set", "row"), self.latent),
+                "log_sigma": (("order",), self.log_sigma),
             },
-            state | diagnostics,
-            attributes,
-        )
+            "sample_stats": {"log_likelihood": ((), self.log_likelihood)},
+        }
+        if self.judgement is not None:
+            groups["judged"], reached = as_named(self.state, self.judgement)
+            state |= reached
+        return as_tree(groups, state | diagnostics, attributes)
 
 
 def sample(
@@ -275,6 +279,7 @@ def sample(
     generators: list[np.random.Generator],
     *,
     patterns: str = "sequences",
+    judged: Judged | None = None,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     jobs: int | None = None,
@@ -283,22 +288,34 @@ def sample(
 
     X (N, L) histories in time order or, for patterns "features", (N, p) codes from 0, MISSING
     where not known; response (N,) classes from 0.  Of `settings`, those that concern coefficients
-    (step, sigma_scale, sigma_updates, joint_updates) do not matter.  `save` and `saved` are as in
-    `logistic.sample`; at the end they are `Draws.state`.  Raises UserError for Cauchy priors, an
+    (step, sigma_scale, sigma_updates, joint_updates) do not matter.  With settings.until, `judged`
+    says what is judged of a process: `process.judged_at` of some cases.  `save` and `saved` are as
+    in `logistic.sample`; at the end they are `Draws.state`.  Raises UserError for Cauchy priors, an
     impossible order, too many distinct rows, or `saved` of other data or settings.
     """
     process = Process(X, response, n_classes, order, settings, patterns)
     chains = [Chain(process, rng) for rng in generators]
     if saved is not None:
         check_saved(saved, len(chains), settings.iterations)
+    rule = None
+    if settings.until is not None:
+        if judged is None:
+            raise UserError("until needs cases whose predictions the chains have to agree in")
+        quantities, names = judged(process)
+        rule = Rule(
+            Until(*settings.until), quantities, names, dict.fromkeys(KEPT, float), len(chains),
+            numbers=process.sets * len(process.rows),
+        )  # fmt: skip
+    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
-        parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs)
-    state = {"done": np.array(settings.iterations)}
+        parts = run(watched, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
+    state = {"done": np.array(chains[0].done)}
     for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
         state |= {f"draws-{c}-{name}": value for name, value in part.items()}
     drawn = {name: np.stack([part[name] for part in parts]) for name in KEPT}
-    return Draws(process=process, state=state, **drawn)
+    judgement = None if rule is None else rule.judge(parts)
+    return Draws(process=process, state=state, judgement=judgement, **drawn)
 
 
 def saved_from(arrays: Arrays) -> Arrays:
@@ -307,4 +324,4 @@ def saved_from(arrays: Arrays) -> Arrays:
     for c in range(len(arrays["latent"])):
         saved |= {f"state-{c}-{name}": arrays[f"state_{name}"][c] for name in STATE}
         saved |= {f"draws-{c}-{name}": arrays[name][c] for name in KEPT}
-    return saved
+    return saved | from_named(arrays)

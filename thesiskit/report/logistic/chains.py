@@ -14,8 +14,7 @@ LAGS = 50
 def sampler_table(record: LogisticRecord) -> list[Table]:
     """Slice evaluations, time, R-hat and effective draws of the sigmas."""
     fits, rows = record.fits, []
-    model = record.config["model"]
-    iterations = model["iterations"] * model["chains"]
+    chains = record.config["model"]["chains"]
     for j, arm in enumerate(record.own):
         if arm.engine != "slice":
             continue
@@ -27,7 +26,9 @@ def sampler_table(record: LogisticRecord) -> list[Table]:
             {
                 "order": arm.order,
                 "model": arm.words,
-                "ms an iteration": 1e3 * record.seconds["train"][arm.row] / iterations,
+                "ms an iteration": 1e3
+                * record.seconds["train"][arm.row]
+                / (record.iterations[j] * chains),
                 "evaluations an iteration: coefficients": np.rint(fits["evaluations"][j, 0]),
                 "evaluations an iteration: widths": np.rint(fits["evaluations"][j, 1]),
                 "R-hat: log likelihood": fits["rhat"][j, 0],
@@ -45,13 +46,26 @@ def sampler_table(record: LogisticRecord) -> list[Table]:
             "sampler",
             "The chains",
             pd.DataFrame(rows),
-            "Effective draws of all iterations after burn-in. Reliable: R-hat at most "
+            f"Effective draws of {_counted(record)}. Reliable: R-hat at most "
             f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
             "of orders that matter little may wander without harm to predictions. Milliseconds of "
-            "one chain's iteration; chains run side by side.",
+            f"one chain's iteration; {_side_by_side(record)}.",
             long=len(rows) > 25,
         )
     ]
+
+
+def _counted(record: LogisticRecord) -> str:
+    """Say which iterations count."""
+    if record.config["model"]["until"] is None:
+        return "all iterations after burn-in"
+    return "the second half of the iterations"
+
+
+def _side_by_side(record: LogisticRecord) -> str:
+    if record.config["model"]["until"] is None:
+        return "chains run side by side"
+    return "the time of a fit, in which chains run side by side, divided by all their iterations"
 
 
 def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
@@ -66,16 +80,12 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
     )
 
 
-def _after_burn_in(record: LogisticRecord, arm: Arm) -> np.ndarray:
-    return record.draws(arm)["log_sigma_trace"][:, record.config["model"]["burn_in"] :]
-
-
 def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
     """Autocorrelations of log sigma at the largest order (fig-hmm500-acf, fig-text-acf)."""
     largest = max(record.orders)
     wanted = record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
-    traces = {arm: _after_burn_in(record, arm) for arm in arms}
+    traces = {arm: record.log_sigma_trace(arm) for arm in arms}
     figure, axes = canvas(
         len(arms), len(wanted), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
     )
@@ -98,7 +108,7 @@ def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
             "autocorrelations",
             f"Autocorrelations of the logarithms of the sigmas, order {largest}",
             figure,
-            "Computed from every iteration after burn-in.",
+            f"Computed from {_counted(record)}.",
         )
     ]
 
@@ -257,7 +267,7 @@ def scale_figure(record: LogisticRecord) -> list[Figure]:
             "scales",
             f"Sigma on its own scale and on the log scale, order {largest}",
             figure,
-            "Effective draws of all iterations after burn-in"
+            f"Effective draws of {_counted(record)}"
             + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
             + ". If the data say little about sigma, its posterior has the tail of the prior, over "
             "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "

@@ -11,9 +11,12 @@ from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import MOST_LINES, Forecast, Tested, aligned
 from thesiskit.report.logistic import about, stages
 from thesiskit.report.logistic.arm import Arm
+from thesiskit.report.reached import NAMES as REACHED
 from thesiskit.store.draws import read_draws
 
-WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean"}
+WORST = {
+    "rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any",
+}  # fmt: skip
 
 
 class LogisticRecord(Finished):
@@ -82,7 +85,9 @@ class LogisticRecord(Finished):
     @property
     def notes(self) -> list[str]:
         """What the user should know about the data."""
-        return [str(one) for one in self.results.load("simulate", 0, ("notes",))["notes"]]
+        said = [str(one) for one in self.results.load("simulate", 0, ("notes",))["notes"]]
+        parted = [arm.name_in_full for j, arm in enumerate(self.own) if self.fits["separated"][j]]
+        return said + [stages.parted(parted)] * bool(parted)
 
     @cached_property
     def tested(self) -> Tested:
@@ -171,6 +176,19 @@ class LogisticRecord(Finished):
         blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
         found = {name: np.array([block[name] for block in blocks]) for name in WORST}
         return {name: getattr(found[name], take)(axis=0) for name, take in WORST.items()}
+
+    def reached(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what an arm of ours is, and what its chains had reached in each division."""
+        blocks = [self.results.load("fit", number) for number in range(self.n_blocks)]
+        for j, arm in enumerate(self.own):
+            yield self.keys(arm), {n: np.array([one[n][j] for one in blocks]) for n in REACHED}
+
+    @cached_property
+    def iterations(self) -> np.ndarray:
+        """How many iterations a chain of each of our models had, means over divisions."""
+        if self.config["model"]["until"] is None:
+            return np.full(len(self.own), self.config["model"]["iterations"])
+        return np.array([found["iterations"].mean() for _, found in self.reached()])
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -280,6 +298,12 @@ class LogisticRecord(Finished):
         if "response_unit" in found:
             found["coefficient"] = found["response_unit"] * found["coefficient"]
         return found
+
+    def log_sigma_trace(self, arm: Arm) -> np.ndarray:
+        """Return log sigma of the iterations that count, (C, I, O + 1), in the first division."""
+        found, model = self.draws(arm), self.config["model"]
+        first = model["burn_in"] if model["until"] is None else int(found["done"]) // 2
+        return found["log_sigma_trace"][:, first:]
 
     @property
     def drawn_order(self) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thesiskit.report import metrics
+from thesiskit.report import metrics, reached
 
 if TYPE_CHECKING:
     from thesiskit.report.logistic.record import LogisticRecord
@@ -64,13 +64,28 @@ def _fit(record: LogisticRecord, arrays) -> str:
         f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
         f"effective draws from {np.nanmin(ess):.0f}"
     )
+    model = record.config["model"]
+    if model["until"] is not None:
+        text += "; " + reached.in_words(arrays)
     if bad:
         few = ", ".join(bad[:4]) + (", ..." if len(bad) > 4 else "")
         text += (
             f"; WARNING: the chains do not support the predictions of {few}; "
-            f"try --set model.iterations={4 * record.config['model']['iterations']}"
+            f"try --set model.iterations={4 * model['iterations']}"
         )
+    apart = [name for name, is_so in zip(names, arrays["separated"], strict=True) if is_so]
+    if apart:
+        text += f"; {parted(apart)}"
     return text
+
+
+def parted(names: list[str]) -> str:
+    """Say what it means that a draw of some models tells the classes apart."""
+    few = "; ".join(names[:4]) + ("; ..." if len(names) > 4 else "")
+    return (
+        f"patterns tell the classes of all training cases apart ({few}): only the prior bounds the "
+        "coefficients there, and their sizes mean little; predictions keep their meaning"
+    )
 
 
 def _predict(record: LogisticRecord, arrays) -> str:

@@ -135,14 +135,13 @@ def _faster_decay(record: LogisticRecord) -> list[dict[str, Any]]:
     largest = max(record.orders)
     wanted = record.shown_sigmas
     rows = []
-    burn_in = record.config["model"]["burn_in"]
     for prior in _priors(record):
         pair = [record.find(largest, prior, compress=compress) for compress in (True, False)]
         if None in pair:
             continue
         times, short = [], False
         for arm in pair:
-            trace = record.draws(arm)["log_sigma_trace"][:, burn_in:]
+            trace = record.log_sigma_trace(arm)
             lags = min(LAGS, trace.shape[1] - 1)
             short |= trace.size < 20 * LAGS * trace.shape[2]
             times.append(

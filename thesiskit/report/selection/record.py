@@ -11,6 +11,7 @@ from thesiskit.report import metrics
 from thesiskit.report.finished import THESIS, Finished
 from thesiskit.report.forecasts import Forecast, Tested
 from thesiskit.report.layout import size_words
+from thesiskit.report.reached import NAMES as REACHED
 from thesiskit.report.selection import about, stages
 from thesiskit.report.selection.ways import EXACT, NONE, OURS, TEMPERED, WHOLE, Arm, Manner, Way
 
@@ -56,6 +57,7 @@ class Record(Finished):
         names = ["seconds"]
         if self.mixture:
             names += ["rhat", "ess", "at_end", "table", "means", "errors", "reliable", "exchanged"]
+            names += REACHED if self.config["model"]["until"] else ()
         return self._join("fit", dict.fromkeys(names, 0))
 
     @cached_property
@@ -322,6 +324,12 @@ class Record(Finished):
         if not self.mixture:
             return []
         return [(j, arm) for j, arm in enumerate(self.fitted_arms) if arm.variant != EXACT]
+
+    def reached(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what a sampled arm is, and what its chains had reached in each fit."""
+        for j, arm in self.sampled_arms:
+            keys = {"features": arm.label, "method": arm.words}
+            yield keys, {name: self.fits[name][:, j] for name in REACHED}
 
     @property
     def warnings(self) -> list[str]:

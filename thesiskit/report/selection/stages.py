@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thesiskit.report import metrics
+from thesiskit.report import metrics, reached
 
 if TYPE_CHECKING:
     from thesiskit.report.selection.record import Record
@@ -83,6 +83,8 @@ def _sampled(record: Record, names: list[str]) -> str:
         if bad:
             doubtful.append(name + (f" ({bad:,} of {len(rhat):,} fits)" if len(rhat) > 1 else ""))
     text = f"largest R-hat (and fewest effective draws) {_few(parts)}" if parts else "enumerated"
+    if record.config["model"]["until"]:
+        text += "; " + reached.in_words(record.fits)
     if doubtful:
         text += (
             f"; WARNING: the chains do not support the predictions of {_few(doubtful)}: "

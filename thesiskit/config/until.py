@@ -1,0 +1,59 @@
+"""The block `until` of a model: how well chains have to agree before they stop."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from thesiskit import defaults
+from thesiskit.blocks import Block
+
+
+class UntilBlock(Block):
+    """How well chains have to agree before they stop."""
+
+    rhat: Annotated[float, Field(strict=True, gt=1, le=defaults.RELIABLE_RHAT)] = (
+        defaults.UNTIL_RHAT
+    )
+    """The largest R-hat of all that is compared. It is 1 for chains that agree; above 1.1 (of a
+    mixture 1.05) chains do not support predictions."""
+    ess: Annotated[float, Field(strict=True, ge=defaults.RELIABLE_ESS, allow_inf_nan=False)] = (
+        defaults.UNTIL_ESS
+    )
+    """The least number of effective draws, of all chains together, of all that is compared; at
+    least 40, of a mixture 100."""
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """R-hat and effective draws, as models take them."""
+        return self.rhat, self.ess
+
+
+def with_until(block: Any, **usual: int) -> Any:
+    """Return a block of the length of runs with what stands for the keys it leaves out.
+
+    With `until`, iterations is a limit; burn_in 0 and, where there is one, thin 1 stand for
+    themselves, which are the only values that they may have.
+    """
+    if not isinstance(block, dict):
+        return block
+    return {"iterations": defaults.UNTIL_ITERATIONS, **usual, **block}
+
+
+def check_length(chains: int, name: str, burn_in: int, thin: int = 1) -> None:
+    """Raise ValueError for a single chain, and for keys that have no place beside `until`.
+
+    name : the block that has them.
+    """
+    if chains < 2:
+        raise ValueError(
+            "until: R-hat compares chains, and here is one; set "
+            f"{name}.chains to 2 or more, or leave out until"
+        )
+    for key, given in (("burn_in", burn_in != 0), ("thin", thin != 1)):
+        if given:
+            why = (
+                "the first half of the iterations does not count"
+                if key == "burn_in"
+                else "the draws that are kept are spread over the second half"
+            )
+            raise ValueError(f"until: leave out {name}.{key}: {why}")
