@@ -7,6 +7,7 @@ distribution of parameters and data prove of the distribution.
 
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from functools import partial
 from itertools import pairwise, product
 from math import fsum
 
@@ -718,6 +719,20 @@ def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
     else:
         with pytest.raises(AssertionError, match="stage"):
             assert_unchanged(states)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_long_steps_leave_the_joint_distribution_as_it_is(prior, monkeypatch):
+    # many trajectories are not accepted
+    rng = np.random.default_rng(6)
+    groups = tiny("compressed", rng)
+    model, slow = both(groups, np.zeros(6, int), 2, prior=prior, sigma_0=1.5, **LIGHT)
+    tuning = np.array([np.inf, np.log(0.8), 1, 1, 1, 1])
+    monkeypatch.setattr(model, "sampler", partial(model.sampler, tuning=tuning))
+    response, states = replicates(model, slow, REPLICATES, rng, [tree_once, tree_once])
+    assert_unchanged(functions_of(slow, response, states))
+    stayed = (states[1][0] == states[0][0]).all(axis=1).mean()
+    assert 0.05 < stayed < 0.95, stayed
 
 
 # ---- exact posteriors ----
