@@ -343,7 +343,7 @@ def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     tree = len(groups.above) and len(coefficient) == 1
     for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
         more += reference_tree.move_tree(
-            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+            slow, groups, coefficient, log_sigma, settings, tuning, rng
         )
     for _ in range(0 if tree else settings.joint_updates):
         looked += twin.sweep_translations(slow, coefficient, log_sigma, divided(groups), most, rng)
@@ -731,8 +731,9 @@ def test_long_steps_leave_the_joint_distribution_as_it_is(prior, monkeypatch):
     monkeypatch.setattr(model, "sampler", partial(model.sampler, tuning=tuning))
     response, states = replicates(model, slow, REPLICATES, rng, [tree_once, tree_once])
     assert_unchanged(functions_of(slow, response, states))
-    stayed = (states[1][0] == states[0][0]).all(axis=1).mean()
-    assert 0.05 < stayed < 0.95, stayed
+    # those that stayed were shifted alone
+    stayed = (np.ptp((states[1][0] - states[0][0])[:, 1:], axis=1) < 1e-9).mean()
+    assert 0.05 < stayed < 0.95
 
 
 # ---- exact posteriors ----
