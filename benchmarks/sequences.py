@@ -103,27 +103,43 @@ def prediction_rows():
         yield f"sequences: prediction, 5,000 cases, 250 draws, order {order}", min(times), target
 
 
+def effective(one, seed=4):
+    """Effective draws of each log sigma in a second: one chain, the first tenth dropped."""
+    chain, drop = logistic.Chain(one, np.random.default_rng(seed)), one.settings.burn_in
+    started = time.perf_counter()
+    draws = chain.advance(one.settings.iterations)
+    seconds = time.perf_counter() - started
+    return compare_chains(draws["log_sigma"][None, drop:, 1:])[1] / seconds
+
+
 def effective_rows():
-    """Effective draws a second, of 10,000 iterations, the first 750 dropped."""
-    drawn = hidden_markov(500)
-    for prior in ("cauchy", "gaussian"):
-        one = model(drawn, 20, prior=prior, iterations=10_000)
-        started = time.perf_counter()
-        draws = logistic.sample(one, [np.random.default_rng(4)])
-        seconds = time.perf_counter() - started
-        ess = compare_chains(draws.trace[:, 750:, 1:])[1] / seconds
-        words = f"sequences: HMM, order 20, {prior}, effective draws a second of the worst sigma"
-        yield words, float(ess.min()), None
-        yield "the same, median over sigmas", float(np.median(ess)), None
-        if importlib.util.find_spec("numpyro") is None:
-            print("NUTS: skipped, numpyro is not here", file=sys.stderr)
-            continue
-        found = subprocess.run(
-            [sys.executable, "-c", NUTS, prior], capture_output=True, text=True, check=True
-        )
-        worst, middle = map(float, found.stdout.split()[-2:])
-        yield "the same by NumPyro's NUTS, 500 + 1,000 draws, worst sigma", worst, None
-        yield "the same, median over sigmas", middle, None
+    """Effective draws a second, of 10,000 iterations (1,000 of 5,000 cases)."""
+    for cases, iterations in ((500, 10_000), (5_000, 1_000)):
+        drawn = hidden_markov(cases)
+        for prior in ("cauchy", "gaussian"):
+            options = {"prior": prior, "iterations": iterations, "burn_in": iterations // 10}
+            ess, without = (
+                effective(model(drawn, 20, cases, joint_updates=joint, **options))
+                for joint in (1, 0)
+            )
+            words = f"sequences: HMM, N = {cases:,}, order 20, {prior}, effective draws a second"
+            yield f"{words}, worst sigma", float(ess.min()), None
+            yield "the same, median over sigmas", float(np.median(ess)), None
+            yield "the worst without joint updates over it", float(without.min() / ess.min()), None
+            if cases == 500:
+                yield from nuts_rows(prior)
+
+
+def nuts_rows(prior):
+    if importlib.util.find_spec("numpyro") is None:
+        print("NUTS: skipped, numpyro is not here", file=sys.stderr)
+        return
+    found = subprocess.run(
+        [sys.executable, "-c", NUTS, prior], capture_output=True, text=True, check=True
+    )
+    worst, middle = map(float, found.stdout.split()[-2:])
+    yield "the same by NumPyro's NUTS, 500 + 1,000 draws, worst sigma", worst, None
+    yield "the same, median over sigmas", middle, None
 
 
 # The same posterior, not centred: Cauchy coefficients are tangents of normal ones, which mixed best
@@ -213,5 +229,42 @@ def draw_growth(frame):
     slope = np.median(frame.milliseconds / frame["size"])
     axes[0, 3].loglog(x, slope * x, ":", color=INK, linewidth=0.8)
     axes[0, 0].set_ylabel("milliseconds an iteration")
+    save_space(axes)
+    return figure
+
+
+def effective_growth():
+    """Effective draws a second of the worst sigma, by cases and by order."""
+    found = []
+
+    def add(varied, value, drawn, cases, order):
+        for prior in ("gaussian", "cauchy"):
+            for joint in (1, 0):
+                iterations = int(np.clip(3_000_000 / cases, 400, 4000))
+                one = model(drawn, order, cases, prior=prior, joint_updates=joint,
+                            iterations=iterations, burn_in=iterations // 10)  # fmt: skip
+                found.append({"varied": varied, "value": value, "prior": prior, "joint": joint,
+                              "effective": effective(one).min()})  # fmt: skip
+
+    many = hidden_markov(8_000)
+    for cases in (125, 500, 2_000, 8_000):
+        add("N, training cases (order 20)", cases, many, cases, 20)
+    long = hidden_markov(500, history=40)
+    for order in (2, 5, 10, 20, 40):
+        add("order (N = 500)", order, long, 500, order)
+    return pd.DataFrame(found)
+
+
+def draw_effective_growth(frame):
+    figure, axes = canvas(1, 2, width=8, height=3.2)
+    parts = frame.groupby("varied", sort=False)
+    for (name, part), axis in zip(parts, axes.flat, strict=True):
+        for (prior, joint), line in part.groupby(["prior", "joint"], sort=False):
+            style = ("o" if prior == "gaussian" else "s") + ("-" if joint else ":")
+            words = f"{prior.capitalize()}, joint updates: {joint}"
+            axis.loglog(line.value, line.effective, style, color=INK, markersize=4, label=words)
+        axis.set_xlabel(name, fontsize=9)
+    axes.flat[0].set_ylabel("effective draws a second, worst sigma")
+    axes.flat[0].legend(fontsize=7)
     save_space(axes)
     return figure

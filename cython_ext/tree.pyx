@@ -14,7 +14,9 @@ are normal with variance v_g; Cauchy priors, of width w_g, are given lambda_g:
 
 A round draws omega and lambda, then moves all log sigmas by one trajectory of Hamiltonian dynamics
 (Neal 2011, "MCMC using Hamiltonian dynamics", section 5.3) with the coefficients integrated out,
-and then draws all coefficients.
+and then draws all coefficients.  At last all log sigmas move by one number d, with s_g / w_g fixed,
+by slice sampling given the responses themselves: where the data are nearly separable, scales are
+hardly bounded, and given omega, which follows eta, they would move little.
 
 The step is learned in the first rounds of a chain, for most trajectories to be accepted; and the
 masses, from the slopes of the log density, whose mean squares are in equilibrium its mean
@@ -29,8 +31,9 @@ import numpy as np
 
 from _draws cimport generator, standard_normal, uniform
 from _forest cimport Node, pass_draw, pass_slopes, pass_up
-from _scales cimport WIDEST
-from thesiskit._kernels.linear cimport Linear
+from _scales cimport SCALE_STEP, WIDEST
+from _slice cimport slice_update
+from thesiskit._kernels.linear cimport Linear, Width
 
 cdef enum:
     ROUND = 3  # rounds of a move: each costs about half as much as an update of all coefficients
@@ -54,6 +57,12 @@ def untuned(Py_ssize_t order, bint learns):
     tuning = np.ones(2 * order + MASSES)
     tuning[:MASSES] = 0 if learns else np.inf, np.log(FIRST_STEP)
     return tuning
+
+
+cdef bint inside_shift(void *context, double x, double u, double log_u) noexcept nogil:
+    cdef Width *c = <Width *> context
+    c.evaluations += 1
+    return (<Tree> c.sampler).log_shift_density(x) - c.log_density >= log_u
 
 
 cdef class Tree(Linear):
@@ -99,6 +108,8 @@ cdef class Tree(Linear):
             self.move_widths(bitgen)
         self.set_variances()
         self.draw_coefficients(bitgen)
+        if self.sigma_free and self.log_sigma.shape[0] > 1:
+            self.shift_widths(bitgen)
 
     cdef void observe_rows(self, bitgen_t *bitgen) noexcept nogil:
         cdef Node *node = <Node *> &self.node[0, 0]
@@ -133,6 +144,47 @@ cdef class Tree(Linear):
         pass_draw(node, &self.parent[0], size, &self.coefficient[0, 0], bitgen)
         for r in range(self.owner.shape[0]):
             self.eta[0, r] = node[self.owner[r]].mean
+
+    # ---- all widths together with all coefficients ----
+
+    cdef void shift_widths(self, bitgen_t *bitgen) noexcept nogil:
+        # all log sigmas move by d with s_g / w_g fixed, given the responses themselves
+        cdef Width c
+        cdef Py_ssize_t o, g
+        cdef double d
+        c.sampler, c.evaluations = <void *> self, 1
+        c.log_density = self.log_shift_density(0)
+        d = slice_update(inside_shift, &c, 0, SCALE_STEP, self.most_steps, bitgen)
+        self.width_evaluations += c.evaluations
+        self.log_shift_density(d)
+        self.eta[:, :] = self.trial
+        for g in range(self.parent.shape[0]):
+            self.coefficient[0, g] *= self.slope[self.kind[g]]
+        for o in range(1, self.log_sigma.shape[0]):
+            self.log_sigma[o] += d
+        self.refresh_widths()
+
+    cdef double log_shift_density(self, double d) noexcept nogil:
+        # log of the density of d, up to a constant; fills trial, and slope with ratios w' / w
+        cdef Node *node = <Node *> &self.node[0, 0]
+        cdef Py_ssize_t o, g, r, kind
+        cdef double x, result = 0, power = exp((1 if self.cauchy else 2) * d), t
+        for o in range(1, self.log_sigma.shape[0]):
+            x = self.log_sigma[o] + d
+            if fabs(x) > WIDEST:
+                return -1e308
+            result -= self.sigma_shape * x + self.sigma_rate[o] * exp(-x)
+        # w' = c_0 sigma_0 + (w - c_0 sigma_0) exp(d)
+        for kind in range(self.slope.shape[0]):
+            x = self.kinds[kind, 0] * self.power[0]
+            t = (x + (self.size_of_kind[kind] - x) * power) / self.size_of_kind[kind]
+            self.slope[kind] = t if self.cauchy else sqrt(t)
+        for g in range(self.parent.shape[0]):
+            t = node[self.parent[g]].mean if self.parent[g] >= 0 else 0
+            node[g].mean = t + self.coefficient[0, g] * self.slope[self.kind[g]]
+        for r in range(self.owner.shape[0]):
+            self.trial[0, r] = node[self.owner[r]].mean
+        return result + self.log_trial()
 
     # ---- widths, with the coefficients integrated out ----
 

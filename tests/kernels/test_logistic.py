@@ -7,6 +7,7 @@ distribution of parameters and data prove of the distribution.
 
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from functools import partial
 from itertools import pairwise, product
 from math import fsum
 
@@ -324,7 +325,7 @@ def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     tree = isinstance(tuning, reference_tree.Tuned)
     for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
         more += reference_tree.move_tree(
-            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+            slow, groups, coefficient, log_sigma, settings, tuning, rng
         )
     for _ in range(0 if tree else settings.joint_updates):
         more += reference_hamiltonian.move_hamiltonian(
@@ -704,6 +705,21 @@ def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
     else:
         with pytest.raises(AssertionError, match="stage"):
             assert_unchanged(states)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_long_steps_leave_the_joint_distribution_as_it_is(prior, monkeypatch):
+    # many trajectories are not accepted
+    rng = np.random.default_rng(6)
+    groups = tiny("compressed", rng)
+    model, slow = both(groups, np.zeros(6, int), 2, prior=prior, sigma_0=1.5, **LIGHT)
+    tuning = np.array([np.inf, np.log(0.8), 1, 1, 1, 1])
+    monkeypatch.setattr(model, "sampler", partial(model.sampler, tuning=tuning))
+    response, states = replicates(model, slow, REPLICATES, rng, [tree_once, tree_once])
+    assert_unchanged(functions_of(slow, response, states))
+    # those that stayed were shifted alone
+    stayed = (np.ptp((states[1][0] - states[0][0])[:, 1:], axis=1) < 1e-9).mean()
+    assert 0.05 < stayed < 0.95
 
 
 # ---- exact posteriors ----

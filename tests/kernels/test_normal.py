@@ -109,7 +109,7 @@ def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
     tree = isinstance(tuning, reference_tree.Tuned)
     for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
         more += reference_tree.move_tree(
-            slow, groups, coefficient, log_sigma, settings.sigma is None, tuning, rng
+            slow, groups, coefficient, log_sigma, settings, tuning, rng
         )
     for _ in range(0 if tree else settings.joint_updates):
         more += reference_hamiltonian.move_hamiltonian(

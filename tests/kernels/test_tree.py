@@ -169,5 +169,5 @@ def test_most_trajectories_are_accepted(prior):
     for _ in range(300):
         before = chain.place["log_sigma"].copy()
         chain.kernel.sweep_tree(chain.rng.bit_generator.capsule)
-        moved += (chain.place["log_sigma"] != before).any()
+        moved += np.ptp((chain.place["log_sigma"] - before)[1:]) > 1e-9  # not shifted alone
     assert 0.6 * 300 < moved < 0.97 * 300

@@ -6,7 +6,7 @@ of linear regression.  Draws are sequential in the order of the groups, as the k
 """
 
 import numpy as np
-from reference_logistic import NormalPosterior, standard_normal
+from reference_logistic import NormalPosterior, slice_update, standard_normal
 from scipy import special
 from scipy.linalg import solve_triangular
 
@@ -137,7 +137,7 @@ class Tuned(Untuned):
             self.since = 0
 
 
-def move_tree(model, groups, coefficient, log_sigma, sampled, tuning, rng) -> int:
+def move_tree(model, groups, coefficient, log_sigma, settings, tuning, rng) -> int:
     """One round; returns how often the density of the log sigmas was asked for."""
     first = [int(np.flatnonzero(groups.row_of == r)[0]) for r in range(groups.n_rows)]
     cases, A = np.bincount(groups.row_of), model.design[first]
@@ -167,7 +167,8 @@ def move_tree(model, groups, coefficient, log_sigma, sampled, tuning, rng) -> in
             gradient[o] += (slopes * mixing * 2 * size * model.counts[:, o] * power).sum()
         return log, gradient[1:]
 
-    if sampled and len(log_sigma) > 1:
+    moves = settings.sigma is None and len(log_sigma) > 1
+    if moves:
         x = log_sigma.copy()
         here, slope = at(x)
         start, gradient = slope, slope
@@ -192,4 +193,24 @@ def move_tree(model, groups, coefficient, log_sigma, sampled, tuning, rng) -> in
         looked += 1
     variance = model.scale(log_sigma) ** 2 * mixing
     coefficient[0] = draw(A, precision, linear, variance, rng)
-    return looked
+    return looked + (shift(model, coefficient, log_sigma, settings, rng) if moves else 0)
+
+
+def shift(model, coefficient, log_sigma, settings, rng) -> int:
+    """All log sigmas given the ratios of coefficients to their widths."""
+
+    def moved_to(d):
+        moved = log_sigma.copy()
+        moved[1:] += d
+        return coefficient * (model.scale(moved) / model.scale(log_sigma)), moved
+
+    def log_density(d):
+        s, moved = moved_to(d)
+        if np.abs(moved[1:]).max() > 80:
+            return -np.inf
+        prior = sum(model.log_sigma_prior(o, moved[o]) + moved[o] for o in range(1, len(moved)))
+        return model.log_likelihood(s) + prior
+
+    d, looked = slice_update(log_density, 0.0, 1.0, settings.most_steps, rng)
+    coefficient[:], log_sigma[:] = moved_to(d)
+    return looked + 1

@@ -16,6 +16,8 @@ cdef class Tree(Linear):
     cdef void observe_rows(self, bitgen_t *bitgen) noexcept nogil
     cdef void draw_mixing(self, bitgen_t *bitgen) noexcept nogil
     cdef void set_variances(self) noexcept nogil
+    cdef void shift_widths(self, bitgen_t *bitgen) noexcept nogil
+    cdef double log_shift_density(self, double d) noexcept nogil
     cdef double log_marginal(self, double *gradient, bint density) noexcept nogil
     cdef void move_widths(self, bitgen_t *bitgen) noexcept nogil
     cdef bint trajectory(self, Py_ssize_t steps, double step) noexcept nogil
