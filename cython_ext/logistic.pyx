@@ -31,7 +31,7 @@ import numpy as np
 from _draws cimport generator, standard_normal
 from _polya_gamma cimport polya_gamma
 from _products cimport (
-    log_mixtures, log_weighted, squared_residuals, sum_residuals,
+    log_binary, log_mixtures, log_weighted, squared_residuals, sum_residuals,
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
@@ -191,6 +191,10 @@ cdef class Logistic(Hamiltonian):
                       bitgen_t *bitgen) noexcept nogil:
         precision[0] += polya_gamma(self.weight[r], self.eta[0, r], bitgen)
         linear[0] += self.response[1, r] - self.weight[r] / 2
+
+    cdef double log_trial(self) noexcept nogil:
+        return log_binary(&self.trial[0], &self.response[1, 0], &self.weight[0],
+                          self.trial.shape[0])
 
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
@@ -387,6 +391,10 @@ cdef class Normal(Hamiltonian):
         cdef double p = self.weight[r] * exp(-2 * self.log_noise[0])
         precision[0] += p
         linear[0] += p * self.mean[r]
+
+    cdef double log_trial(self) noexcept nogil:
+        return -squared_residuals(&self.weight[0], &self.mean[0], &self.trial[0],
+                                  self.mean.shape[0]) * exp(-2 * self.log_noise[0]) / 2
 
     cdef void update_coefficient(self, Py_ssize_t g, Py_ssize_t k, bitgen_t *bitgen) noexcept nogil:
         cdef Slope c

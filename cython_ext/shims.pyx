@@ -9,7 +9,7 @@ from _forest cimport Node, pass_draw, pass_slopes, pass_up
 from _maths cimport deviance, dot, stirling_error
 from _polya_gamma cimport polya_gamma
 from _products cimport (
-    log_mixtures, log_shifted, log_variances, log_weighted, log_widths,
+    log_binary, log_mixtures, log_shifted, log_variances, log_weighted, log_widths,
     squared_residuals, sum_residuals,
 )
 from _slice cimport slice_update
@@ -135,6 +135,11 @@ def shim_log_variances(const double[::1] rest, const double[::1] count, const do
                        const double[::1] s, double x):
     """Sum of n log(v) + s / v, v = rest + count x."""
     return log_variances(start(rest), start(count), start(n), start(s), x, rest.shape[0])
+
+
+def shim_log_binary(const double[::1] eta, const double[::1] cases, const double[::1] n):
+    """Sum of cases eta - n log(1 + exp(eta))."""
+    return log_binary(start(eta), start(cases), start(n), eta.shape[0])
 
 
 def shim_residuals(const double[::1] n, const double[::1] y, const double[::1] eta):

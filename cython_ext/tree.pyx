@@ -84,6 +84,7 @@ cdef class Tree(Linear):
             self.node = np.empty((G, sizeof(Node) // sizeof(double)))
             self.mixing = np.empty(G if self.cauchy else 0)
             self.slope = np.empty(self.kinds.shape[0])
+            self.trial = np.empty(self.weight.shape[0])
             self.path = np.empty((4, order + 1))
 
     # ---- what the likelihood does ----
@@ -92,6 +93,10 @@ cdef class Tree(Linear):
                       bitgen_t *bitgen) noexcept nogil:
         # add to p and l what row r says: exp(-p eta^2 / 2 + l eta)
         pass
+
+    cdef double log_trial(self) noexcept nogil:
+        # log likelihood at `trial` instead of eta, up to a constant
+        return 0
 
     # ---- the move ----
 
@@ -157,7 +162,7 @@ cdef class Tree(Linear):
         d = slice_update(inside_shift, &c, 0, SCALE_STEP, self.most_steps, bitgen)
         self.width_evaluations += c.evaluations
         self.log_shift_density(d)
-        self.eta[:, :] = self.trial
+        self.eta[0, :] = self.trial
         for g in range(self.parent.shape[0]):
             self.coefficient[0, g] *= self.slope[self.kind[g]]
         for o in range(1, self.log_sigma.shape[0]):
@@ -183,7 +188,7 @@ cdef class Tree(Linear):
             t = node[self.parent[g]].mean if self.parent[g] >= 0 else 0
             node[g].mean = t + self.coefficient[0, g] * self.slope[self.kind[g]]
         for r in range(self.owner.shape[0]):
-            self.trial[0, r] = node[self.owner[r]].mean
+            self.trial[r] = node[self.owner[r]].mean
         return result + self.log_trial()
 
     # ---- widths, with the coefficients integrated out ----

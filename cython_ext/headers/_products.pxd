@@ -118,6 +118,27 @@ cdef extern from *:
         return total;
     }
 
+    /* sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i])) */
+    TK_CLONES
+    static double tk_log_binary(const double *eta, const double *cases, const double *n,
+                                ptrdiff_t size)
+    {
+        double lane[8] = {0}, total = 0;
+        ptrdiff_t i = 0;
+        for (; i + 8 <= size; i += 8)
+            for (int j = 0; j < 8; ++j) {
+                double x = eta[i + j], top = x > 0 ? x : 0;
+                lane[j] += cases[i + j] * x
+                           - n[i + j] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
+            }
+        for (; i < size; ++i) {
+            double x = eta[i], top = x > 0 ? x : 0;
+            total += cases[i] * x - n[i] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
+        }
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
+               + (lane[6] + lane[7])) + total;
+    }
+
     /* sum of n[i] log(v[i]) + s[i] / v[i], v = rest[i] + count[i] x */
     TK_CLONES
     static double tk_log_variances(const double *rest, const double *count, const double *n,
@@ -194,6 +215,10 @@ cdef extern from *:
     double log_variances "tk_log_variances"(
         const double *rest, const double *count, const double *n, const double *s, double x,
         Py_ssize_t size,
+    ) noexcept nogil
+    # sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i]))
+    double log_binary "tk_log_binary"(
+        const double *eta, const double *cases, const double *n, Py_ssize_t size,
     ) noexcept nogil
     # sum of n[i] (y[i] - eta[i])
     double sum_residuals "tk_sum_residuals"(

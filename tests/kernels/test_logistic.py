@@ -32,8 +32,8 @@ from logistic_cases import (
     midpoints,
     quantile,
     ranks,
-    short,
     sequences,
+    short,
     tiny,
     together_once,
     tree_once,
@@ -171,6 +171,19 @@ def test_logarithms_of_widths(rng, sigma, squares):
         terms = n * np.log(v) + s2 / v
         ours = shims.shim_log_variances(rest, count, n, s2, sigma**2)
         assert ours == pytest.approx(fsum(terms), rel=1e-13, abs=1e-13 * (size + 1))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 40.0, 1000.0, 1e8])
+def test_log_likelihood_of_rows(rng, spread):
+    for size in SIZES[1:]:
+        eta = rng.normal(size=size) * spread
+        eta[0] = -800
+        cases, others = rng.integers(0, 4, (2, size)).astype(float)
+        n = cases + others
+        terms = cases * eta - n * np.logaddexp(0, eta)
+        slack = 1e-15 * size * (1000 + 10 * spread)  # the sum is of numbers as large as eta
+        ours = shims.shim_log_binary(eta, cases, n)
+        assert ours == pytest.approx(fsum(terms), rel=1e-13, abs=slack)
 
 
 # ---- slices ----
@@ -476,7 +489,9 @@ def test_each_sweep_alone_number_by_number(prior, n_classes):
                 )
             elif moves == "tree":
                 chain.sweep_tree(capsule)
-                counts[1] += reference_tree.move_tree(slow, groups, other, again, True, tuning, two)
+                counts[1] += reference_tree.move_tree(
+                    slow, groups, other, again, settings, tuning, two
+                )
             else:
                 chain.sweep_together(capsule)
                 counts[1] += reference_hamiltonian.move_hamiltonian(

@@ -27,8 +27,8 @@ from logistic_cases import (
     midpoints,
     quantile,
     ranks,
-    short,
     sequences,
+    short,
     tiny,
     together_once,
     tree_once,
@@ -204,7 +204,7 @@ def test_each_sweep_alone_number_by_number(prior):
                 twin.sweep_widths(slow, other, again, "log", settings.sigma_step, most, two)
             elif step == 2:
                 chain.sweep_tree(capsule)
-                reference_tree.move_tree(slow, groups, other, again, True, tuning, two)
+                reference_tree.move_tree(slow, groups, other, again, settings, tuning, two)
             else:
                 chain.sweep_noise(capsule)
                 slow, _ = twin.sweep_noise(slow, other, most, two)

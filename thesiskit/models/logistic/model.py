@@ -67,7 +67,9 @@ class Linear:
         if self.moves == "tree":
             return {"tuning": tree.untuned(self.groups.order, True)}
         if self.moves == "hamiltonian":
-            return {"tuning": hamiltonian.untuned(self.sets, self.groups.n_groups, self.groups.order)}
+            return {
+                "tuning": hamiltonian.untuned(self.sets, self.groups.n_groups, self.groups.order)
+            }
         return {}
 
     @property

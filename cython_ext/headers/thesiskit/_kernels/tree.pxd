@@ -8,11 +8,12 @@ from thesiskit._kernels.linear cimport Linear
 cdef class Tree(Linear):
     cdef const int32_t[::1] parent, owner
     cdef double[:, ::1] node, path
-    cdef double[::1] mixing, slope, tuning
+    cdef double[::1] mixing, slope, trial, tuning
     cdef double learning
 
     cdef void observe(self, double *precision, double *linear, Py_ssize_t r,
                       bitgen_t *bitgen) noexcept nogil
+    cdef double log_trial(self) noexcept nogil
     cdef void observe_rows(self, bitgen_t *bitgen) noexcept nogil
     cdef void draw_mixing(self, bitgen_t *bitgen) noexcept nogil
     cdef void set_variances(self) noexcept nogil
