@@ -264,7 +264,10 @@ def draw_effective_growth(frame):
             words = f"{prior.capitalize()}, joint updates: {joint}"
             axis.loglog(line.value, line.effective, style, color=INK, markersize=4, label=words)
         axis.set_xlabel(name, fontsize=9)
-    axes.flat[0].set_ylabel("effective draws a second, worst sigma")
-    axes.flat[0].legend(fontsize=7)
+        values = part.value.unique()
+        axis.set_xticks(values, [f"{value:,}" for value in values])
+        axis.xaxis.minorticks_off()
+    axes.flat[0].set_ylabel("effective draws a second, worst sigma", fontsize=9)
+    axes.flat[1].legend(fontsize=7, loc="lower left")
     save_space(axes)
     return figure

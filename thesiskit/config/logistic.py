@@ -70,9 +70,11 @@ class LogisticModel(Block):
     sigma_updates: Positive = defaults.SIGMA_UPDATES
     """How often an iteration updates each sigma, with the coefficients held fixed."""
     joint_updates: Count = defaults.JOINT_UPDATES
-    """How often an iteration also moves several coefficients together in directions that do not
-    change the likelihood, and each sigma together with its coefficients; 0 gives the sampler of the
-    thesis."""
+    """How often an iteration also moves several parameters together; 0 gives the sampler of the
+    thesis. For sequences with two classes or real responses, all coefficients are drawn at once,
+    and the sigmas move with the coefficients integrated out. Else several coefficients move
+    together in directions that do not change the likelihood, and each sigma with its
+    coefficients."""
     sigma_0: Width | None = None
     """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
     Gaussian priors."""
