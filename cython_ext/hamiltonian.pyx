@@ -15,14 +15,13 @@ The trajectory moves z and the free log sigmas, whose prior is that of linear.py
 
 with kinetic energy sum of p^2 / (2 m).  The slope of U in z_gk is z_gk - w_g a_gk f_gk, where f_gk
 is the sum over the rows of group g of the slope of the log likelihood in eta_rk; that in log
-sigma_o is alpha - rate_o / sigma_o less the sum over groups of f_gk s_gk (d log w_g / d log sigma_o).
+sigma_o is alpha - rate_o / sigma_o less the sum of f_gk s_gk (d log w_g / d log sigma_o).
 m is about the second derivative of U: 1 + h_gk (w_g a_gk)^2 for z_gk, where h and w are averages of
 the first trajectories, and for log sigma_o the average of the squared slope, which has the same
 expectation (Neal 2011, "MCMC using Hamiltonian dynamics").
 """
 
 from libc.math cimport exp, fabs, log, sqrt
-from libc.stdint cimport int32_t
 from numpy.random cimport bitgen_t
 
 import numpy as np
@@ -64,19 +63,23 @@ cdef class Hamiltonian(Tree):
                  tuning=None):
         super().__init__(layout, settings, coefficient, log_sigma, tuning)
         cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
-        cdef Py_ssize_t R = self.weight.shape[0]
+        cdef Py_ssize_t R = self.weight.shape[0], orders = log_sigma.shape[0]
         self.above, self.last = layout.parent, layout.owner
         self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
         if self.parent.shape[0] or settings.joint_updates == 0:
             return
         self.learning = 0 if tuning is None else settings.learning * settings.joint_updates
-        self.tuning = untuned(S, G, log_sigma.shape[0] - 1) if tuning is None else tuning
+        self.tuning = untuned(S, G, orders - 1) if tuning is None else tuning
+        self.usual_log_sigma = self.tuning[AVERAGES : AVERAGES + orders]
+        self.usual_square = self.tuning[AVERAGES + orders : AVERAGES + 2 * orders]
+        self.usual_stiffness = self.tuning[AVERAGES + 2 * orders :]
+        self.orders = orders if self.sigma_free else 0
         self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
         self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
         self.easy, self.scale, self.value, self.slopes = np.zeros((4, G, self.sets))
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
-            (4, log_sigma.shape[0]))
+            (4, orders))
         self.list_groups()
 
     cdef void list_groups(self):
@@ -148,15 +151,14 @@ cdef class Hamiltonian(Tree):
 
     cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil:
         # a, z, masses and momenta
-        cdef Py_ssize_t g, k, o, O = self.log_sigma.shape[0], S = self.eta.shape[0]
-        cdef Py_ssize_t H = AVERAGES + 2 * O
+        cdef Py_ssize_t g, k, o, S = self.eta.shape[0]
         cdef double s, w, a, wide, z, m
         self.old_log_sigma[:] = self.log_sigma
-        for o in range(O):
-            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.tuning[AVERAGES + O + o])
+        for o in range(1, self.orders):
+            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
         # widths at the averages of log sigmas: masses must not depend on where a trajectory is
-        for o in range(1, O if self.sigma_free else 0):
-            self.log_sigma[o] = self.tuning[AVERAGES + o]
+        for o in range(1, self.orders):
+            self.log_sigma[o] = self.usual_log_sigma[o]
         self.refresh_widths()
         for k in range(self.kinds.shape[0]):
             w = self.size_of_kind[k]
@@ -177,17 +179,17 @@ cdef class Hamiltonian(Tree):
                     a = sqrt((1 + z * z) / (-2 * log(uniform(bitgen))))
                     z /= a
                 self.spread[g, k], self.position[g, k] = a, z
-                m = 1 + self.tuning[H + g * S + k] * wide * wide * a * a
+                m = 1 + self.usual_stiffness[g * S + k] * wide * wide * a * a
                 self.easy[g, k] = 1 / m
                 self.momentum[g, k] = standard_normal(bitgen) * sqrt(m)
-        for o in range(1, O if self.sigma_free else 0):
+        for o in range(1, self.orders):
             self.scale_momentum[o] = standard_normal(bitgen) * sqrt(self.scale_mass[o])
         self.drift(0)
 
     cdef void drift(self, double step) noexcept nogil:
         # positions move on; from them log sigmas, widths, values, levels, forces and slopes
-        cdef Py_ssize_t c, o, O = self.log_sigma.shape[0]
-        for o in range(1, O if self.sigma_free else 0):
+        cdef Py_ssize_t c, o
+        for o in range(1, self.orders):
             self.log_sigma[o] += step * self.scale_momentum[o] / self.scale_mass[o]
         self.refresh_widths()
         for c in range(self.kinds.shape[0]):
@@ -207,7 +209,7 @@ cdef class Hamiltonian(Tree):
         kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
                  &self.slopes[0, 0], &self.kind[0], &self.pull[0], self.position.shape[0],
                  self.sets)
-        for o in range(1, self.log_sigma.shape[0] if self.sigma_free else 0):
+        for o in range(1, self.orders):
             t = 0
             for j in range(self.order_begin[o], self.order_begin[o + 1]):
                 c = self.order_kind[j]
@@ -218,7 +220,7 @@ cdef class Hamiltonian(Tree):
 
     cdef double energy(self) noexcept nogil:
         # U + kinetic energy; eta and the log likelihood become those of `level`
-        cdef Py_ssize_t g, k, r, o, O = self.log_sigma.shape[0]
+        cdef Py_ssize_t g, k, r, o
         cdef double result = 0, p
         for r in range(self.level.shape[0]):
             for k in range(self.eta.shape[0]):
@@ -228,7 +230,7 @@ cdef class Hamiltonian(Tree):
             for k in range(self.sets):
                 p = self.momentum[g, k]
                 result += self.position[g, k] * self.position[g, k] + p * p * self.easy[g, k]
-        for o in range(1, O if self.sigma_free else 0):
+        for o in range(1, self.orders):
             p = self.scale_momentum[o]
             result += p * p / self.scale_mass[o]
             result += 2 * (self.sigma_shape * self.log_sigma[o]
@@ -237,27 +239,28 @@ cdef class Hamiltonian(Tree):
 
     cdef void average(self, double share, bint accepted) noexcept nogil:
         # averages, in which the place where a trajectory ended has this share
-        cdef Py_ssize_t g, k, o, O = self.log_sigma.shape[0], S = self.eta.shape[0]
-        cdef double[:] sigmas = self.tuning[AVERAGES : AVERAGES + O]
-        cdef double[:] squares = self.tuning[AVERAGES + O : AVERAGES + 2 * O]
-        cdef double[:] h = self.tuning[AVERAGES + 2 * O :]
-        for o in range(1, O if accepted and self.sigma_free else 0):
-            sigmas[o] += share * (self.log_sigma[o] - sigmas[o])
-            squares[o] += share * (self.scale_slope[o] * self.scale_slope[o] - squares[o])
+        cdef Py_ssize_t g, k, o, S = self.eta.shape[0]
+        cdef double *x
+        for o in range(1, self.orders if accepted else 0):
+            x = &self.usual_log_sigma[o]
+            x[0] += share * (self.log_sigma[o] - x[0])
+            x = &self.usual_square[o]
+            x[0] += share * (self.scale_slope[o] * self.scale_slope[o] - x[0])
         self.fill_stiffness()
         self.sum_rows(self.stiffness)
         for g in range(self.slopes.shape[0]):
             for k in range(S):
-                h[g * S + k] += share * (self.slopes[g, k] - h[g * S + k])
+                x = &self.usual_stiffness[g * S + k]
+                x[0] += share * (self.slopes[g, k] - x[0])
 
     cdef void begin_learning(self) noexcept nogil:
         # what is known of any data: sigmas as at the mode of their prior, and rows as stiff as
         # where linear functions are 0, so that the first trajectories are stable
-        cdef Py_ssize_t o, r, O = self.log_sigma.shape[0]
+        cdef Py_ssize_t o, r
         cdef double cases = 0
         for r in range(self.weight.shape[0]):
             cases += self.weight[r]
-        for o in range(1, O):
+        for o in range(1, self.orders):
             self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
             self.scale_slope[o] = sqrt(cases)
         self.level[:, :] = 0

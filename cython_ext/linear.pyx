@@ -5,7 +5,7 @@ v_g = sum of c_go sigma_o^2 (Gaussian); c depends on the *kind* of a group alone
 the likelihoods, and how one coefficient is updated given all else.
 """
 
-from libc.math cimport M_PI, exp, fabs, log, sqrt
+from libc.math cimport M_PI, exp, fabs, log
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 

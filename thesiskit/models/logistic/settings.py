@@ -112,7 +112,7 @@ class Settings:
     @property
     def learning(self) -> int:
         """First iterations in which a chain may tune its sampler: some of those not kept."""
-        return min(defaults.LEARNING, self.burn_in)
+        return defaults.LEARNING if self.until else min(defaults.LEARNING, self.burn_in)
 
     def check_order(self, order: int) -> None:
         """Raise UserError where there are not as many sigmas as orders 0 to `order`."""

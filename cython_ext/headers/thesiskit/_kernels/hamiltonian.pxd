@@ -7,7 +7,7 @@ from thesiskit._kernels.tree cimport Tree
 
 cdef class Hamiltonian(Tree):
     cdef const int32_t[::1] above, last
-    cdef readonly Py_ssize_t sets
+    cdef Py_ssize_t sets, orders
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
     cdef Py_ssize_t[::1] row_begin
@@ -15,6 +15,7 @@ cdef class Hamiltonian(Tree):
     cdef double[:, ::1] level, force, stiffness
     # by group: position and momentum, and what a trajectory needs of them
     cdef double[:, ::1] position, momentum, spread, easy, scale, value, slopes
+    cdef double[::1] usual_log_sigma, usual_square, usual_stiffness
     cdef double[::1] width, pull, scale_momentum, scale_slope, scale_mass, old_log_sigma
 
     cdef void list_groups(self)
