@@ -159,6 +159,36 @@ def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
     assert (needed.fits, needed.iterations) == (fits, iterations)
 
 
+FEATURES = (
+    "{source: interactions, features: 7, values: 3, sigma: [0, 1, 1, 1, 1], train: 500, test: 9}"
+)
+SEQUENCES = "{source: logistic, states: 3, classes: %s, history: 30, train: %s, test: 9}"
+
+
+@pytest.mark.parametrize(
+    ("data", "order", "joint", "measured"),
+    [  # as benchmarks/features.py and sequences.py have them
+        (FEATURES, 4, 1, 8e-3),
+        (FEATURES, 7, 0, 2.3e-3),
+        (FEATURES, 7, 1, 10e-3),
+        (FEATURES, 7, 2, 18e-3),
+        (SEQUENCES % (2, 500), 20, 0, 0.42e-3),
+        (SEQUENCES % (2, 500), 20, 1, 0.79e-3),
+        (SEQUENCES % (3, 8000), 30, 0, 13e-3),
+        (SEQUENCES % (3, 8000), 30, 1, 67e-3),
+    ],
+)
+def test_seconds_of_an_iteration(data, order, joint, measured, write, tmp_path):
+    model = f"{{kind: logistic, orders: [{order}], joint_updates: {joint}, iterations: 1000}}"
+    path = write(f"{HEAD}data: {data}\nmodel: {model}\nreport: {{parts: [order-table]}}\n")
+    few, many = (
+        estimate.needs(opened(path, tmp_path, settings=(f"model.iterations={iterations}",)))
+        for iterations in (1000, 3000)
+    )
+    each = (many.seconds - few.seconds) / 2000
+    assert measured / 3 < each < 3 * measured, each / measured
+
+
 @pytest.mark.parametrize(
     ("text", "settings"),
     [

@@ -5,6 +5,7 @@ chain can be compared number by number; what they prove of the algorithm, draws 
 distribution of parameters and data prove of the distribution.
 """
 
+import json
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from functools import partial
@@ -1017,5 +1018,22 @@ def test_stored_chains_go_on(chains):
     ]:
         with pytest.raises(UserError, match=message):
             logistic.sample(some_model(**options), generators(chains), saved=saved)
+    for moves in ({}, {"moves": "tree"}):  # of an older version, and of other groups
+        found = json.loads(str(saved["state-0-model"]))
+        assert found.pop("moves") == "hamiltonian"
+        other = saved | {"state-0-model": np.array(json.dumps(found | moves))}
+        with pytest.raises(UserError, match="by another sampler and cannot go on; fit anew"):
+            logistic.sample(some_model(), generators(chains), saved=other)
     with pytest.raises(UserError, match=f"there are {chains} stored chains, not {chains + 1}"):
         logistic.sample(some_model(), generators(chains + 1), saved=saved)
+
+
+def test_stored_chains_of_the_thesis_sampler_go_on_from_older_versions():
+    whole = logistic.sample(some_model(joint_updates=0), generators(1))
+    saved = stopped(1, 37, joint_updates=0)
+    found = json.loads(str(saved["state-0-model"]))
+    del found["moves"]
+    saved["state-0-model"] = np.array(json.dumps(found))
+    resumed = logistic.sample(some_model(joint_updates=0), generators(1), saved=saved)
+    assert (whole.coefficient == resumed.coefficient).all()
+    assert (whole.trace == resumed.trace).all()

@@ -50,7 +50,11 @@ PER_PRODUCT = (
 )
 PER_LABEL = 4e-10  # sweep of labels of a mixture: a case and a feature
 PER_THETA = 1e-7  # the thesis's sampler: an update of theta, a feature
-PER_GROUP = 1e-6  # an iteration of a logistic model: a coefficient
+PER_GROUP = 5e-7  # an iteration of a logistic model: to update a coefficient
+PER_NODE = 5e-7  # its joint update by passes over a tree: a coefficient
+# that by a trajectory: a case of a group of features, a coefficient, a linear function of a case
+PER_MEMBER, PER_SLOPE, PER_ROW = 1.5e-7, 7.5e-7, 1.5e-6
+PER_CASE = 1e-6  # an iteration of a Gaussian process: a case
 
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
@@ -298,7 +302,17 @@ def _of_division(work) -> Needs:
         kept = groups
         if model.original and arm.compress:
             kept += groups_of(design, arm.order, train, values, compress=False)
-        seconds += model.chains * model.iterations * sets * groups * PER_GROUP
+        each = sets * groups * (PER_CASE if arm.engine == "gp" else PER_GROUP)
+        if arm.engine != "gp" and model.joint_updates > 0:
+            together = groups * PER_NODE
+            if features or sets > 1:  # a trajectory
+                listed = patterns_of_case(width, arm.order, features=True) if features else 0
+                members = train * min(groups, listed)
+                together = PER_MEMBER * members + sets * (PER_SLOPE * groups + PER_ROW * train)
+                at_once = 1 if model.until is None else model.chains
+                tables += at_once * (128 * sets * (groups + train) + 4 * members)
+            each += model.joint_updates * together
+        seconds += model.chains * model.iterations * each
         mine = judged + model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
         disk += mine + DRAWS_FILE
         most = max(most, tables + 3 * mine)

@@ -81,7 +81,10 @@ class Draws:
 
     @property
     def evaluations(self) -> np.ndarray:
-        """Slice evaluations of an iteration, for coefficients and for widths: means, (2,)."""
+        """Evaluations of densities in an iteration, for coefficients and for widths: means, (2,).
+
+        Steps of the trajectories of joint updates count as evaluations for widths.
+        """
         return self.info[:, :, 2:].mean(axis=(0, 1))
 
     def compared(self) -> tuple[np.ndarray, np.ndarray]:

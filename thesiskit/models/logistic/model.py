@@ -74,7 +74,7 @@ class Linear:
 
     @property
     def moves(self) -> str:
-        """How many coefficients move at once: "tree", "hamiltonian", or "none" of them."""
+        """The joint update: "tree" or "hamiltonian", after the kernels, or "none"."""
         if self.settings.joint_updates == 0:
             return "none"
         return "tree" if len(self.groups.above) and self.sets == 1 else "hamiltonian"
@@ -243,8 +243,15 @@ def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
     """Say so where stored chains are of another model."""
     found = json.loads(str(saved["state-0-model"]))
     wanted = json.loads(json.dumps(model.identity))
+    # older chains do not say how they moved: alone as today, or together as nothing does now
+    found.setdefault("moves", "none" if found.get("joint_updates") == 0 else None)
     for name in found | wanted:
         if found.get(name) != wanted.get(name):
+            if name == "moves":
+                raise UserError(
+                    "the stored chains were made by another sampler and cannot go on; "
+                    "fit anew (on the command line with --force)"
+                )
             raise UserError(
                 f"the stored chains have {name} {found.get(name)!r}, these settings "
                 f"{wanted.get(name)!r}; only iterations may grow"

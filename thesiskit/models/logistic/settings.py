@@ -31,11 +31,11 @@ class Settings:
         responses of standard deviation 1: as much noise as leaves three quarters explained.
     sigma_scale : "log" updates log sigma, whose conditional density is about one wide wherever it
         lies, so that steps of one suit it; "natural" sigma itself, as the thesis.
-    joint_updates : how often an iteration also moves several parameters together; the thesis has
-        no such updates.  For sequences with two classes or real responses all coefficients are
-        drawn at once, and sigmas move with them integrated out (`_kernels.tree`); else several
-        coefficients move in directions that do not change the likelihood, and each sigma together
-        with its coefficients.
+    joint_updates : how often an iteration also moves all coefficients and sigmas together; the
+        thesis has no such updates.  For sequences with two classes or real responses all
+        coefficients are drawn at once, and sigmas move with them integrated out (`_kernels.tree`);
+        for features, and for three or more classes, all of them move along Hamiltonian
+        trajectories (`_kernels.hamiltonian`).
     iterations : the number of all iterations of a chain; the first burn_in are not kept, and of
         the others every thin-th is kept.
     until : the R-hat and the effective draws with which chains stop before `iterations`; what is

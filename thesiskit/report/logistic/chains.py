@@ -12,7 +12,7 @@ LAGS = 50
 
 
 def sampler_table(record: LogisticRecord) -> list[Table]:
-    """Slice evaluations, time, R-hat and effective draws of the sigmas."""
+    """Evaluations of densities, time, R-hat and effective draws of the sigmas."""
     fits, rows = record.fits, []
     chains = record.config["model"]["chains"]
     for j, arm in enumerate(record.own):
