@@ -125,7 +125,7 @@ def sampling_rows():
             if not joint:
                 words = f"features: N = 500, p = 7, K = 3, order 7 ({one.groups.n_groups:,} groups)"
                 words += f", {prior}, one iteration (ms)"
-            yield words, 1e3 * iteration_seconds(one, 50, 50, 3), 8.0
+            yield words, 1e3 * iteration_seconds(one, 50, 50, 3), None if joint else 8.0
 
 
 def prediction_rows():

@@ -71,9 +71,9 @@ class LogisticModel(Block):
     """How often an iteration updates each sigma, with the coefficients held fixed."""
     joint_updates: Count = defaults.JOINT_UPDATES
     """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
-    of the thesis. For sequences with two classes or real responses, all coefficients are drawn at
-    once, and the sigmas move with the coefficients integrated out. For features, and for sequences
-    with three or more classes, all of them move along Hamiltonian trajectories."""
+    of the thesis. For sequences with two classes, all coefficients are drawn at once, and the
+    sigmas move with the coefficients integrated out. For features, and for sequences with three or
+    more classes, all of them move along Hamiltonian trajectories."""
     sigma_0: Width | None = None
     """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
     Gaussian priors."""

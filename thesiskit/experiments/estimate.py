@@ -307,7 +307,7 @@ def _of_division(work) -> Needs:
             together = groups * PER_NODE
             if features or sets > 1:  # a trajectory
                 listed = patterns_of_case(width, arm.order, features=True) if features else 0
-                members = train * min(groups, listed)
+                members = train * int(min(groups, listed))
                 together = PER_MEMBER * members + sets * (PER_SLOPE * groups + PER_ROW * train)
                 at_once = 1 if model.until is None else model.chains
                 tables += at_once * (128 * sets * (groups + train) + 4 * members)
