@@ -35,7 +35,7 @@ from _products cimport (
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
-from _trajectory cimport fill_residuals
+from _trajectory cimport fill_class_residuals, fill_residuals
 from thesiskit._kernels.hamiltonian cimport Hamiltonian
 
 cdef enum:
@@ -131,7 +131,7 @@ cdef class Logistic(Hamiltonian):
     """
 
     cdef const double[:, ::1] response
-    cdef double[:, ::1] p, q, cases
+    cdef double[:, ::1] p, q, cases, seen
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
                  const double[:, ::1] response, tuning=None):
@@ -139,6 +139,9 @@ cdef class Logistic(Hamiltonian):
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
+        if self.sets > 1:  # the cases of a row together
+            self.seen = np.zeros((response.shape[1], self.sets))
+            self.seen[:, : response.shape[0]] = response.T
         with nogil:
             self.count_classes()
             self.refresh_rows()
@@ -160,23 +163,13 @@ cdef class Logistic(Hamiltonian):
             self.log_likelihood += self.set_row(r)
 
     cdef void fill_force(self) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0], k, r
-        cdef double top, total
+        cdef Py_ssize_t S = self.eta.shape[0], R = self.level.shape[0]
         if S == 1:
             fill_residuals(&self.level[0, 0], &self.response[1, 0], &self.weight[0],
-                           &self.force[0, 0], self.level.shape[0])
-            return
-        for r in range(self.level.shape[0]):
-            top = self.level[r, 0]
-            for k in range(1, S):
-                top = max(top, self.level[r, k])
-            total = 0
-            for k in range(S):
-                self.force[r, k] = exp(self.level[r, k] - top)
-                total += self.force[r, k]
-            total = self.weight[r] / total
-            for k in range(S):
-                self.force[r, k] = self.response[k, r] - total * self.force[r, k]
+                           &self.force[0, 0], R)
+        else:
+            fill_class_residuals(&self.level[0, 0], &self.seen[0, 0], &self.weight[0],
+                                 &self.force[0, 0], R, S, self.sets)
 
     cdef void fill_stiffness(self) noexcept nogil:
         # n p (1 - p), from the slopes: n p is cases less slope

@@ -112,6 +112,30 @@ cdef extern from *:
             out[r] = cases[r] - n[r] * (x > 0 ? 1 : e) / (1 + e);
         }
     }
+
+    /* cases less those expected, n exp(eta_k) / sum of exp(eta), of the first `classes` columns of
+       each row; the others have no cases */
+    TK_CLONES
+    static void tk_class_residuals(const double *eta, const double *cases, const double *n,
+                                   double *out, ptrdiff_t size, ptrdiff_t classes, ptrdiff_t sets)
+    {
+        for (ptrdiff_t r = 0; r < size; ++r, eta += sets, cases += sets, out += sets) {
+            double top = eta[0], total = 0;
+            for (ptrdiff_t k = 1; k < classes; ++k)
+                top = eta[k] > top ? eta[k] : top;
+            for (ptrdiff_t i = 0; i < sets; i += 4)
+                for (int l = 0; l < 4; ++l)
+                    out[i + l] = tk_exp(eta[i + l] - top < 0 ? eta[i + l] - top : 0);
+            for (ptrdiff_t k = classes; k < sets; ++k)
+                out[k] = 0;
+            for (ptrdiff_t k = 0; k < classes; ++k)
+                total += out[k];
+            total = n[r] / total;
+            for (ptrdiff_t i = 0; i < sets; i += 4)
+                for (int l = 0; l < 4; ++l)
+                    out[i + l] = cases[i + l] - total * out[i + l];
+        }
+    }
     """
     # to[i] = sum of from[members[j]], j from begin[i] to end[i]; rows of 1 or 4, 8, ... numbers
     void gather "tk_gather"(
@@ -132,4 +156,9 @@ cdef extern from *:
     # cases of the second class less n / (1 + exp(-eta))
     void fill_residuals "tk_residuals"(
         const double *eta, const double *cases, const double *n, double *out, Py_ssize_t size,
+    ) noexcept nogil
+    # cases less n exp(eta_k) / sum of exp(eta), of `classes` columns; 0 of those that are no class
+    void fill_class_residuals "tk_class_residuals"(
+        const double *eta, const double *cases, const double *n, double *out, Py_ssize_t size,
+        Py_ssize_t classes, Py_ssize_t sets,
     ) noexcept nogil
