@@ -465,66 +465,6 @@ cdef class Listing:
                 n += 1
         return <int32_t> self.find(key, &self.scratch[0], n) if n else -1
 
-    def find_parts(self, const int32_t[::1] axis, int32_t[::1] part, Py_ssize_t[::1] part_begin):
-        """Fill part with the groups that groups are divided into by the values of a feature.
-
-        axis (G,) is the feature, -1 for none; part_begin (G + 1,).  Returns the number of parts.
-        """
-        cdef Py_ssize_t g, i, n, t, child, parts = 0
-        cdef int32_t v
-        with nogil:
-            for g in range(axis.shape[0]):
-                part_begin[g] = parts
-                t = axis[g]
-                if t < 0:
-                    continue
-                n = self.divide(g, t)
-                for i in range(n):
-                    v = self.touched[i]
-                    if self.merged:
-                        child = self.find(self.sums[v], &self.scratch[self.first[v]],
-                                          self.sizes[v])
-                    else:
-                        child = self.find_step(g, t * VALUES + v)
-                    self.sizes[v] = 0
-                    part[parts + i] = <int32_t> child
-                parts += n
-            part_begin[axis.shape[0]] = parts
-        return parts
-
-    def find_axes(self, int32_t[::1] axis):
-        """Fill axis (G,) with the first feature that divides a group into groups, or -1."""
-        cdef Py_ssize_t g, t
-        with nogil:
-            for g in range(self.n_groups):
-                axis[g] = -1
-                if self.least[g] >= self.most:
-                    continue
-                t = 0
-                if not self.merged and self.item[g] >= 0:
-                    t = self.item[g] // VALUES + 1  # the pattern's last feature, and on
-                for t in range(t, self.codes.shape[0]):
-                    if self.complete(g, t):
-                        axis[g] = <int32_t> t
-                        break
-
-    cdef bint complete(self, Py_ssize_t g, Py_ssize_t t) noexcept nogil:
-        # whether every row of a group has a value of feature t, and what has it is a group
-        cdef Py_ssize_t i, n
-        cdef bint whole = not (self.merged and self.agree(g, t))
-        cdef int32_t v
-        for i in range(self.begin[g], self.begin[g + 1]):
-            if self.codes[t, self.members[i]] < 0:
-                whole = 0
-        if not whole or self.least_weight == 1:
-            return whole
-        n = self.divide(g, t)
-        for i in range(n):
-            v = self.touched[i]
-            whole = whole and self.weights[v] >= self.least_weight
-            self.sizes[v] = 0
-        return whole
-
 
 cdef void count_patterns(const int16_t[::1] x, double[::1] counts) noexcept nogil:
     # patterns of x by order: a power of 1 + z, a factor for each feature that is not missing

@@ -102,7 +102,6 @@ def check_groups(groups, X, order, least=1):
         assert cases == np.flatnonzero(np.isin(groups.row_of, rows_of(groups, g))).tolist()
         assert (np.diff(rows_of(groups, g)) > 0).all()
     check_readable(groups, X, order, masks, patterns)
-    check_division(groups, order, patterns)
     return masks, patterns
 
 
@@ -124,25 +123,6 @@ def check_readable(groups, X, order, masks, patterns):
         assert groups.n_intervals == number
     else:
         assert groups.n_groups <= groups.n_intervals <= groups.n_patterns
-
-
-def check_division(groups, order, patterns):
-    """The rows of a group `whole` are in exactly one of its parts each, and parts are groups."""
-    assert len(groups.part_begin) == len(groups.whole) + 1
-    assert groups.part_begin[-1] == len(groups.part)
-    assert len(set(groups.whole)) == len(groups.whole)
-    for i, g in enumerate(groups.whole):
-        parts = groups.part[groups.part_begin[i] : groups.part_begin[i + 1]]
-        assert g not in parts or not groups.compressed
-        assert len(parts)
-        together = np.concatenate([rows_of(groups, one) for one in parts])
-        assert sorted(together) == rows_of(groups, g).tolist()
-    if groups.min_cases == 1 and groups.compressed and not (groups.codes == MISSING).any():
-        undivided = np.setdiff1d(np.arange(groups.n_groups), groups.whole)
-        assert all(
-            min(map(len, patterns[g])) == order or groups.end[g] - groups.begin[g] == 1
-            for g in undivided
-        )
 
 
 def check_shared(groups, masks, patterns, tests):

@@ -71,18 +71,17 @@ def check_groups(groups, histories, order, compressed):
 
 
 def check_division(groups):
-    """The cases of a group `whole` are in exactly one of its parts each."""
-    assert len(groups.part_begin) == len(groups.whole) + 1
-    assert groups.part_begin[-1] == len(groups.part)
-    assert len(set(groups.whole)) == len(groups.whole)
-    assert len(set(groups.part)) == len(groups.part) == groups.n_groups - 1
-    for i, g in enumerate(groups.whole):
-        parts = groups.part[groups.part_begin[i] : groups.part_begin[i + 1]]
+    """The cases of a group are divided among the groups that it is above, or of one history."""
+    assert groups.above[0] == -1
+    assert (groups.above[1:] >= 0).all()
+    assert (groups.above < np.arange(groups.n_groups)).all()
+    for g in set(groups.above[1:].tolist()):
+        parts = np.flatnonzero(groups.above == g)
         assert sorted(sum((expression(groups, one) for one in parts), ())) == list(
             expression(groups, g)
         )
         assert (groups.first[parts] == groups.last[g] + 1).all()
-    ends = set(range(groups.n_groups)) - set(groups.whole.tolist())
+    ends = set(range(groups.n_groups)) - set(groups.above.tolist())
     assert all(groups.last[g] == groups.order for g in ends)
 
 

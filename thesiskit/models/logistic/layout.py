@@ -46,7 +46,7 @@ def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
     jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
     owner = np.empty(groups.n_rows if len(groups.above) else 0, dtype=np.int32)
     if len(owner):  # groups that none is above are single rows
-        leaves = np.setdiff1d(np.arange(groups.n_groups), groups.whole)
+        leaves = np.setdiff1d(np.arange(groups.n_groups), groups.above)
         assert (end[leaves] == begin[leaves] + 1).all()
         assert len(leaves) == groups.n_rows
         owner[members[begin[leaves]]] = leaves

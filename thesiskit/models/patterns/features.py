@@ -54,8 +54,7 @@ class FeatureGroups(Groups):
     they are then not found again.
     """
 
-    stored = ("begin", "end", "members", "kind", "kinds", "whole", "part_begin", "part",
-              "item", "parent")  # fmt: skip
+    stored = ("begin", "end", "members", "kind", "kinds", "item", "parent")
 
     def __init__(
         self,
@@ -124,19 +123,6 @@ class FeatureGroups(Groups):
             self.kinds = self.kinds.astype(np.int64)
         # a shortest pattern of a group has this item besides those of its parent
         self.item, self.parent = listing.item[: self.n_groups], listing.parent[: self.n_groups]
-        self._divide()
-
-    def _divide(self) -> None:
-        """Set whole, part_begin and part: a group's rows are divided by a feature's values."""
-        axis = np.empty(self.n_groups, dtype=np.int32)
-        self.listing.kernel.find_axes(axis)
-        divided = axis >= 0
-        most = (self.end - self.begin)[divided].sum()
-        part, bounds = np.empty(most, dtype=np.int32), np.empty(len(axis) + 1, dtype=np.intp)
-        parts = self.listing.kernel.find_parts(axis, part, bounds)
-        self.whole = np.flatnonzero(divided).astype(np.int32)
-        self.part = part[:parts].copy()
-        self.part_begin = np.append(bounds[:-1][divided], bounds[-1])
 
     def growth(self) -> np.ndarray:
         """Number of groups of the model of each order 0..O, (O + 1,)."""

@@ -25,7 +25,6 @@ MOST_ORDER = {
     "sequences": ("the length of the histories", "longer histories"),
     "features": ("the number of features", "more features"),
 }
-NONE, ZERO = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,7 @@ class Groups:
 
     Training cases that no pattern tells apart are one row: row_of (N,).  The expression of group
     g is the rows members[begin[g] : end[g]]; its patterns are of the orders counted by
-    kinds[kind[g]], kinds (C, O + 1) being the distinct vectors of counts.  Each row of group
-    whole[i] is in exactly one of the groups part[part_begin[i] : part_begin[i + 1]]: what may be
-    known of this, for samplers that make use of it.
+    kinds[kind[g]], kinds (C, O + 1) being the distinct vectors of counts.
 
     Where groups are a tree, any two of them being nested or disjoint, above (G,) is the smallest
     other group that holds each, -1 for none, and stands before it.
@@ -80,10 +77,7 @@ class Groups:
     members: np.ndarray
     kind: np.ndarray
     kinds: np.ndarray
-    whole: np.ndarray = NONE
-    part_begin: np.ndarray = ZERO
-    part: np.ndarray = NONE
-    above: np.ndarray = NONE
+    above: np.ndarray = np.empty(0, dtype=np.int32)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which these groups can be restored."""

@@ -42,8 +42,8 @@ class SequenceGroups(Groups):
     """
 
     stored = (
-        "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "whole",
-        "part_begin", "part", "_leaf", "_first", "_last", "_parent", "_offset", "_node",
+        "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "above",
+        "_leaf", "_first", "_last", "_parent", "_offset", "_node",
     )  # fmt: skip
 
     def __init__(
@@ -99,28 +99,16 @@ class SequenceGroups(Groups):
         self.kind, self.kinds = _distinct_ranges(self.first, self.last, order)
         self._divide()
 
-    @cached_property
-    def above(self) -> np.ndarray:  # type: ignore[override]
-        """The group that holds each group and is divided into it and others, -1 for none, (G,)."""
-        above = np.full(self.n_groups, -1, dtype=np.int32)
-        above[self.part] = np.repeat(self.whole, np.diff(self.part_begin))
-        return above
-
     def _divide(self) -> None:
-        """Set whole, part_begin and part: a pattern's rows are divided among the next states."""
-        above = np.full(self.n_groups, -1)
+        """Set above: the rows of a pattern are divided among the next states."""
+        self.above = np.full(self.n_groups, -1, dtype=np.int32)
         first = self._offset  # the group of a node's first pattern, and of its last one
         last = first if self.compressed else first + self._last - self._first
         inner = self._parent >= 0
-        above[first[inner]] = last[self._parent[inner]]
+        self.above[first[inner]] = last[self._parent[inner]]
         if not self.compressed:
             longer = self.first > self._first[self._node]
-            above[longer] = np.flatnonzero(longer) - 1
-        parts = np.flatnonzero(above >= 0)
-        self.part = parts[np.argsort(above[parts], kind="stable")].astype(np.int32)
-        whole, sizes = np.unique(above[parts], return_counts=True)
-        self.whole = whole.astype(np.int32)
-        self.part_begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+            self.above[longer] = np.flatnonzero(longer) - 1
 
     @cached_property
     def indptr(self) -> np.ndarray:
