@@ -117,13 +117,16 @@ def test_a_file_that_fails_half_way_leaves_nothing(tmp_path):
 
 def test_ctrl_c_waits_until_a_file_is_whole(tmp_path):
     target = tmp_path / "x.txt"
-    usual = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), replacing(target) as temporary:
-        signal.raise_signal(signal.SIGINT)
-        temporary.write_text("whole")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), replacing(target) as temporary:
+            signal.raise_signal(signal.SIGINT)
+            temporary.write_text("whole")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
     assert target.read_text() == "whole"
-    assert signal.getsignal(signal.SIGINT) is usual
 
 
 def test_a_damaged_block_counts_as_absent(tmp_path):

@@ -235,7 +235,7 @@ def test_exhibits_name_configs_and_parts_and_numbers():
 
 
 QUICK = {
-    "text": ("model.orders=[5, 10]", "model.compress=[true]", "model.chains=1", "model.peers=[]"),
+    "text": ("model.orders=[5, 10]", "model.compress=[true]", "model.chains=2", "model.peers=[]"),
     "hmm-replicates": ("replicates=2",),
     "cauchy-replicates": ("replicates=2", "model.orders=[4, 7]"),
 }
