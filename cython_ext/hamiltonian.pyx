@@ -313,6 +313,7 @@ cdef class Hamiltonian(Tree):
 
     def sweep_together(self, capsule):
         """Move all coefficients and the sigmas that are free along a trajectory."""
+        assert self.level is not None
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:
             self.move_together(bitgen)

@@ -40,7 +40,7 @@ cdef enum:
     STEPS = 12  # most steps of a trajectory
     MASSES = 2  # where they begin in `tuning`
 
-ROUNDS, MOST_STEPS = ROUND, STEPS
+ROUNDS = ROUND
 
 cdef double FIRST_STEP = 0.3
 cdef double ACCEPTED = 0.8  # the part of trajectories that the step is learned for
@@ -76,7 +76,7 @@ cdef class Tree(Linear):
         cdef Py_ssize_t order = log_sigma.shape[0] - 1, G = coefficient.shape[1]
         super().__init__(layout, settings, coefficient, log_sigma)
         self.parent, self.owner = layout.parent, layout.owner
-        if coefficient.shape[0] > 1:
+        if coefficient.shape[0] > 1 or settings.joint_updates == 0:
             self.parent = self.parent[:0]
         self.learning = ROUND * settings.learning
         self.tuning = untuned(order, False) if tuning is None else tuning
@@ -286,6 +286,7 @@ cdef class Tree(Linear):
 
     def sweep_tree(self, capsule):
         """Move all widths that are free, and all coefficients: one round."""
+        assert self.parent.shape[0] > 0
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:
             self.move_tree(bitgen)

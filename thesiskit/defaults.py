@@ -28,6 +28,11 @@ MIXTURE_RHAT, MIXTURE_ESS = 1.05, 100.0
 # chains that run until they agree
 UNTIL_RHAT, UNTIL_ESS = 1.01, 400.0
 UNTIL_CHAINS, UNTIL_ITERATIONS = 4, 10_000  # the iterations are the limit
+# of wide tables, whose fits take long, and of estimators: cross-validation makes many fits, and
+# nobody watches them
+UNTIL_FEWER_ITERATIONS = 4000
+UNTIL_FIRST = 200  # iterations after which chains are first compared
+MOST_UNTIL_ESS = 1000.0  # as many draws are kept of all chains together
 
 MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from thesiskit.defaults import UNTIL_FEWER_ITERATIONS as LIMIT
 from thesiskit.errors import UserError
 from thesiskit.estimators import (
     InteractionClassifier,
@@ -11,7 +12,7 @@ from thesiskit.estimators import (
     MixtureClassifier,
     SequenceClassifier,
 )
-from thesiskit.estimators.lengths import LIMIT, run_length
+from thesiskit.estimators.lengths import run_length
 
 USUAL = {"chains": 1, "iterations": 2000, "burn_in": 750, "thin": 5}
 NOTHING = dict.fromkeys(USUAL)

@@ -209,7 +209,9 @@ def test_spread_takes_both_ends_and_no_case_twice():
         ((float("nan"), 400), "above 1"),
         ((1.01, 0), "at least 40"),
         ((1.01, -3), "at least 40"),
-        ((1.01, float("inf")), "at least 40"),
+        ((1.01, float("nan")), "at least 40"),
+        ((1.01, float("inf")), "at most 1,000"),
+        ((1.01, 1001), "at most 1,000"),
         ((1.01,), "a pair"),
         (1.01, "a pair"),
         ("ab", "a pair"),
@@ -221,13 +223,15 @@ def test_targets_that_cannot_be_are_refused(value, words):
         as_until(value)
 
 
-def test_a_single_chain_and_burn_in_are_refused():
+def test_a_single_chain_a_short_limit_and_burn_in_are_refused():
     targets = as_until([1.01, 400])
     assert targets == (1.01, 400.0)
-    check_run(targets, 2, 0, 1)
-    check_run(None, 1, 50, 5)
+    check_run(targets, 2, 200, 0, 1)
+    check_run(None, 1, 100, 50, 5)
     with pytest.raises(UserError, match=r"R-hat compares chains.*set chains to 2 or more"):
-        check_run(targets, 1, 0, 1)
+        check_run(targets, 1, 200, 0, 1)
+    with pytest.raises(UserError, match=r"the limit is 199; set iterations to 200 or more"):
+        check_run(targets, 2, 199, 0, 1)
     for burn_in, thin in ((5, 1), (0, 2)):
         with pytest.raises(UserError, match="leave out burn_in and thin"):
-            check_run(targets, 2, burn_in, thin)
+            check_run(targets, 2, 200, burn_in, thin)

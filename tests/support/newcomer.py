@@ -116,7 +116,7 @@ def main(python: str) -> None:
             config = f"{table.replace('.', '-')}.yaml"
             (folder / config).write_text(thesiskit("init", table))
             # chains are short: it is only asked whether all of it runs
-            quick = ["--set", "model.iterations=60", "--set", "model.burn_in=20"]
+            quick = ["--set", "model.iterations=200"]
             quick = quick if table == "reads.fasta" else []
             thesiskit("run", config, "--name", config.removesuffix(".yaml"), *quick)
             assert (folder / "results" / config.removesuffix(".yaml") / "report.html").exists()

@@ -142,7 +142,7 @@ class LogisticModel(Block):
     @model_validator(mode="after")
     def _together(self):
         if self.until is not None:
-            check_length(self.chains, "model", self.burn_in, self.thin)
+            check_length(self.chains, "model", self.iterations, self.burn_in, self.thin)
         if self.burn_in + self.thin > self.iterations:
             raise ValueError(
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "

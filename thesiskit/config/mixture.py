@@ -110,7 +110,8 @@ class MixtureModel(ModelBlock):
         if others or "collapsed" not in self.samplers:
             which = f"leave out {', '.join(others)}" if others else "add collapsed"
             raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
-        check_length(self.collapsed.chains, "model.collapsed", self.collapsed.burn_in)
+        run = self.collapsed
+        check_length(run.chains, "model.collapsed", run.iterations, run.burn_in)
         if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
             raise ValueError(
                 f"until: a mixture's chains support predictions with rhat at most "

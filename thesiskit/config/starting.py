@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.datasets.looking import Found, Key
-from thesiskit.defaults import UNTIL_CHAINS, UNTIL_ESS, UNTIL_ITERATIONS, UNTIL_RHAT
+from thesiskit.defaults import (
+    UNTIL_CHAINS,
+    UNTIL_ESS,
+    UNTIL_FEWER_ITERATIONS,
+    UNTIL_ITERATIONS,
+    UNTIL_RHAT,
+)
 from thesiskit.errors import cut
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
@@ -17,7 +23,6 @@ MOST_FOLDS = 10
 LEAST_TEMPERED = 6  # cases of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
-WIDE_ITERATIONS = 4000
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
@@ -167,7 +172,7 @@ def _folds(found: Found, most: int = MOST_FOLDS) -> list[str]:
 
 
 def _chains(orders: list[int], said: str, response: list[str], *, wide: bool = False) -> list[str]:
-    limit = WIDE_ITERATIONS if wide else UNTIL_ITERATIONS
+    limit = UNTIL_FEWER_ITERATIONS if wide else UNTIL_ITERATIONS
     return [
         "model:",
         "  kind: logistic",

@@ -16,11 +16,11 @@ class UntilBlock(Block):
     )
     """The largest R-hat of all that is compared. It is 1 for chains that agree; above 1.1 (of a
     mixture 1.05) chains do not support predictions."""
-    ess: Annotated[float, Field(strict=True, ge=defaults.RELIABLE_ESS, allow_inf_nan=False)] = (
-        defaults.UNTIL_ESS
-    )
+    ess: Annotated[
+        float, Field(strict=True, ge=defaults.RELIABLE_ESS, le=defaults.MOST_UNTIL_ESS)
+    ] = defaults.UNTIL_ESS
     """The least number of effective draws, of all chains together, of all that is compared; at
-    least 40, of a mixture 100."""
+    least 40, of a mixture 100, and at most 1,000, which is what is kept."""
 
     @property
     def pair(self) -> tuple[float, float]:
@@ -39,8 +39,8 @@ def with_until(block: Any, **usual: int) -> Any:
     return {"iterations": defaults.UNTIL_ITERATIONS, **usual, **block}
 
 
-def check_length(chains: int, name: str, burn_in: int, thin: int = 1) -> None:
-    """Raise ValueError for a single chain, and for keys that have no place beside `until`.
+def check_length(chains: int, name: str, iterations: int, burn_in: int, thin: int = 1) -> None:
+    """Raise ValueError for a single chain, a short limit, and keys without place beside `until`.
 
     name : the block that has them.
     """
@@ -48,6 +48,11 @@ def check_length(chains: int, name: str, burn_in: int, thin: int = 1) -> None:
         raise ValueError(
             "until: R-hat compares chains, and here is one; set "
             f"{name}.chains to 2 or more, or leave out until"
+        )
+    if iterations < defaults.UNTIL_FIRST:
+        raise ValueError(
+            f"until: chains are first compared after {defaults.UNTIL_FIRST} iterations; set "
+            f"{name}.iterations to {defaults.UNTIL_FIRST} or more, or leave out until"
         )
     for key, given in (("burn_in", burn_in != 0), ("thin", thin != 1)):
         if given:

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from thesiskit.defaults import UNTIL_CHAINS
+from thesiskit.defaults import UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.until import Until
 
 AUTO = "auto"
-# The limit is lower than in configs: cross-validation makes many fits, and nobody watches them.
-LIMIT = 4000
 
 
 def run_length(
@@ -33,6 +31,11 @@ def run_length(
         fixed = not judged or given["chains"] == 1 or any(one is not None for one in lengths)
         until = None if fixed else Until()
     if until is not None:
-        usual = {"chains": UNTIL_CHAINS, "iterations": LIMIT, "burn_in": 0, "thin": 1}
+        usual = {
+            "chains": UNTIL_CHAINS,
+            "iterations": UNTIL_FEWER_ITERATIONS,
+            "burn_in": 0,
+            "thin": 1,
+        }
     found = {name: usual[name] if value is None else value for name, value in given.items()}
     return found | {"until": until}

@@ -19,15 +19,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT, UNTIL_ESS, UNTIL_RHAT
+from thesiskit.defaults import (
+    MOST_UNTIL_ESS,
+    RELIABLE_ESS,
+    RELIABLE_RHAT,
+    UNTIL_ESS,
+    UNTIL_FIRST,
+    UNTIL_RHAT,
+)
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.draws import Named, compare_chains
 from thesiskit.models.running import Arrays, Chain, joined
 
-FIRST_CHECKPOINT = 200
 MOST_CASES = 20  # whose predictions are judged
 MOST_JUDGED = 2000  # iterations of each chain at which quantities are judged
-MOST_DRAWS = 1000  # kept of all chains together,
+FIRST_CHECKPOINT, MOST_DRAWS = UNTIL_FIRST, int(MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
@@ -64,23 +70,33 @@ def as_until(
         ) from None
     if not 1 < rhat <= most_rhat:
         raise UserError(
-            f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: chains "
-            "that agree have 1 in the limit, and with more they do not support predictions"
+            f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: no chains "
+            f"reach 1, and above {most_rhat:g} they do not support predictions"
         )
-    if not least_ess <= ess < np.inf:
+    if not ess >= least_ess:
         raise UserError(
             f"until: effective draws must be at least {least_ess:g}, got {ess:g}: fewer do not "
             "support predictions"
         )
+    if ess > MOST_DRAWS:
+        raise UserError(
+            f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: no more draws "
+            "are kept"
+        )
     return Until(rhat, ess)
 
 
-def check_run(until: object, chains: int, burn_in: int, thin: int = 1) -> None:
+def check_run(until: object, chains: int, iterations: int, burn_in: int, thin: int = 1) -> None:
     """Raise UserError for a single chain, and for what chains that are judged do without."""
     if until is None:
         return
     if chains < 2:
         raise UserError("until: R-hat compares chains, and there is one; set chains to 2 or more")
+    if iterations < FIRST_CHECKPOINT:
+        raise UserError(
+            f"until: chains are first compared after {FIRST_CHECKPOINT} iterations, and the limit "
+            f"is {iterations}; set iterations to {FIRST_CHECKPOINT} or more"
+        )
     if burn_in or thin != 1:
         raise UserError(
             "until: the first half of a run does not count, and what is kept of the other is "

@@ -147,8 +147,8 @@ def test_stored_draws_go_on_as_if_there_had_been_no_limit(kind, responses, prior
     from thesiskit.store.draws import read_draws, write_draws
 
     whole = sample(kind, responses, prior)
-    first = sample(kind, responses, prior, limit=190)
-    assert int(first.state["done"]) == 190
+    first = sample(kind, responses, prior, limit=200)
+    assert int(first.state["done"]) == 200
     write_draws(tmp_path / "a.nc", first.as_arviz({}, {"key": ""}))
     saved = logistic.saved_from(read_draws(tmp_path / "a.nc"))
     again = sample(kind, responses, prior, saved=saved)
@@ -194,7 +194,7 @@ def test_until_needs_cases_to_predict():
 
 
 def test_chains_of_other_targets_cannot_go_on():
-    stored = sample("sequences", "two", "cauchy", limit=50).saved
+    stored = sample("sequences", "two", "cauchy", limit=200).saved
     with pytest.raises(UserError, match="have until"):
         sample("sequences", "two", "cauchy", until=(1.02, 100), saved=stored)
 

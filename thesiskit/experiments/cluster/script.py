@@ -14,7 +14,7 @@ NOTICE = 120  # seconds before the time limit at which a job is told to stop
 SCRIPT = """\
 # written by `thesiskit batch`; each task of the array makes the cells of its line of the list
 {setup}
-# At the time limit: stop, with a checkpoint, and go on in the queue.  (Cancelling sends TERM.)
+# At the time limit: stop, with the state written, and go on in the queue.  (Cancelling sends TERM.)
 at_limit() {{
     kill -TERM "$made"
     wait "$made"

@@ -196,7 +196,8 @@ class LogisticFits:
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
         if groups is not None:
             more |= {"cases": (("group",), groups.expressed), **self.patterns.named(groups)}
-            size = np.abs(np.median(draws.coefficient, axis=(0, 1))).max(axis=0)
+            kept = draws.coefficient.astype(np.float32)  # as files have it
+            size = np.abs(np.median(kept, axis=(0, 1))).max(axis=0)
             names = np.full(groups.n_groups, "", dtype=object)
             for g in np.argsort(-size, kind="stable")[:NAMED]:
                 names[g] = self.patterns.name(groups, int(g))

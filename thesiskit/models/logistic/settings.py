@@ -93,7 +93,7 @@ class Settings:
                 f"with thin {self.thin}; use more iterations"
             )
         object.__setattr__(self, "until", as_until(self.until))
-        check_run(self.until, self.chains, self.burn_in, self.thin)
+        check_run(self.until, self.chains, self.iterations, self.burn_in, self.thin)
         if self.sigma is not None:
             values = enumerate(np.atleast_1d(self.sigma).tolist())
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)

@@ -41,7 +41,7 @@ def quantities(
 
 @dataclass(frozen=True)
 class Probe:
-    """Quantities of which chains are judged: those of `diagnose`, and predictions for some cases.
+    """Quantities of which chains are judged: three of those of `diagnose`, and predictions.
 
     features (T, k) and names (T,) of the cases.
     """
@@ -61,9 +61,8 @@ class Probe:
     @property
     def all_names(self) -> list[str]:
         """What the quantities are called."""
-        return [*(name.replace("_", " ") for name in QUANTITIES), *self.names]
+        return [*(name.replace("_", " ") for name in QUANTITIES[:-1]), *self.names]
 
     def quantities(self, target: Target, drawn: Arrays) -> np.ndarray:
-        """Return the quantities of draws, (D, 4 + T), each as if there were no other draw."""
-        features = np.concatenate([target.features[:1], self.features])
-        return quantities(target, drawn, features, block=1)
+        """Return the quantities of draws, (D, 3 + T), each as if there were no other draw."""
+        return quantities(target, drawn, self.features, block=1)

@@ -81,7 +81,7 @@ class Settings:
             )
         if until is not None and self.samples_theta:
             raise UserError("until is for the collapsed sampler; leave it out with this one")
-        check_run(until, self.chains, self.burn_in)
+        check_run(until, self.chains, self.iterations, self.burn_in)
         check_rule(self.quadrature)
 
     @property

@@ -209,7 +209,7 @@ def coefficient_traces(record: LogisticRecord) -> list[Figure]:
             axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
             axis.set_ylabel("coefficient")
         shown = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
-        low, high = np.quantile(shown, (0.002, 0.998))
+        low, high = np.quantile(np.concatenate([one.ravel() for one in shown]), (0.002, 0.998))
         axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
     for axis in axes[-1]:
         axis.set_xlabel("draw")
