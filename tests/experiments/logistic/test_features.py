@@ -20,8 +20,8 @@ model:
   kind: logistic
   orders: [1, 2]
   priors: [cauchy, gaussian]
-  iterations: 60
-  burn_in: 20
+  iterations: 300
+  burn_in: 100
   peers: [naive-bayes]
 report:
   order: 2
@@ -129,13 +129,13 @@ def test_unseen_values_and_missing_ones_in_a_test_table(config, tmp_path):
 def test_stored_chains_go_on(config, tmp_path):
     """Of the slice sampler and of the Gaussian process."""
     settings = ["--set", "model.engine=[slice, gp]", "--set", "evaluation.folds=2"]
-    for results, iterations in (("a", 60), ("a", 90), ("b", 90)):
+    for results, iterations in (("a", 300), ("a", 360), ("b", 360)):
         for stage in ("simulate", "compress", "fit-logistic"):
             run(stage, config, "--results", tmp_path / results, *settings,
                 "--set", f"model.iterations={iterations}")  # fmt: skip
     for name in ("2-cauchy-compressed", "2-gaussian-process"):
         a, b = (read_draws(tmp_path / f"{r}/mine/fit/0000-{name}.nc") for r in "ab")
-        assert int(a["done"]) == 90
+        assert int(a["done"]) == 360
         assert np.array_equal(a["log_sigma"], b["log_sigma"])
 
 
