@@ -66,7 +66,8 @@ cdef class Hamiltonian(Tree):
         cdef Py_ssize_t R = self.weight.shape[0], orders = log_sigma.shape[0]
         self.above, self.last = layout.parent, layout.owner
         self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
-        if self.parent.shape[0] or settings.joint_updates == 0:
+        self.moves = self.parent.shape[0] == 0 and settings.joint_updates > 0
+        if not self.moves:
             return
         self.learning = 0 if tuning is None else settings.learning * settings.joint_updates
         self.tuning = untuned(S, G, orders - 1) if tuning is None else tuning
@@ -313,7 +314,7 @@ cdef class Hamiltonian(Tree):
 
     def sweep_together(self, capsule):
         """Move all coefficients and the sigmas that are free along a trajectory."""
-        assert self.level is not None
+        assert self.moves
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:
             self.move_together(bitgen)

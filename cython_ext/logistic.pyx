@@ -139,7 +139,7 @@ cdef class Logistic(Hamiltonian):
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
-        if self.level is not None and self.sets > 1:  # the cases of a row together
+        if self.moves and self.sets > 1:  # the cases of a row together
             self.seen = np.zeros((response.shape[1], self.sets))
             self.seen[:, : response.shape[0]] = response.T
         with nogil:

@@ -7,6 +7,7 @@ from thesiskit._kernels.tree cimport Tree
 
 cdef class Hamiltonian(Tree):
     cdef const int32_t[::1] above, last
+    cdef bint moves  # along trajectories
     cdef Py_ssize_t sets, orders
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
