@@ -54,20 +54,19 @@ def untuned(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
 
 
 cdef class Hamiltonian(Tree):
-    """One chain; where it has one set of coefficients and groups are a tree, this is Tree.
+    """One chain; where `moves` is "hamiltonian", it moves along trajectories, and else as Tree.
 
     tuning : as `untuned` gives it, changed in place; None for a sampler that does not learn.
     """
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 tuning=None):
-        super().__init__(layout, settings, coefficient, log_sigma, tuning)
+                 str moves, tuning=None):
+        super().__init__(layout, settings, coefficient, log_sigma, moves, tuning)
         cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
         cdef Py_ssize_t R = self.weight.shape[0], orders = log_sigma.shape[0]
-        self.above, self.last = layout.parent, layout.owner
         self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
-        self.moves = self.parent.shape[0] == 0 and settings.joint_updates > 0
-        if not self.moves:
+        self.by_trajectories = moves == "hamiltonian"
+        if not self.by_trajectories:
             return
         self.learning = 0 if tuning is None else settings.learning * settings.joint_updates
         self.tuning = untuned(S, G, orders - 1) if tuning is None else tuning
@@ -87,7 +86,7 @@ cdef class Hamiltonian(Tree):
         # the groups of each row; where they form a tree, its passes do without
         cdef Py_ssize_t g, i, r, R = self.weight.shape[0]
         cdef Py_ssize_t[::1] begin = np.zeros(R + 1, dtype=np.intp)
-        if self.above.shape[0]:
+        if self.parent.shape[0]:
             return
         for g in range(self.begin.shape[0]):
             for i in range(self.end[g] - self.begin[g]):
@@ -118,52 +117,55 @@ cdef class Hamiltonian(Tree):
         # linear functions of rows, of `value`; where groups form a tree, it becomes sums from the
         # root
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.above.shape[0] == 0:
+        if self.parent.shape[0] == 0:
             gather(&self.value[0, 0], &self.level[0, 0], &self.row_begin[0], &self.row_begin[1],
                    &self.row_groups[0], self.level.shape[0], P)
             return
         for g in range(1, self.value.shape[0]):
-            a = self.above[g]
+            a = self.parent[g]
             for k in range(P):
                 self.value[g, k] += self.value[a, k]
         for r in range(self.level.shape[0]):
-            a = self.last[r]
+            a = self.owner[r]
             for k in range(P):
                 self.level[r, k] = self.value[a, k]
 
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil:
         # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.above.shape[0] == 0:
+        if self.parent.shape[0] == 0:
             gather(&of_rows[0, 0], &self.slopes[0, 0], &self.begin[0], &self.end[0],
                    &self.members[0], self.slopes.shape[0], P)
             return
         self.slopes[:, :] = 0
         for r in range(of_rows.shape[0]):
-            a = self.last[r]
+            a = self.owner[r]
             for k in range(P):
                 self.slopes[a, k] += of_rows[r, k]
         for g in range(self.slopes.shape[0] - 1, 0, -1):
-            a = self.above[g]
+            a = self.parent[g]
             for k in range(P):
                 self.slopes[a, k] += self.slopes[g, k]
 
     # ---- a trajectory ----
+
+    cdef void fill_widths(self) noexcept nogil:
+        # w of kinds from the sigmas
+        cdef Py_ssize_t c
+        self.refresh_widths()
+        for c in range(self.kinds.shape[0]):
+            self.width[c] = self.size_of_kind[c] if self.cauchy else sqrt(self.size_of_kind[c])
 
     cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil:
         # a, z, masses and momenta
         cdef Py_ssize_t g, k, o, S = self.eta.shape[0]
         cdef double s, w, a, wide, z, m
         self.old_log_sigma[:] = self.log_sigma
-        for o in range(1, self.orders):
-            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
         # widths at the averages of log sigmas: masses must not depend on where a trajectory is
         for o in range(1, self.orders):
+            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
             self.log_sigma[o] = self.usual_log_sigma[o]
-        self.refresh_widths()
-        for k in range(self.kinds.shape[0]):
-            w = self.size_of_kind[k]
-            self.width[k] = w if self.cauchy else sqrt(w)
+        self.fill_widths()
         self.log_sigma[:] = self.old_log_sigma
         self.refresh_widths()
         self.position[:, :] = 0  # of columns that are no set, too, after overflow
@@ -189,12 +191,10 @@ cdef class Hamiltonian(Tree):
 
     cdef void drift(self, double step) noexcept nogil:
         # positions move on; from them log sigmas, widths, values, levels, forces and slopes
-        cdef Py_ssize_t c, o
+        cdef Py_ssize_t o
         for o in range(1, self.orders):
             self.log_sigma[o] += step * self.scale_momentum[o] / self.scale_mass[o]
-        self.refresh_widths()
-        for c in range(self.kinds.shape[0]):
-            self.width[c] = self.size_of_kind[c] if self.cauchy else sqrt(self.size_of_kind[c])
+        self.fill_widths()
         drift_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0],
                   &self.spread[0, 0], &self.width[0], &self.kind[0], &self.scale[0, 0],
                   &self.value[0, 0], self.position.shape[0], self.sets)
@@ -238,15 +238,19 @@ cdef class Hamiltonian(Tree):
                            + self.sigma_rate[o] * exp(-self.log_sigma[o]))
         return result / 2 - self.log_likelihood
 
-    cdef void average(self, double share, bint accepted) noexcept nogil:
+    cdef void average_sigmas(self, double share) noexcept nogil:
         # averages, in which the place where a trajectory ended has this share
-        cdef Py_ssize_t g, k, o, S = self.eta.shape[0]
+        cdef Py_ssize_t o
         cdef double *x
-        for o in range(1, self.orders if accepted else 0):
+        for o in range(1, self.orders):
             x = &self.usual_log_sigma[o]
             x[0] += share * (self.log_sigma[o] - x[0])
             x = &self.usual_square[o]
             x[0] += share * (self.scale_slope[o] * self.scale_slope[o] - x[0])
+
+    cdef void average_stiffness(self, double share) noexcept nogil:
+        cdef Py_ssize_t g, k, S = self.eta.shape[0]
+        cdef double *x
         self.fill_stiffness()
         self.sum_rows(self.stiffness)
         for g in range(self.slopes.shape[0]):
@@ -262,25 +266,23 @@ cdef class Hamiltonian(Tree):
         for r in range(self.weight.shape[0]):
             cases += self.weight[r]
         for o in range(1, self.orders):
-            self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
-            self.scale_slope[o] = sqrt(cases)
+            self.usual_log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
+            self.usual_square[o] = cases
         self.level[:, :] = 0
         self.fill_force()
-        self.average(1, True)
+        self.average_stiffness(1)
         self.tuning[STEP] = log(FIRST_STEP)
         self.tuning[COUNT] = 1
 
     cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
         cdef Py_ssize_t i, steps = self.steps, g, k, o
-        cdef double before, change, step, u
+        cdef double before, change, step, share, u
         cdef bint possible = True, accepted, learns
-        if self.parent.shape[0]:
+        if self.by_passes:
             Tree.move_together(self, bitgen)
             return
         if self.tuning[COUNT] == 0:
-            self.old_log_sigma[:] = self.log_sigma
             self.begin_learning()
-            self.log_sigma[:] = self.old_log_sigma
         learns = self.tuning[COUNT] <= self.learning
         if learns:  # short trajectories, until steps and masses are about right
             steps = min(steps, 10 + <Py_ssize_t> (2 * steps * self.tuning[COUNT] / self.learning))
@@ -305,8 +307,11 @@ cdef class Hamiltonian(Tree):
         if learns:
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)
+            share = 2 / (self.tuning[COUNT] + 20)
+            if accepted:
+                self.average_sigmas(share)
             if possible:
-                self.average(2 / (self.tuning[COUNT] + 20), accepted)
+                self.average_stiffness(share)
             self.tuning[COUNT] += 1
         if not accepted:
             self.log_sigma[:] = self.old_log_sigma
@@ -314,7 +319,7 @@ cdef class Hamiltonian(Tree):
 
     def sweep_together(self, capsule):
         """Move all coefficients and the sigmas that are free along a trajectory."""
-        assert self.moves
+        assert self.by_trajectories
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:
             self.move_together(bitgen)

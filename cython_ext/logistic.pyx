@@ -134,12 +134,12 @@ cdef class Logistic(Hamiltonian):
     cdef double[:, ::1] p, q, cases, seen
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 const double[:, ::1] response, tuning=None):
-        super().__init__(layout, settings, coefficient, log_sigma, tuning)
+                 const double[:, ::1] response, str moves, tuning=None):
+        super().__init__(layout, settings, coefficient, log_sigma, moves, tuning)
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
-        if self.moves and self.sets > 1:  # the cases of a row together
+        if self.by_trajectories and self.sets > 1:  # the cases of a row together
             self.seen = np.zeros((response.shape[1], self.sets))
             self.seen[:, : response.shape[0]] = response.T
         with nogil:
@@ -345,9 +345,10 @@ cdef class Normal(Hamiltonian):
     cdef bint noise_free
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 double[::1] log_noise, const double[::1] mean, double within, tuning=None):
+                 double[::1] log_noise, const double[::1] mean, double within, str moves,
+                 tuning=None):
         cdef Py_ssize_t r
-        super().__init__(layout, settings, coefficient, log_sigma, tuning)
+        super().__init__(layout, settings, coefficient, log_sigma, moves, tuning)
         self.log_noise, self.mean, self.within = log_noise, mean, within
         self.noise_free = settings.noise is None
         self.noise_shape, self.noise_rate = settings.noise_shape, settings.noise_rate

@@ -48,14 +48,14 @@ cdef double LEAST = 1e-17  # of exponential variables: the logarithm of 1 is 0
 cdef double SHARE = 0.3  # of the squared mean slopes that is added to masses of 1
 
 
-def untuned(Py_ssize_t order, bint learns):
-    """Return what the sampler learns, (2 order + 2,).
+def untuned(Py_ssize_t order):
+    """Return what the sampler learns, (2 order + 2,), as it begins.
 
-    These are the rounds from which it has learned, infinitely many if it shall not; the log of the
-    step; masses of log sigma_1, sigma_2, ...; and the mean sizes of slopes in their directions.
+    These are the rounds from which it has learned; the log of the step; masses of log sigma_1,
+    sigma_2, ...; and the mean sizes of slopes in their directions.
     """
     tuning = np.ones(2 * order + MASSES)
-    tuning[:MASSES] = 0 if learns else np.inf, np.log(FIRST_STEP)
+    tuning[:MASSES] = 0, np.log(FIRST_STEP)
     return tuning
 
 
@@ -66,21 +66,21 @@ cdef bint inside_shift(void *context, double x, double u, double log_u) noexcept
 
 
 cdef class Tree(Linear):
-    """One chain; moves them together if it has one set of coefficients and groups are a tree.
+    """One chain; where `moves` is "tree", with one set of coefficients and groups that are a tree,
+    its coefficients and widths also move together.
 
     tuning : as `untuned` gives it, changed in place; None for a sampler that does not learn.
     """
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
-                 tuning=None):
+                 str moves, tuning=None):
         cdef Py_ssize_t order = log_sigma.shape[0] - 1, G = coefficient.shape[1]
         super().__init__(layout, settings, coefficient, log_sigma)
         self.parent, self.owner = layout.parent, layout.owner
-        if coefficient.shape[0] > 1 or settings.joint_updates == 0:
-            self.parent = self.parent[:0]
-        self.learning = ROUND * settings.learning
-        self.tuning = untuned(order, False) if tuning is None else tuning
-        if self.parent.shape[0]:
+        self.by_passes = moves == "tree"
+        if self.by_passes:
+            self.learning = 0 if tuning is None else ROUND * settings.learning
+            self.tuning = untuned(order) if tuning is None else tuning
             self.node = np.empty((G, sizeof(Node) // sizeof(double)))
             self.mixing = np.empty(G if self.cauchy else 0)
             self.slope = np.empty(self.kinds.shape[0])
@@ -286,7 +286,7 @@ cdef class Tree(Linear):
 
     def sweep_tree(self, capsule):
         """Move all widths that are free, and all coefficients: one round."""
-        assert self.parent.shape[0] > 0
+        assert self.by_passes
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:
             self.move_tree(bitgen)

@@ -1,8 +1,7 @@
 # The loops of a Hamiltonian trajectory.
 #
 # Matrices have a row for each group, or each row of training cases, and a column for each set of
-# coefficients:
-# one column, or a multiple of four, which are computed as one vector.
+# coefficients: one column, or a multiple of four, which are computed as one vector.
 
 from libc.stdint cimport int32_t
 

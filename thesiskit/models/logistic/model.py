@@ -65,7 +65,7 @@ class Linear:
     def untuned(self) -> Arrays:
         """Return what the sampler learns in the first iterations, as it begins."""
         if self.moves == "tree":
-            return {"tuning": tree.untuned(self.groups.order, True)}
+            return {"tuning": tree.untuned(self.groups.order)}
         if self.moves == "hamiltonian":
             return {
                 "tuning": hamiltonian.untuned(self.sets, self.groups.n_groups, self.groups.order)
@@ -134,8 +134,9 @@ class Model(Linear):
     def sampler(self, coefficient, log_sigma, *, tuning=None) -> kernel.Logistic:
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Logistic(
-            self.layout, self.settings, coefficient, log_sigma, **self.responses(), tuning=tuning
-        )
+            self.layout, self.settings, coefficient, log_sigma, **self.responses(),
+            moves=self.moves, tuning=tuning,
+        )  # fmt: skip
 
 
 class Normal(Linear):
@@ -180,7 +181,7 @@ class Normal(Linear):
         """Return the kernel's chain, which changes the parameters in place."""
         return kernel.Normal(
             self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses(),
-            tuning=tuning,
+            moves=self.moves, tuning=tuning,
         )  # fmt: skip
 
 

@@ -6,8 +6,7 @@ from numpy.random cimport bitgen_t
 from thesiskit._kernels.tree cimport Tree
 
 cdef class Hamiltonian(Tree):
-    cdef const int32_t[::1] above, last
-    cdef bint moves  # along trajectories
+    cdef bint by_trajectories
     cdef Py_ssize_t sets, orders
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
@@ -24,9 +23,11 @@ cdef class Hamiltonian(Tree):
     cdef void fill_stiffness(self) noexcept nogil
     cdef void refresh_levels(self) noexcept nogil
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil
+    cdef void fill_widths(self) noexcept nogil
     cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil
     cdef void drift(self, double step) noexcept nogil
     cdef void kick(self, double step) noexcept nogil
     cdef double energy(self) noexcept nogil
-    cdef void average(self, double share, bint accepted) noexcept nogil
+    cdef void average_sigmas(self, double share) noexcept nogil
+    cdef void average_stiffness(self, double share) noexcept nogil
     cdef void begin_learning(self) noexcept nogil

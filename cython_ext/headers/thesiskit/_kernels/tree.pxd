@@ -6,6 +6,7 @@ from numpy.random cimport bitgen_t
 from thesiskit._kernels.linear cimport Linear
 
 cdef class Tree(Linear):
+    cdef bint by_passes
     cdef const int32_t[::1] parent, owner
     cdef double[:, ::1] node, path
     cdef double[::1] mixing, slope, trial, tuning
