@@ -16,25 +16,37 @@ The trajectory moves z and the free log sigmas, whose prior is that of linear.py
 with kinetic energy sum of p^2 / (2 m).  The slope of U in z_gk is z_gk - w_g a_gk f_gk, where f_gk
 is the sum over the rows of group g of the slope of the log likelihood in eta_rk; that in log
 sigma_o is alpha - rate_o / sigma_o less the sum of f_gk s_gk (d log w_g / d log sigma_o).
-m is about the second derivative of U: 1 + h_gk (w_g a_gk)^2 for z_gk, where h and w are averages of
-the first trajectories, and for log sigma_o the average of the squared slope, which has the same
-expectation (Neal 2011, "MCMC using Hamiltonian dynamics").
+m is about the second derivative of U: 1 + a_gk^2 h_gk w_g^2 for z_gk, where h_gk is the sum over the
+rows of less the second derivative of the log likelihood, and for log sigma_o the squared slope,
+which has the same expectation; h w^2 and the squares are averages over the first trajectories
+(Neal 2011, "MCMC using Hamiltonian dynamics").
+
+Far out on the ridge, masses of ordinary places do not fit, and trajectories are not accepted.
+Before each of them, therefore, all coefficients but that of the group of all cases, and all free
+sigmas, are multiplied by one number c, by slice sampling of log c.  Priors of coefficients given
+sigmas, times the change of volume, stay what they are, so that the density is
+
+    log likelihood - sum_o (alpha log(c sigma_o) + rate_o / (c sigma_o))
+
+and the prior of the one coefficient that stays where it is.
 """
 
 from libc.math cimport exp, fabs, log, sqrt
+from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
 import numpy as np
 
 from _draws cimport generator, standard_normal, uniform
-from _scales cimport WIDEST
+from _scales cimport SCALE_STEP, WIDEST
+from _slice cimport slice_update
 from _trajectory cimport drift_all, gather, kick_all
 from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     STEPS = 150  # of a trajectory
-    COUNT = 0  # places of `tuning`: trajectories so far, log step; then, by order, averages of log
-    STEP = 1  # sigma and of its squared slope; then h (G, S)
+    COUNT = 0  # places of `tuning`: trajectories so far, log step; then averages of squared
+    STEP = 1  # slopes in log sigmas, by order; then of h w^2 (G, S)
     AVERAGES = 2
 
 cdef double FIRST_STEP = 0.2
@@ -47,10 +59,23 @@ cdef double LIGHT = 0.1
 def untuned(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
     """Return what a chain has learned before it begins: nothing.
 
-    These are the number of trajectories from which it has learned, and the log of the step; by
-    order, averages of log sigma and of the square of its slope; and averages of h, by group.
+    These are the number of trajectories from which it has learned, and the log of the step;
+    averages of the squared slopes in log sigmas, by order, and of h w^2, by group.
     """
-    return np.zeros(AVERAGES + 2 * (order + 1) + groups * sets)
+    return np.zeros(AVERAGES + order + 1 + groups * sets)
+
+
+cdef struct Stretch:
+    # what the density of log c depends on
+    void *sampler
+    double log_density
+    int64_t evaluations
+
+
+cdef bint inside_stretch(void *context, double x, double u, double log_u) noexcept nogil:
+    cdef Stretch *c = <Stretch *> context
+    c.evaluations += 1
+    return (<Hamiltonian> c.sampler).log_stretched(x) - c.log_density >= log_u
 
 
 cdef class Hamiltonian(Tree):
@@ -70,9 +95,8 @@ cdef class Hamiltonian(Tree):
             return
         self.learning = 0 if tuning is None else settings.learning * settings.joint_updates
         self.tuning = untuned(S, G, orders - 1) if tuning is None else tuning
-        self.usual_log_sigma = self.tuning[AVERAGES : AVERAGES + orders]
-        self.usual_square = self.tuning[AVERAGES + orders : AVERAGES + 2 * orders]
-        self.usual_stiffness = self.tuning[AVERAGES + 2 * orders :]
+        self.usual_square = self.tuning[AVERAGES : AVERAGES + orders]
+        self.usual_stiffness = self.tuning[AVERAGES + orders :]
         self.orders = orders if self.sigma_free else 0
         self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
         self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
@@ -80,6 +104,7 @@ cdef class Hamiltonian(Tree):
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, orders))
+        self.everywhere = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])[0]
         self.list_groups()
 
     cdef void list_groups(self):
@@ -147,6 +172,47 @@ cdef class Hamiltonian(Tree):
             for k in range(P):
                 self.slopes[a, k] += self.slopes[g, k]
 
+    # ---- along the ridge ----
+
+    cdef double log_stretched(self, double x) noexcept nogil:
+        # log density of c = exp(x); eta, of which c = 1 is in `level`, becomes that of c
+        cdef Py_ssize_t o, k, r, g = self.everywhere, j = self.kind[self.everywhere]
+        cdef double c = exp(x), y, s, w = self.kinds[j, 0] * self.power[0], result = 0
+        for o in range(1, self.orders):
+            y = self.log_sigma[o] + x
+            if fabs(y) > WIDEST:
+                return -1e308
+            result -= self.sigma_shape * y + self.sigma_rate[o] * exp(-y)
+            w += self.kinds[j, o] * self.power[o] * (c if self.cauchy else c * c)
+        for k in range(self.eta.shape[0]):
+            s = self.coefficient[k, g]
+            result += log(w / (w * w + s * s)) if self.cauchy else -(log(w) + s * s / w) / 2
+            for r in range(self.eta.shape[1]):
+                self.eta[k, r] = s + c * (self.level[r, k] - s)
+        self.refresh_likelihood()
+        result += self.log_likelihood
+        return result if result == result else -1e308
+
+    cdef void stretch(self, bitgen_t *bitgen) noexcept nogil:
+        cdef Stretch context
+        cdef Py_ssize_t g, k, o, r
+        cdef double x, c
+        self.refresh_rows()
+        for r in range(self.level.shape[0]):
+            for k in range(self.eta.shape[0]):
+                self.level[r, k] = self.eta[k, r]
+        context.sampler, context.evaluations = <void *> self, 1
+        context.log_density = self.log_stretched(0)
+        x = slice_update(inside_stretch, &context, 0, SCALE_STEP, self.most_steps, bitgen)
+        self.width_evaluations += context.evaluations
+        c = exp(x)
+        for g in range(self.coefficient.shape[1]):
+            for k in range(self.eta.shape[0] if g != self.everywhere else 0):
+                self.coefficient[k, g] *= c
+        for o in range(1, self.orders):
+            self.log_sigma[o] += x
+        self.refresh_widths()
+
     # ---- a trajectory ----
 
     cdef void fill_widths(self) noexcept nogil:
@@ -159,22 +225,13 @@ cdef class Hamiltonian(Tree):
     cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil:
         # a, z, masses and momenta
         cdef Py_ssize_t g, k, o, S = self.eta.shape[0]
-        cdef double s, w, a, wide, z, m
+        cdef double s, w, a, z, m
         self.old_log_sigma[:] = self.log_sigma
-        # widths at the averages of log sigmas: masses must not depend on where a trajectory is
-        for o in range(1, self.orders):
-            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
-            self.log_sigma[o] = self.usual_log_sigma[o]
-        self.fill_widths()
-        self.log_sigma[:] = self.old_log_sigma
-        self.refresh_widths()
         self.position[:, :] = 0  # of columns that are no set, too, after overflow
         self.momentum[:, :] = 0
+        self.fill_widths()
         for g in range(self.position.shape[0]):
-            w = self.size_of_kind[self.kind[g]]
-            if not self.cauchy:
-                w = sqrt(w)
-            wide = self.width[self.kind[g]]
+            w = self.width[self.kind[g]]
             for k in range(S):
                 s = self.coefficient[k, g]
                 z, a = s / w, 1
@@ -182,10 +239,11 @@ cdef class Hamiltonian(Tree):
                     a = sqrt((1 + z * z) / (-2 * log(uniform(bitgen))))
                     z /= a
                 self.spread[g, k], self.position[g, k] = a, z
-                m = 1 + self.usual_stiffness[g * S + k] * wide * wide * a * a
+                m = 1 + self.usual_stiffness[g * S + k] * a * a
                 self.easy[g, k] = 1 / m
                 self.momentum[g, k] = standard_normal(bitgen) * sqrt(m)
         for o in range(1, self.orders):
+            self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
             self.scale_momentum[o] = standard_normal(bitgen) * sqrt(self.scale_mass[o])
         self.drift(0)
 
@@ -243,31 +301,31 @@ cdef class Hamiltonian(Tree):
         cdef Py_ssize_t o
         cdef double *x
         for o in range(1, self.orders):
-            x = &self.usual_log_sigma[o]
-            x[0] += share * (self.log_sigma[o] - x[0])
             x = &self.usual_square[o]
             x[0] += share * (self.scale_slope[o] * self.scale_slope[o] - x[0])
 
     cdef void average_stiffness(self, double share) noexcept nogil:
         cdef Py_ssize_t g, k, S = self.eta.shape[0]
+        cdef double w
         cdef double *x
         self.fill_stiffness()
         self.sum_rows(self.stiffness)
         for g in range(self.slopes.shape[0]):
+            w = self.width[self.kind[g]]
             for k in range(S):
                 x = &self.usual_stiffness[g * S + k]
-                x[0] += share * (self.slopes[g, k] - x[0])
+                x[0] += share * (self.slopes[g, k] * w * w - x[0])
 
     cdef void begin_learning(self) noexcept nogil:
-        # what is known of any data: sigmas as at the mode of their prior, and rows as stiff as
-        # where linear functions are 0, so that the first trajectories are stable
+        # what is known of any data: rows are nowhere stiffer than where linear functions are 0, so
+        # that the first trajectories are stable
         cdef Py_ssize_t o, r
         cdef double cases = 0
         for r in range(self.weight.shape[0]):
             cases += self.weight[r]
         for o in range(1, self.orders):
-            self.usual_log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
             self.usual_square[o] = cases
+        self.fill_widths()
         self.level[:, :] = 0
         self.fill_force()
         self.average_stiffness(1)
@@ -283,6 +341,8 @@ cdef class Hamiltonian(Tree):
             return
         if self.tuning[COUNT] == 0:
             self.begin_learning()
+        if self.orders:
+            self.stretch(bitgen)
         learns = self.tuning[COUNT] <= self.learning
         if learns:  # short trajectories, until steps and masses are about right
             steps = min(steps, 10 + <Py_ssize_t> (2 * steps * self.tuning[COUNT] / self.learning))
@@ -318,7 +378,7 @@ cdef class Hamiltonian(Tree):
             self.refresh_widths()
 
     def sweep_together(self, capsule):
-        """Move all coefficients and the sigmas that are free along a trajectory."""
+        """Stretch all that is free, and move it along a trajectory."""
         assert self.by_trajectories
         cdef bitgen_t *bitgen = generator(capsule)
         with nogil:

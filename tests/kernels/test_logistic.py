@@ -14,11 +14,8 @@ from math import fsum
 
 import numpy as np
 import pytest
-import reference_hamiltonian
 import reference_logistic as twin
-import reference_tree
 from logistic_cases import (
-    FEW,
     LIGHT,
     NAMES,
     REPLICATES,
@@ -35,6 +32,7 @@ from logistic_cases import (
     ranks,
     sequences,
     short,
+    slow_moves,
     tiny,
     together_once,
     tree_once,
@@ -332,19 +330,11 @@ def test_the_twin_itself():
 # ---- sweeps, number by number ----
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
+def slow_iteration(slow, coefficient, log_sigma, settings, moves, rng):
     """One iteration of the twin; returns evaluations for coefficients and for widths."""
-    most, more = settings.most_steps, 0
+    most = settings.most_steps
     looked = twin.sweep_coefficients(slow, coefficient, log_sigma, settings.step, most, rng)
-    tree = isinstance(tuning, reference_tree.Tuned)
-    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
-        more += reference_tree.move_tree(
-            slow, groups, coefficient, log_sigma, settings, tuning, rng
-        )
-    for _ in range(0 if tree else settings.joint_updates):
-        more += reference_hamiltonian.move_hamiltonian(
-            slow, coefficient, log_sigma, settings.sigma is None, tuning, FEW, rng
-        )
+    more = sum(move(slow, coefficient, log_sigma, rng) for move in moves)
     for _ in range(settings.sigma_updates if settings.sigma is None else 0):
         more += twin.sweep_widths(
             slow, coefficient, log_sigma, settings.sigma_scale, settings.sigma_step, most, rng
@@ -361,15 +351,11 @@ def compare_chains(groups, response, n_classes, seed, start=None, **options):
     if start is not None:
         coefficient[:] = chain.place["coefficient"][:] = start[0]
         log_sigma[1:] = chain.place["log_sigma"][1:] = start[1][1:]
-    if model.moves == "tree":
-        tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
-    else:
-        learning = settings.learning * settings.joint_updates
-        tuning = reference_hamiltonian.Tuned(slow, len(coefficient), learning)
+    moves = slow_moves(model)
     chain.kernel = short(model.sampler(**chain.place))
     ours = chain.advance(settings.iterations)
     for i in range(settings.iterations):
-        looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
+        looked = slow_iteration(slow, coefficient, log_sigma, settings, moves, rng)
         close = {"rtol": 1e-8, "atol": 1e-8}
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
@@ -468,11 +454,7 @@ def test_each_sweep_alone_number_by_number(prior, n_classes):
     settings = model.settings
     coefficient, log_sigma = model.start(rng)
     other, again = coefficient.copy(), log_sigma.copy()
-    chain, moves = short(model.sampler(coefficient, log_sigma)), model.moves
-    tuning = (
-        reference_tree.Untuned(groups.order) if moves == "tree"
-        else reference_hamiltonian.Tuned(slow, len(coefficient), 0)
-    )  # fmt: skip
+    chain, move = short(model.sampler(coefficient, log_sigma)), slow_moves(model, learn=False)[0]
     one, two = np.random.default_rng(9), np.random.default_rng(9)
     counts = np.zeros(2, dtype=int)
     for _ in range(6):
@@ -488,16 +470,9 @@ def test_each_sweep_alone_number_by_number(prior, n_classes):
                 counts[1] += twin.sweep_widths(
                     slow, other, again, "log", settings.sigma_step, settings.most_steps, two
                 )
-            elif moves == "tree":
-                chain.sweep_tree(capsule)
-                counts[1] += reference_tree.move_tree(
-                    slow, groups, other, again, settings, tuning, two
-                )
             else:
-                chain.sweep_together(capsule)
-                counts[1] += reference_hamiltonian.move_hamiltonian(
-                    slow, other, again, True, tuning, FEW, two
-                )
+                (chain.sweep_tree if model.moves == "tree" else chain.sweep_together)(capsule)
+                counts[1] += move(slow, other, again, two)
             np.testing.assert_allclose(coefficient, other, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(log_sigma, again, rtol=1e-9, atol=1e-9)
             if step != 1:

@@ -8,11 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-import reference_hamiltonian
 import reference_logistic as twin
-import reference_tree
 from logistic_cases import (
-    FEW,
     LIGHT,
     NAMES,
     REPLICATES,
@@ -29,6 +26,7 @@ from logistic_cases import (
     ranks,
     sequences,
     short,
+    slow_moves,
     tiny,
     together_once,
     tree_once,
@@ -102,19 +100,11 @@ def sweep_coefficients(slow, coefficient, log_sigma, settings, rng) -> int:
     return twin.draw_coefficients(slow, coefficient, log_sigma, rng)
 
 
-def slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng):
+def slow_iteration(slow, coefficient, log_sigma, settings, moves, rng):
     """One iteration of the twin; returns it with its noise, and the two numbers of evaluations."""
-    most, more = settings.most_steps, 0
+    most = settings.most_steps
     looked = sweep_coefficients(slow, coefficient, log_sigma, settings, rng)
-    tree = isinstance(tuning, reference_tree.Tuned)
-    for _ in range(settings.joint_updates * reference_tree.ROUNDS if tree else 0):
-        more += reference_tree.move_tree(
-            slow, groups, coefficient, log_sigma, settings, tuning, rng
-        )
-    for _ in range(0 if tree else settings.joint_updates):
-        more += reference_hamiltonian.move_hamiltonian(
-            slow, coefficient, log_sigma, settings.sigma is None, tuning, FEW, rng
-        )
+    more = sum(move(slow, coefficient, log_sigma, rng) for move in moves)
     if settings.noise is None:
         slow, found = twin.sweep_noise(slow, coefficient, most, rng)
         more += found
@@ -132,15 +122,12 @@ def compare_chains(groups, response, seed, **options):
     chain = logistic.Chain(model, np.random.default_rng(seed))
     coefficient, log_sigma, log_noise = model.start(rng)
     slow = replace(slow, log_noise=log_noise[0])
-    if model.moves == "tree":
-        tuning = reference_tree.Tuned(groups.order, reference_tree.ROUNDS * settings.learning)
-    else:
-        tuning = reference_hamiltonian.Tuned(slow, 1, settings.learning * settings.joint_updates)
+    moves = slow_moves(model)
     chain.kernel = short(model.sampler(**chain.place))
     ours = chain.advance(settings.iterations)
     close = {"rtol": 1e-8, "atol": 1e-8}
     for i in range(settings.iterations):
-        slow, looked = slow_iteration(slow, groups, coefficient, log_sigma, settings, tuning, rng)
+        slow, looked = slow_iteration(slow, coefficient, log_sigma, settings, moves, rng)
         np.testing.assert_allclose(ours["coefficient"][i], coefficient, **close)
         np.testing.assert_allclose(ours["log_sigma"][i], log_sigma, **close)
         np.testing.assert_allclose(ours["log_noise"][i], slow.log_noise, **close)
@@ -190,7 +177,7 @@ def test_each_sweep_alone_number_by_number(prior):
     coefficient, log_sigma, log_noise = model.start(rng)
     other, again, slow = coefficient.copy(), log_sigma.copy(), replace(slow, log_noise=log_noise[0])
     chain = model.sampler(coefficient, log_sigma, log_noise)
-    tuning = reference_tree.Untuned(groups.order)
+    move = slow_moves(model, learn=False)[0]
     one, two = np.random.default_rng(9), np.random.default_rng(9)
     most = settings.most_steps
     for _ in range(6):
@@ -204,7 +191,7 @@ def test_each_sweep_alone_number_by_number(prior):
                 twin.sweep_widths(slow, other, again, "log", settings.sigma_step, most, two)
             elif step == 2:
                 chain.sweep_tree(capsule)
-                reference_tree.move_tree(slow, groups, other, again, settings, tuning, two)
+                move(slow, other, again, two)
             else:
                 chain.sweep_noise(capsule)
                 slow, _ = twin.sweep_noise(slow, other, most, two)

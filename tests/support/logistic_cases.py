@@ -1,6 +1,8 @@
 """What the tests of all logistic kernels share: groups to try, stages, and what must not change."""
 
 import numpy as np
+import reference_hamiltonian
+import reference_tree
 from scipy import special, stats
 from statistical import ALARM
 
@@ -141,6 +143,31 @@ def short(chain):
     """The chain with shorter trajectories: what they leave as it is does not depend on this."""
     chain.steps = FEW
     return chain
+
+
+def slow_moves(model, learn=True):
+    """The joint moves of an iteration by the twins, which return how often they looked."""
+    settings, groups = model.settings, model.groups
+    often = settings.joint_updates
+    if model.moves == "tree":
+        rounds = reference_tree.ROUNDS * settings.learning
+        tuning = reference_tree.Tuned(groups.order, rounds if learn else 0)
+
+        def move(slow, coefficient, log_sigma, rng):
+            return reference_tree.move_tree(
+                slow, groups, coefficient, log_sigma, settings, tuning, rng
+            )
+
+        return [move] * (often * reference_tree.ROUNDS)
+    tuned = reference_hamiltonian.Tuned(settings.learning * often if learn else 0)
+
+    def along(slow, coefficient, log_sigma, rng):
+        free = settings.sigma is None
+        return reference_hamiltonian.move_hamiltonian(
+            slow, coefficient, log_sigma, free, tuned, FEW, rng
+        )
+
+    return [along] * often
 
 
 def together_once(chain, capsule):

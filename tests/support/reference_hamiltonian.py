@@ -7,8 +7,10 @@ kernel's random numbers; the test of the energy's slopes by differences is in te
 from dataclasses import dataclass
 
 import numpy as np
-from reference_logistic import NormalPosterior, standard_normal
+from reference_logistic import NormalPosterior, slice_update, standard_normal
 from scipy import special
+
+from thesiskit.defaults import MOST_STEPS
 
 FIRST_STEP, TARGET, LIGHT = 0.2, 0.8, 0.1
 
@@ -62,13 +64,14 @@ class Place:
 class Tuned:
     """What a chain learns from so many trajectories."""
 
-    def __init__(self, model, sets, learning):
-        self.learning, self.done, self.step = learning, 1, FIRST_STEP
-        orders = range(1, model.order + 1)
-        mode = [model.rate(o) / (model.shape + 1) for o in orders]
-        self.log_sigma = np.log(np.array(mode))
+    def __init__(self, learning):
+        self.learning, self.done, self.step = learning, 0, FIRST_STEP
+
+    def begin(self, model, sets, log_sigma):
+        self.done = 1
         self.square = np.full(model.order, float(len(model.design)))
-        self.h = pull(model, np.zeros((sets, len(model.counts))))[1] @ model.design
+        flat = np.zeros((sets, len(model.counts)))
+        self.stiffness = pull(model, flat)[1] @ model.design * model.scale(log_sigma) ** 2
 
     def learn(self, place, possible, accepted, probability):
         self.step *= np.exp((probability - TARGET) / (1 + self.done / 25))
@@ -77,29 +80,54 @@ class Tuned:
             return
         share = 2 / (self.done + 19)
         if accepted and place.sampled:
-            self.log_sigma += share * (place.log_sigma[1:] - self.log_sigma)
             self.square += share * (place.slopes()[1] ** 2 - self.square)
         h = pull(place.model, place.coefficient)[1] @ place.model.design
-        self.h += share * (h - self.h)
+        stiffness = h * place.model.scale(place.log_sigma) ** 2
+        self.stiffness += share * (stiffness - self.stiffness)
+
+
+def stretch(model, coefficient, log_sigma, most_steps, rng) -> int:
+    """Multiply what is free; returns how often the density was asked for."""
+    free = model.counts[:, 0] == 0
+
+    def moved(x):
+        sigmas = log_sigma + x * (np.arange(len(log_sigma)) > 0)
+        return np.where(free, np.exp(x), 1) * coefficient, sigmas
+
+    def log_density(x):
+        new, widths = moved(x)
+        if np.abs(widths[1:]).max() > 80:
+            return -np.inf
+        volume = free.sum() * len(coefficient) * x + widths[1:].sum()  # of sigmas, to log sigmas
+        return model.log_likelihood(new) + model.log_prior(new, widths) + volume
+
+    x, looked = slice_update(log_density, 0.0, 1.0, most_steps, rng)
+    coefficient[:], log_sigma[:] = moved(x)
+    return looked + 1
 
 
 @np.errstate(all="ignore")
 def move_hamiltonian(model, coefficient, log_sigma, sampled, tuned, steps, rng) -> int:
-    """One trajectory; returns its steps.  One that overflows is not accepted."""
-    averages = np.append(log_sigma[0], tuned.log_sigma if sampled else log_sigma[1:])
-    wide, narrow = model.scale(averages), model.scale(log_sigma)
+    """One stretch and one trajectory; returns how often densities and slopes were asked for.
+
+    A trajectory that overflows is not accepted.
+    """
+    if tuned.done == 0:
+        tuned.begin(model, len(coefficient), log_sigma)
+    looked = stretch(model, coefficient, log_sigma, MOST_STEPS, rng) if sampled else 0
+    width = model.scale(log_sigma)
     mixing, noise = np.ones_like(coefficient), np.empty_like(coefficient)
     for g, k in np.ndindex(coefficient.T.shape):
         if model.cauchy:
-            ratio = coefficient[k, g] / narrow[g]
+            ratio = coefficient[k, g] / width[g]
             mixing[k, g] = np.sqrt((1 + ratio * ratio) / (-2 * np.log(1 - rng.random())))
         noise[k, g] = standard_normal(rng)
-    mass = 1 + tuned.h * (wide * mixing) ** 2
+    mass = 1 + tuned.stiffness * mixing**2
     sigma_mass = np.maximum(model.shape, LIGHT * tuned.square)
     p = noise * np.sqrt(mass)
     q = np.array([standard_normal(rng) if sampled else 0.0 for _ in sigma_mass])
     q *= np.sqrt(sigma_mass)
-    place = Place(model, mixing, coefficient / narrow / mixing, log_sigma.copy(), sampled)
+    place = Place(model, mixing, coefficient / width / mixing, log_sigma.copy(), sampled)
 
     def total():
         return place.energy() + (p * p / mass).sum() / 2 + (q * q / sigma_mass).sum() / 2
@@ -124,4 +152,4 @@ def move_hamiltonian(model, coefficient, log_sigma, sampled, tuned, steps, rng) 
         coefficient[:], log_sigma[:] = place.coefficient, place.log_sigma
     if learns:
         tuned.learn(place, possible, accepted, np.exp(min(change, 0)) if possible else 0)
-    return steps
+    return looked + steps

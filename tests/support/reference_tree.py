@@ -105,21 +105,11 @@ def draw(A, precision, linear, variance, rng) -> np.ndarray:
 # ---- the move ----
 
 
-class Untuned:
-    """What a sampler that does not learn goes by."""
-
-    def __init__(self, order):
-        self.step, self.mass = FIRST_STEP, np.ones(order)
-
-    def learn(self, slope, probability):
-        pass
-
-
-class Tuned(Untuned):
+class Tuned:
     """What a sampler learns in so many rounds."""
 
     def __init__(self, order, rounds):
-        super().__init__(order)
+        self.step, self.mass = FIRST_STEP, np.ones(order)
         self.rounds, self.slopes, self.since = rounds, [], 0
         self.done = 0
 

@@ -8,7 +8,8 @@ from scipy import integrate, special, stats
 from thesiskit.defaults import LEARNING
 from thesiskit.errors import UserError
 from thesiskit.models import logistic, process
-from thesiskit.models.logistic.agreement import expected, predictions
+from thesiskit.models.draws import compare_chains
+from thesiskit.models.logistic.agreement import expected, judged_probabilities
 from thesiskit.models.patterns import compress_features, compress_sequences
 
 TARGETS = (1.05, 100)
@@ -83,14 +84,25 @@ def test_expected_linear_functions_of_training_cases_are_those_of_the_model():
     np.testing.assert_allclose(found[:, 0], (design_of(groups) @ coefficient[:, 0].T).T[:, place])
 
 
-def test_predictions_are_linear_functions_or_probabilities_of_a_class():
+def test_compared_are_probabilities_of_a_class_to_hundredths():
     rng = np.random.default_rng(6)
     linear = rng.normal(size=(4, 1, 7))
-    np.testing.assert_array_equal(predictions(linear), linear[:, 0])
+    found = judged_probabilities(linear)
+    np.testing.assert_allclose(found, special.expit(linear[:, 0]), atol=0.005 + 1e-12)
     linear = rng.normal(size=(4, 3, 7))
-    found = predictions(linear)
+    found = judged_probabilities(linear)
     for t in range(7):
-        np.testing.assert_allclose(found[:, t], special.softmax(linear[:, :, t], axis=1)[:, t % 3])
+        expected = special.softmax(linear[:, :, t], axis=1)[:, t % 3]
+        np.testing.assert_allclose(found[:, t], expected, atol=0.005 + 1e-12)
+
+
+def test_how_certain_a_prediction_is_does_not_matter_where_it_is_certain():
+    chains = np.linspace(6, 40, 1200).reshape(3, 400, 1, 1)  # they agree in nothing
+    certain = np.stack([judged_probabilities(linear) for linear in chains])
+    assert (certain == 1).all()
+    rhat, _ = compare_chains(certain)
+    assert rhat == 1
+    assert compare_chains(chains[:, :, 0])[0] > 1.5
 
 
 def settings(until=TARGETS, **options):
@@ -184,7 +196,8 @@ def test_a_process_runs_until_its_chains_agree(classes):
     at = found.state["draws-0-judged_at"] - 1
     rows = [found.process.inputs.row_of[int(n.split()[-1]) - 1] for n in found.judgement.names[1:]]
     linear = fixed.latent[0][at][:, :, rows]
-    np.testing.assert_allclose(found.state["draws-0-judged"][:, 1:], predictions(linear), atol=1e-6)
+    judged = found.state["draws-0-judged"][:, 1:]
+    np.testing.assert_allclose(judged, judged_probabilities(linear), atol=0.01)
 
 
 def test_until_needs_cases_to_predict():

@@ -6,9 +6,11 @@
 | sigma_1 / (sigma_1 + sigma_2), of Gaussian priors with squares | share of a group's sum | (D, .) |
 
 The quantities are the log likelihood, the log noise of real responses, and the predictions for up
-to MOST_CASES cases: linear functions where there is one, else the probability of a class, each
-class in its turn.  Sections "Splitting Compressed Parameters" and "Making Prediction for a Test
-Case".  Sigmas are not among them: those of orders that matter little may mix slowly.
+to MOST_CASES cases: real responses, or the probability of a class, with more than two each class
+in its turn.  Sections "Splitting Compressed Parameters" and "Making Prediction for a Test Case".
+Sigmas are not among them: those of orders that matter little may mix slowly.  Probabilities are
+rounded to PLACES decimals: whether a prediction is made with certainty 1 - 1e-6 or 1 - 1e-9 changes
+no result, and where patterns separate the classes, chains need long to agree in it.
 
 A split of a sum has a mean with Cauchy priors too: its density falls with the fourth power.  So
 no random number is needed here, and a chain's generator is left alone.
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.running import Arrays
@@ -25,6 +28,7 @@ from thesiskit.models.until import spread
 
 SEPARATING = 20  # draws that are tried, those with the highest likelihood
 MOST_ENTRIES = 5_000_000  # of rows in groups, up to which they are tried
+PLACES = 2  # decimals of probabilities that are judged
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,14 @@ def _total(values: np.ndarray) -> np.ndarray:
     return np.add.accumulate(values, axis=-1, dtype=float)[..., -1]
 
 
-def predictions(linear: np.ndarray) -> np.ndarray:
-    """Return of linear functions (D, S, T) what is compared, (D, T): see above."""
+def judged_probabilities(linear: np.ndarray) -> np.ndarray:
+    """Return of linear functions (D, S, T) the probabilities that are compared, (D, T)."""
     if linear.shape[1] == 1:
-        return linear[:, 0]
+        return expit(linear[:, 0]).round(PLACES)
     odds = np.exp(linear - linear.max(axis=1, keepdims=True))
     case = np.arange(linear.shape[2])
-    return odds[:, case % linear.shape[1], case] / _total(np.moveaxis(odds, 1, 2))
+    chance = odds[:, case % linear.shape[1], case] / _total(np.moveaxis(odds, 1, 2))
+    return chance.round(PLACES)
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,9 @@ class Quantities:
         """Return the quantities of draws: coefficient, log_sigma, info, perhaps log_noise."""
         linear = expected(drawn["coefficient"], drawn["log_sigma"], self.probe, cauchy=self.cauchy)
         columns = [drawn["info"][:, 0], *([drawn["log_noise"]] if self.noise else [])]
-        return np.column_stack([*columns, predictions(linear)])
+        return np.column_stack(
+            [*columns, linear[:, 0] if self.noise else judged_probabilities(linear)]
+        )
 
 
 def separates(linear: np.ndarray, cases: np.ndarray) -> bool:

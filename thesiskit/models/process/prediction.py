@@ -7,7 +7,7 @@ from scipy import linalg, special
 
 from thesiskit.errors import UserError
 from thesiskit.models.logistic import check_sigma, expected_logistic_gaussian
-from thesiskit.models.logistic.agreement import predictions
+from thesiskit.models.logistic.agreement import judged_probabilities
 from thesiskit.models.priors import whole
 from thesiskit.models.process.inputs import (
     KINDS,
@@ -67,8 +67,8 @@ def probabilities(draws: Draws, X, rng: np.random.Generator) -> np.ndarray:
 def judged_at(X, *, test: bool) -> Judged:
     """Return what chains have to agree in: log likelihood, and predictions for some of X (n, p).
 
-    These are E l(x) given each draw, or with more than two classes a probability: as in
-    logistic/agreement.py.  test : whether X has test cases, or training cases.
+    These are rounded probabilities of a class given each draw, as in logistic/agreement.py.
+    test : whether X has test cases, or training cases.
     """
     X = np.asarray(X)
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
@@ -84,7 +84,7 @@ def judged_at(X, *, test: bool) -> Judged:
             means = [mean[:, index] for mean, _ in _given_draws(draws, *distinct)]
             shape = (len(means), process.sets, len(index))
             linear = np.array(means).reshape(shape)
-            return np.column_stack([drawn["log_likelihood"], predictions(linear)])
+            return np.column_stack([drawn["log_likelihood"], judged_probabilities(linear)])
 
         return quantities, ["log likelihood", *names]
 

@@ -7,7 +7,7 @@ from thesiskit._kernels.tree cimport Tree
 
 cdef class Hamiltonian(Tree):
     cdef bint by_trajectories
-    cdef Py_ssize_t sets, orders
+    cdef Py_ssize_t sets, orders, everywhere  # the group of all cases
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
     cdef Py_ssize_t[::1] row_begin
@@ -15,7 +15,7 @@ cdef class Hamiltonian(Tree):
     cdef double[:, ::1] level, force, stiffness
     # by group: position and momentum, and what a trajectory needs of them
     cdef double[:, ::1] position, momentum, spread, easy, scale, value, slopes
-    cdef double[::1] usual_log_sigma, usual_square, usual_stiffness
+    cdef double[::1] usual_square, usual_stiffness
     cdef double[::1] width, pull, scale_momentum, scale_slope, scale_mass, old_log_sigma
 
     cdef void list_groups(self)
@@ -23,6 +23,8 @@ cdef class Hamiltonian(Tree):
     cdef void fill_stiffness(self) noexcept nogil
     cdef void refresh_levels(self) noexcept nogil
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil
+    cdef double log_stretched(self, double x) noexcept nogil
+    cdef void stretch(self, bitgen_t *bitgen) noexcept nogil
     cdef void fill_widths(self) noexcept nogil
     cdef void begin_trajectory(self, bitgen_t *bitgen) noexcept nogil
     cdef void drift(self, double step) noexcept nogil
