@@ -48,7 +48,7 @@ def rule(targets=(1.05, 100), chains=3, numbers=2):
 
 def walk(limit=LIMIT, *, centres=(0, 0, 0), saved=None, save=None, memory=0.85, **options):
     made = rule(**options)
-    chains = [made.watch(Walk(seed, centre, memory)) for seed, centre in enumerate(centres)]
+    chains = [Walk(seed, centre, memory) for seed, centre in enumerate(centres)]
     found = run(chains, limit, saved=saved, save=save, sums=("count",), rule=made)
     return made, chains, found
 

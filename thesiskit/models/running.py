@@ -50,6 +50,9 @@ class Chain(Protocol):
 class Rule(Protocol):
     """How long chains run, and what is kept of them: `until.Rule`."""
 
+    def watched(self, chain: Chain) -> Chain:
+        """Return a chain that keeps no more than it has to."""
+
     def next_checkpoint(self, done: int) -> int:
         """Return the iteration at which chains are judged next."""
 
@@ -90,6 +93,7 @@ def run(
     continues from there.  The draws do not depend on when, or whether, that happens, nor on `jobs`,
     how many chains run at the same time (None: one for each core).
     """
+    chains = [rule.watched(chain) for chain in chains] if rule else chains
     parts: list[list[Arrays]] = [[] for _ in chains]
     done = 0
     if saved:

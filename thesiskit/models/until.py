@@ -33,11 +33,12 @@ from thesiskit.models.running import Arrays, Chain, joined
 
 MOST_CASES = 20  # whose predictions are judged
 MOST_JUDGED = 2000  # iterations of each chain at which quantities are judged
-FIRST_CHECKPOINT, MOST_DRAWS = UNTIL_FIRST, int(MOST_UNTIL_ESS)  # kept of all chains together,
+FIRST_CHECKPOINT = UNTIL_FIRST
+MOST_DRAWS = int(MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
-REACHED = ("judged_rhat", "judged_ess", "worst", "reached", "iterations")  # of `arrays`
+REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
 OURS = ("judged", "judged_at", "kept_at")
 
 
@@ -149,16 +150,21 @@ class Judgement(NamedTuple):
         return bool((self.rhat <= self.until.rhat).all() and (self.ess >= self.until.ess).all())
 
     @property
-    def worst(self) -> str:
-        """The name of the quantity that is furthest from the targets."""
-        lack = np.maximum(
+    def lack(self) -> np.ndarray:
+        """How far each quantity is from the targets, (Q,): at most 1 where it reaches them."""
+        return np.maximum(
             (self.rhat - 1) / (self.until.rhat - 1), self.until.ess / np.maximum(self.ess, 1e-9)
         )
-        return self.names[int(lack.argmax())]
+
+    @property
+    def worst(self) -> str:
+        """The name of the quantity that is furthest from the targets."""
+        return self.names[int(self.lack.argmax())]
 
     def arrays(self, done: int) -> Arrays:
         """Return what tables need: the worst R-hat, the least effective draws, and the rest."""
-        found = (self.rhat.max(), self.ess.min(), self.worst, self.enough, done)
+        lack = self.lack.max()
+        found = (self.rhat.max(), self.ess.min(), self.worst, lack, self.enough, done)
         return {name: np.array(value) for name, value in zip(REACHED, found, strict=True)}
 
 
@@ -187,7 +193,7 @@ class Rule:
         fitting = MOST_NUMBERS // (self.chains * self.numbers)
         return max(LEAST_MOST, min(MOST_DRAWS // self.chains, fitting))
 
-    def watch(self, chain: Chain) -> "Watched":
+    def watched(self, chain: Chain) -> "Watched":
         """Return a chain that keeps no more than it has to."""
         return Watched(self, chain)
 
@@ -208,16 +214,15 @@ class Rule:
 
     def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
         """Whether chains stop after so many iterations; drawn has the parts of each chain."""
-        return is_checkpoint(done) and self._compare([[p["judged"] for p in d] for d in drawn])[0]
+        if not is_checkpoint(done):
+            return False
+        judged = [np.concatenate([one["judged"] for one in parts]) for parts in drawn]
+        return self.judge([{"judged": one} for one in judged]).enough
 
     def judge(self, drawn: Sequence[Arrays]) -> Judgement:
         """Return what the chains have reached."""
-        return self._compare([[one["judged"]] for one in drawn])[1]
-
-    def _compare(self, judged: list[list[np.ndarray]]) -> tuple[bool, Judgement]:
-        values = np.stack([np.concatenate(parts) for parts in judged])
-        found = Judgement(self.until, *compare_chains(values), self.names)
-        return found.enough, found
+        values = np.stack([one["judged"] for one in drawn])
+        return Judgement(self.until, *compare_chains(values), self.names)
 
 
 class Watched:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from thesiskit.report.layout import Table
 
-NAMES = ("iterations", "judged_rhat", "judged_ess", "worst", "reached")
+NAMES = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 Arrays = dict[str, np.ndarray]
 COMPARED = {
     "logistic": "Compared are the log likelihood, of real responses the log noise",
@@ -30,17 +30,13 @@ def reached_table(record: Ran) -> list[Table]:
     model = record.config["model"]
     until, rows = model["until"], []
     for keys, found in record.reached():
-        lack = np.maximum(
-            (found["judged_rhat"] - 1) / (until["rhat"] - 1),
-            until["ess"] / np.maximum(found["judged_ess"], 1e-9),
-        )
         rows.append(
             keys
             | {
                 "iterations": _range(found["iterations"]),
                 "largest R-hat": found["judged_rhat"].max(),
                 "fewest effective draws": np.rint(found["judged_ess"].min()),
-                "furthest from the targets": str(found["worst"][lack.argmax()]),
+                "furthest from the targets": str(found["worst"][found["lack"].argmax()]),
                 "enough": _enough(found["reached"] == 1),
             }
         )

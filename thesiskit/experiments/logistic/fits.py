@@ -163,8 +163,7 @@ class LogisticFits:
         if arm.engine == "gp":
             return logistic.separates(draws.flat[0], draws.process.cases)
         groups = self.groups(arm)
-        cases = np.zeros((groups.n_rows, self.n_classes))
-        np.add.at(cases, (groups.row_of, self.cases.train_response), 1)
+        cases = self.model(groups, draws.settings).responses()["response"].T
         return logistic.separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, cases)
 
     def _draws(self, arm: Arm, settings, generators, saved: Arrays | None, save=None) -> Any:

@@ -207,8 +207,7 @@ def sample(
     if saved is not None:
         _check_saved(model, saved, len(chains))
     rule = None if settings.until is None else _rule(model, probe, len(chains))
-    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
-    parts = run(watched, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
+    parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
     state = {"done": np.array(chains[0].done)}
     for c, chain in enumerate(chains):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}

@@ -96,9 +96,8 @@ def run_chains(
         Chain(target, rng, start_of(settings, number))
         for rng, number in zip(generators, numbers, strict=True)
     ]
-    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
     found = run(
-        watched, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs, rule=rule
+        chains, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs, rule=rule
     )
     counted = [{"iterations": np.array(chain.done)} for chain in chains]
     return [

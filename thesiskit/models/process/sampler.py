@@ -306,9 +306,8 @@ def sample(
             Until(*settings.until), quantities, names, dict.fromkeys(KEPT, float), len(chains),
             numbers=process.sets * len(process.rows),
         )  # fmt: skip
-    watched = [chain if rule is None else rule.watch(chain) for chain in chains]
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
-        parts = run(watched, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
+        parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
     state = {"done": np.array(chains[0].done)}
     for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
         state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
