@@ -27,7 +27,7 @@ from thesiskit.config import LogisticModel, MixtureModel, NormalModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 from thesiskit.experiments.pattern_counts import groups_of, patterns, patterns_of_case
-from thesiskit.models.until import LEAST_MOST, MOST_CASES, MOST_DRAWS, MOST_JUDGED
+from thesiskit.models.until import MOST_CASES, MOST_JUDGED, most_kept
 
 if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign
@@ -239,8 +239,8 @@ def _of_block(work) -> Needs:
         how = model.thesis if thesis else model.collapsed
         chains, left = how.chains, how.iterations - how.burn_in
         if model.until is not None:
-            left = min(left // 2 + 1, MOST_DRAWS // chains + LEAST_MOST)
-            width_judged = 8 * (4 + MOST_CASES) * min(how.iterations, 2 * MOST_JUDGED)
+            left = min(left // 2 + 1, most_kept(chains, train + 3))
+            width_judged = 8 * (3 + MOST_CASES) * min(how.iterations, 2 * MOST_JUDGED)
             memory += splits * chains * width_judged
         width = train + 2 + 4 * 8 + (8 * kept[arm.size] if thesis else 0)
         mine = splits * chains * left * width
@@ -281,7 +281,7 @@ def _of_division(work) -> Needs:
     n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
     judged = 0
     if model.until is not None:
-        draws = min(draws // 2 + 1, MOST_DRAWS // model.chains + LEAST_MOST)
+        draws = draws // 2 + 1
         judged = 8 * (2 + MOST_CASES) * min(model.iterations, MOST_JUDGED) * model.chains
     sets = 1 if design.continuous else found.classes - (found.classes == 2)
     held = 8 * (3 if design.continuous else found.classes)
@@ -313,7 +313,10 @@ def _of_division(work) -> Needs:
                 tables += at_once * (128 * sets * (groups + train) + 4 * members)
             each += model.joint_updates * together
         seconds += model.chains * model.iterations * each
-        mine = judged + model.chains * draws * sets * (4 * kept + 8 * (arm.order + 1))
+        held_draws = draws
+        if model.until is not None:
+            held_draws = min(draws, most_kept(model.chains, sets * groups))
+        mine = judged + model.chains * held_draws * sets * (4 * kept + 8 * (arm.order + 1))
         disk += mine + DRAWS_FILE
         most = max(most, tables + 3 * mine)
     disk += sum(kept_groups.values())

@@ -23,10 +23,9 @@ def groups_of(
     if design.divisions.data.family != "sequences":
         width = design.divisions.sizes.width
         return patterns(width, order, train, values, compress=compress)
-    if compress:
-        return 2 * train
     short = min(order, int(math.log(train) / math.log(max(values, 2))))  # fewer than cases
-    return sum(values**o for o in range(short + 1)) + (order - short) * train
+    every = sum(values**o for o in range(short + 1)) + (order - short) * train
+    return min(every, 2 * train) if compress else every
 
 
 def patterns(width: int, order: int, train: int, values: int, *, compress: bool) -> int:

@@ -131,6 +131,11 @@ def counts(at: np.ndarray, done: int, most: int) -> np.ndarray:
     return (at > done // 2) & (at % spacing(done, most) == 0)
 
 
+def most_kept(chains: int, numbers: int) -> int:
+    """Return the most draws that are kept of each chain, of so many numbers a draw."""
+    return max(LEAST_MOST, min(MOST_DRAWS // chains, MOST_NUMBERS // (chains * numbers)))
+
+
 def spread(count: int, most: int = MOST_CASES) -> np.ndarray:
     """Return up to `most` of the numbers 0..count - 1, evenly spread and ascending."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
@@ -190,8 +195,7 @@ class Rule:
     @property
     def most(self) -> int:
         """The most draws that are kept of a chain; more than half as many are."""
-        fitting = MOST_NUMBERS // (self.chains * self.numbers)
-        return max(LEAST_MOST, min(MOST_DRAWS // self.chains, fitting))
+        return most_kept(self.chains, self.numbers)
 
     def watched(self, chain: Chain) -> "Watched":
         """Return a chain that keeps no more than it has to."""
