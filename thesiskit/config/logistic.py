@@ -37,6 +37,9 @@ class LogisticModel(Block):
     compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
     """`true`: one coefficient for all patterns that are present in the same training cases;
     `false`: one for each pattern."""
+    original_orders: Annotated[list[Order], Field(min_length=1)] | None = None
+    """The orders of models with `compress: false`, some of `orders`; all of them unless given. Such
+    models have the posterior of compressed ones, and their chains take several times as long."""
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
     """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
     the square of the number of distinct cases."""
@@ -127,10 +130,12 @@ class LogisticModel(Block):
     def _list(cls, value: Any):
         return value if isinstance(value, list) else [value]
 
-    @field_validator("orders", "priors", "compress", "engine", "sigma_scale", "peers")
+    @field_validator(
+        "orders", "original_orders", "priors", "compress", "engine", "sigma_scale", "peers"
+    )
     @classmethod
     def _each_once(cls, value):
-        return distinct(value)
+        return None if value is None else distinct(value)
 
     @model_validator(mode="before")
     @classmethod
@@ -148,6 +153,12 @@ class LogisticModel(Block):
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
+        if self.original_orders is not None:
+            if False not in self.compress:
+                raise ValueError("original_orders is for `compress: false`; leave it out")
+            for order in self.original_orders:
+                if order not in self.orders:
+                    raise ValueError(f"original_orders has {order}, which is not one of orders")
         for name in ("standardise", "noise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")

@@ -110,8 +110,16 @@ class LogisticDesign:
     @cached_property
     def orders(self) -> list[int]:
         """The orders, "all" in numbers."""
+        return self._numbers(self.model.orders)
+
+    @cached_property
+    def original_orders(self) -> list[int]:
+        """The orders of the models that are not compressed."""
+        return self._numbers(self.model.original_orders or self.model.orders)
+
+    def _numbers(self, orders) -> list[int]:
         most = self.divisions.sizes.width
-        return list(dict.fromkeys(most if o == "all" else int(o) for o in self.model.orders))
+        return list(dict.fromkeys(most if o == "all" else int(o) for o in orders))
 
     @cached_property
     def peers(self) -> list[str]:
@@ -128,7 +136,7 @@ class LogisticDesign:
             for engine, prior, compress, scale, order in product(
                 model.engine, model.priors, model.compress, model.sigma_scale, self.orders
             )
-            if engine == "slice"
+            if engine == "slice" and (compress or order in self.original_orders)
         ]
         if "gp" in model.engine:  # Gaussian priors, nothing to compress, one way with sigma
             own += [Arm(order, "gaussian", False, "gp", "log") for order in self.orders]

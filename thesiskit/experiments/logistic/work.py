@@ -173,7 +173,7 @@ class LogisticWork(Work):
                 growth = groups.growth()
             if True in wanted:
                 kept |= group_arrays(groups, cases.test, order, compress=True)
-            if False in wanted:
+            if False in wanted and order in self.design.original_orders:
                 groups = stored.find_groups(order, compress=False)
                 kept |= group_arrays(groups, cases.test, order, compress=False)
         grown = np.flatnonzero(np.diff(growth, prepend=0))
