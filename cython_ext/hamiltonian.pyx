@@ -22,13 +22,12 @@ which has the same expectation; h w^2 and the squares are averages over the firs
 (Neal 2011, "MCMC using Hamiltonian dynamics").
 
 Far out on the ridge, masses of ordinary places do not fit, and trajectories are not accepted.
-Before each of them, therefore, all coefficients but that of the group of all cases, and all free
-sigmas, are multiplied by one number c, by slice sampling of log c.  Priors of coefficients given
-sigmas, times the change of volume, stay what they are, so that the density is
+Before each of them, therefore, all free sigmas are multiplied by one number c, and all coefficients
+but that of the pattern of order 0, whose sigma is given.  c is drawn by slice sampling of log c.
+The priors of these coefficients given sigmas, times the change of volume, stay what they are, so
+that the density is that of the coefficient of order 0 times the exponential of
 
     log likelihood - sum_o (alpha log(c sigma_o) + rate_o / (c sigma_o))
-
-and the prior of the one coefficient that stays where it is.
 """
 
 from libc.math cimport exp, fabs, log, sqrt
@@ -104,7 +103,7 @@ cdef class Hamiltonian(Tree):
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, orders))
-        self.everywhere = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])[0]
+        self.fixed = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])
         self.list_groups()
 
     cdef void list_groups(self):
@@ -175,40 +174,53 @@ cdef class Hamiltonian(Tree):
     # ---- along the ridge ----
 
     cdef double log_stretched(self, double x) noexcept nogil:
-        # log density of c = exp(x); eta, of which c = 1 is in `level`, becomes that of c
-        cdef Py_ssize_t o, k, r, g = self.everywhere, j = self.kind[self.everywhere]
-        cdef double c = exp(x), y, s, w = self.kinds[j, 0] * self.power[0], result = 0
+        # log density of c = exp(x); eta becomes `force` + c `level`
+        cdef Py_ssize_t i, o, k, r, g, j
+        cdef double c = exp(x), y, s, w, result = 0
         for o in range(1, self.orders):
             y = self.log_sigma[o] + x
             if fabs(y) > WIDEST:
                 return -1e308
             result -= self.sigma_shape * y + self.sigma_rate[o] * exp(-y)
-            w += self.kinds[j, o] * self.power[o] * (c if self.cauchy else c * c)
+        for i in range(self.fixed.shape[0]):
+            g = self.fixed[i]
+            j = self.kind[g]
+            w = self.kinds[j, 0] * self.power[0]
+            for o in range(1, self.orders):
+                w += self.kinds[j, o] * self.power[o] * (c if self.cauchy else c * c)
+            for k in range(self.eta.shape[0]):
+                s = self.coefficient[k, g]
+                result += log(w / (w * w + s * s)) if self.cauchy else -(log(w) + s * s / w) / 2
         for k in range(self.eta.shape[0]):
-            s = self.coefficient[k, g]
-            result += log(w / (w * w + s * s)) if self.cauchy else -(log(w) + s * s / w) / 2
             for r in range(self.eta.shape[1]):
-                self.eta[k, r] = s + c * (self.level[r, k] - s)
+                self.eta[k, r] = self.force[r, k] + c * self.level[r, k]
         self.refresh_likelihood()
         result += self.log_likelihood
         return result if result == result else -1e308
 
     cdef void stretch(self, bitgen_t *bitgen) noexcept nogil:
+        # `force` takes what stays of eta, and `level` the rest
         cdef Stretch context
-        cdef Py_ssize_t g, k, o, r
+        cdef Py_ssize_t g, i, j, k, o, r
         cdef double x, c
         self.refresh_rows()
-        for r in range(self.level.shape[0]):
-            for k in range(self.eta.shape[0]):
-                self.level[r, k] = self.eta[k, r]
+        self.force[:, :] = 0
+        for k in range(self.eta.shape[0]):
+            for i in range(self.fixed.shape[0]):
+                g = self.fixed[i]
+                for j in range(self.end[g] - self.begin[g]):
+                    self.force[self.row(g, j), k] += self.coefficient[k, g]
+            for r in range(self.level.shape[0]):
+                self.level[r, k] = self.eta[k, r] - self.force[r, k]
         context.sampler, context.evaluations = <void *> self, 1
         context.log_density = self.log_stretched(0)
         x = slice_update(inside_stretch, &context, 0, SCALE_STEP, self.most_steps, bitgen)
         self.width_evaluations += context.evaluations
         c = exp(x)
         for g in range(self.coefficient.shape[1]):
-            for k in range(self.eta.shape[0] if g != self.everywhere else 0):
-                self.coefficient[k, g] *= c
+            if self.kinds[self.kind[g], 0] == 0:
+                for k in range(self.eta.shape[0]):
+                    self.coefficient[k, g] *= c
         for o in range(1, self.orders):
             self.log_sigma[o] += x
         self.refresh_widths()
@@ -317,18 +329,22 @@ cdef class Hamiltonian(Tree):
                 x[0] += share * (self.slopes[g, k] * w * w - x[0])
 
     cdef void begin_learning(self) noexcept nogil:
-        # what is known of any data: rows are nowhere stiffer than where linear functions are 0, so
-        # that the first trajectories are stable
+        # what is known of any data: rows are nowhere stiffer than where linear functions are 0;
+        # sigmas are at the mode of their prior, for masses must not depend on where the chain is
         cdef Py_ssize_t o, r
         cdef double cases = 0
+        self.old_log_sigma[:] = self.log_sigma
         for r in range(self.weight.shape[0]):
             cases += self.weight[r]
         for o in range(1, self.orders):
+            self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
             self.usual_square[o] = cases
         self.fill_widths()
         self.level[:, :] = 0
         self.fill_force()
         self.average_stiffness(1)
+        self.log_sigma[:] = self.old_log_sigma
+        self.refresh_widths()
         self.tuning[STEP] = log(FIRST_STEP)
         self.tuning[COUNT] = 1
 

@@ -67,11 +67,13 @@ class Tuned:
     def __init__(self, learning):
         self.learning, self.done, self.step = learning, 0, FIRST_STEP
 
-    def begin(self, model, sets, log_sigma):
+    def begin(self, model, sets, log_sigma, sampled):
+        mode = np.log([model.rate(o) / (model.shape + 1) for o in range(1, model.order + 1)])
         self.done = 1
         self.square = np.full(model.order, float(len(model.design)))
         flat = np.zeros((sets, len(model.counts)))
-        self.stiffness = pull(model, flat)[1] @ model.design * model.scale(log_sigma) ** 2
+        width = model.scale(np.append(log_sigma[0], mode if sampled else log_sigma[1:]))
+        self.stiffness = pull(model, flat)[1] @ model.design * width**2
 
     def learn(self, place, possible, accepted, probability):
         self.step *= np.exp((probability - TARGET) / (1 + self.done / 25))
@@ -113,7 +115,7 @@ def move_hamiltonian(model, coefficient, log_sigma, sampled, tuned, steps, rng) 
     A trajectory that overflows is not accepted.
     """
     if tuned.done == 0:
-        tuned.begin(model, len(coefficient), log_sigma)
+        tuned.begin(model, len(coefficient), log_sigma, sampled)
     looked = stretch(model, coefficient, log_sigma, MOST_STEPS, rng) if sampled else 0
     width = model.scale(log_sigma)
     mixing, noise = np.ones_like(coefficient), np.empty_like(coefficient)

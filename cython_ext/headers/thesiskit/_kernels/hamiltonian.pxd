@@ -7,7 +7,8 @@ from thesiskit._kernels.tree cimport Tree
 
 cdef class Hamiltonian(Tree):
     cdef bint by_trajectories
-    cdef Py_ssize_t sets, orders, everywhere  # the group of all cases
+    cdef Py_ssize_t sets, orders
+    cdef Py_ssize_t[::1] fixed  # groups with patterns of order 0
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
     cdef Py_ssize_t[::1] row_begin
