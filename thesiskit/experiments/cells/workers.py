@@ -67,9 +67,9 @@ class Failure(NamedTuple):
 class Worker:
     """One child process, and the cell that it is at work on."""
 
-    def __init__(self, opening: tuple, threads: int):
+    def __init__(self, opening: tuple):
         self.pipe, its = FORKSERVER.Pipe()
-        arguments = (its, opening, threads, dict(os.environ))
+        arguments = (its, opening, dict(os.environ))
         self.process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
         with _no_main_module():
             self.process.start()
@@ -111,9 +111,6 @@ class Workers:
         self.graph = graph
         self.jobs = jobs
         self.opening = (graph.config, graph.results, graph.folder)
-        # fits whose chains run together have the cores that no other cell can use
-        fits = len(graph.blocks) * len(graph.cells("fit", 0)) if "fit" in graph.stages else jobs
-        self.threads = max(1, running.cores() // min(jobs, fits))
         _start_server(type(graph.work).__module__)
         self.workers: list[Worker] = []
 
@@ -167,7 +164,7 @@ class Workers:
         for one in self.workers:
             if one not in busy and one.process.is_alive():
                 return one
-        self.workers.append(Worker(self.opening, self.threads))
+        self.workers.append(Worker(self.opening))
         return self.workers[-1]
 
     def _result(
@@ -228,12 +225,13 @@ def _graph(cells: list[Cell], needs: Callable[[Cell], list[Cell]]):
     return ready, waiting, then
 
 
-def _work(pipe, opening: tuple, threads: int, environment: dict[str, str]) -> None:
+def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())  # as a cancelled job does
     one_thread = dict.fromkeys(LIBRARIES, "1")  # of libraries still to be loaded
-    os.environ.update(environment, THESISKIT_THREADS=str(threads), **one_thread)
+    # chains of a fit have a thread for each core, for the last fits have no others beside them
+    os.environ.update(environment, **one_thread)
 
     from threadpoolctl import threadpool_limits
 
