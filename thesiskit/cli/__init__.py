@@ -116,9 +116,14 @@ _stage_command(
 @click.option(
     "--order",
     type=click.IntRange(0, 10**9),
-    help="Print groups of the model of this order. Default: the largest order of the config.",
+    help="Take the groups of the model of this order. Default: the largest order of the config.",
 )
-def compress(experiment, force, listed, pattern, order) -> None:
+@click.option(
+    "--explore",
+    is_flag=True,
+    help="Write a page on which one looks into the groups: groups.html in the experiment's folder.",
+)
+def compress(experiment, force, listed, pattern, order, explore) -> None:
     """Group the patterns that the same training cases express.
 
     A group of patterns of sequences is printed as its longest pattern, with a bar where the
@@ -133,6 +138,8 @@ def compress(experiment, force, listed, pattern, order) -> None:
     if listed or pattern is not None:
         for line in experiment.list_groups(order, listed, pattern):
             click.echo(line)
+    if explore:
+        click.echo(f"groups: {experiment.explore_groups(order)}")
 
 
 @main.command("fit-logistic")

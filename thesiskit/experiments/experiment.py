@@ -18,14 +18,21 @@ from thesiskit.experiments.cells.cell import Cell, now
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
+from thesiskit.experiments.exploring import explored
+from thesiskit.report.explorer.page import explorer_page
 from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import finished, write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.store.provenance import code_digest, surroundings
-from thesiskit.store.results import Results
+from thesiskit.store.results import Results, write_text
 
-PAGE = ("thesiskit.report.page",), ("report/templates", "report/thesis")  # what writes a report
+# what writes a report
+PAGE = (
+    ("thesiskit.report.page", "thesiskit.experiments.exploring"),
+    ("report/templates", "report/thesis"),
+)
+EXPLORED = "groups.html"  # the page of groups before a fit; that of a report has another name
 Watch = Callable[[Iterable, int, str], Iterable]
 
 
@@ -167,11 +174,20 @@ class Experiment:
 
     def record(self) -> Finished:
         """Return the results, as reports read them."""
-        return finished(self.results, len(self.graph.blocks), self._work.described)
+        record = finished(self.results, len(self.graph.blocks), self._work.described)
+        record.explore = lambda: explored(self._work, self.graph.block(0), fit=True)
+        return record
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
         return self._work.list_groups(self.graph.block(0), order, most, pattern)
+
+    def explore_groups(self, order: int | None) -> Path:
+        """Write the page of the groups of patterns, as they are before a fit; return its path."""
+        content = explored(self._work, self.graph.block(0), order, fit=False)
+        page = self.results.folder / EXPLORED
+        write_text(page, explorer_page(content))
+        return page
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""

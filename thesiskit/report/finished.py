@@ -1,6 +1,6 @@
 """A finished experiment, whatever its kind, read back from its results folder."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +10,7 @@ import numpy as np
 import yaml
 
 from thesiskit.errors import ConfigError
+from thesiskit.report.explorer.content import Content
 from thesiskit.report.forecasts import Forecast, Score, Tested, headline, score
 from thesiskit.store.results import Results
 
@@ -20,9 +21,12 @@ class Finished:
     """The results of an experiment, its config, and what the page asks of it.
 
     about : the module that says in words what a kind with data asks, and what its data are.
+    explore : returns the groups of patterns of a model, with all that a page of them shows; None
+    where nobody can say.
     """
 
     about: ModuleType
+    explore: Callable[[], Content] | None = None
 
     def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
         self.results = results

@@ -58,6 +58,17 @@ class Figure:
     caption: str
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page of its own: the HTML text of a file beside the report, which links it."""
+
+    name: str
+    title: str
+    file: str
+    text: str
+    caption: str
+
+
 def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float = 3.4, **options):
     """Return a figure and its (rows, columns) axes."""
     from matplotlib.figure import Figure as Canvas  # half a second: only where one draws

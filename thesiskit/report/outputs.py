@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.layout import Figure, Table
+from thesiskit.report.layout import Figure, Page, Table
 from thesiskit.store.results import Results, remove, replacing, sha256
 
 TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
@@ -102,17 +102,21 @@ def _inert(value: object) -> object:
 # ---- tables and figures ----
 
 
-def files_of(part: Table | Figure) -> list[str]:
-    """Return the files of a table or a figure; of a figure, the picture comes first."""
+def files_of(part: Table | Figure | Page) -> list[str]:
+    """Return the files of a part; of a figure, the picture comes first."""
+    if isinstance(part, Page):
+        return [part.file]
     folder, kinds = ("tables", TABLE_FILES) if isinstance(part, Table) else (
         "figures", FIGURE_FILES
     )  # fmt: skip
     return [f"{folder}/{part.name}.{kind}" for kind in kinds]
 
 
-def write_part(outputs: Outputs, part: Table | Figure) -> None:
-    """Write the files of a table or a figure."""
-    if isinstance(part, Table):
+def write_part(outputs: Outputs, part: Table | Figure | Page) -> None:
+    """Write the files of a table, a figure or a page."""
+    if isinstance(part, Page):
+        outputs.write(part.file, part.text)
+    elif isinstance(part, Table):
         _write_table(outputs, part)
     else:
         _write_figure(outputs, part)

@@ -16,7 +16,7 @@ from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
-from thesiskit.report.layout import Figure, Table
+from thesiskit.report.layout import Figure, Page, Table
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
 from thesiskit.report.parts import PARTS, wanted_parts
@@ -92,10 +92,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
     """
     items = []
     for part, several in made.items():
-        found = [
-            table_item(one) if isinstance(one, Table) else _figure_item(one, record.results.folder)
-            for one in several
-        ]
+        found = [_item(one, record.results.folder) for one in several]
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
@@ -107,6 +104,13 @@ def render(record: Finished, made: dict[str, list]) -> str:
         notes=[] if "data-card" in made else record.notes,  # it tells them
         provenance=record.results.provenance(),
     )
+
+
+def _item(part: Table | Figure | Page, folder: Path) -> dict[str, Any]:
+    """Return what the templates need to show a part."""
+    if isinstance(part, Page):
+        return {"name": part.name, "title": part.title, "page": part.file, "caption": part.caption}
+    return table_item(part) if isinstance(part, Table) else _figure_item(part, folder)
 
 
 def table_item(table: Table) -> dict[str, Any]:

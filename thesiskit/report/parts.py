@@ -10,6 +10,7 @@ from thesiskit.report import data_card, predictions, ranks, reached, reduction, 
 from thesiskit.report.board import figures as board_figures
 from thesiskit.report.board import tables as board_tables
 from thesiskit.report.board.study import several_tables
+from thesiskit.report.explorer.page import pattern_explorer
 from thesiskit.report.logistic import chains as logistic_chains
 from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
@@ -211,6 +212,7 @@ PARTS: dict[str, Part] = {
     "response-figure": Part(logistic_responses.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
+    "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(reached.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(
