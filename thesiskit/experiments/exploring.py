@@ -10,8 +10,7 @@ from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.experiments.work import Block, Work
 from thesiskit.models import logistic
 from thesiskit.models.logistic.contributions import Contributions
-from thesiskit.models.patterns import FeatureGroups, Groups, SequenceGroups
-from thesiskit.models.running import Arrays
+from thesiskit.models.patterns import FeatureGroups, SequenceGroups
 from thesiskit.report.explorer.content import Case, Content, Ragged
 
 ENDS = (0.05, 0.5, 0.95)  # low end, median and high end of an interval
@@ -191,7 +190,7 @@ class _Fitted(_Found):
         stored = self.block.load("simulate", ["ids"])["ids"][-len(loss) :]
         names = stored if len(stored) else np.arange(1, len(loss) + 1)
         shared = self.fits.stored.shared(self.arm.order, compress=self.arm.compress)
-        found = []
+        found: list[Given] = []
         for t in [*worst.tolist(), *spread.tolist()]:
             parts = Contributions(
                 self.coefficient, self.log_sigma, shared, int(shared.case_of[t]),

@@ -5,8 +5,8 @@
 | s_g, of groups whose patterns the case expresses all | `whole` groups | (.) |
 | E s_g^t, of groups that it expresses in part | share times s_g | (D, S, .) |
 
-Sections "Splitting Compressed Parameters" and "Making Prediction for a Test Case".  Shares are taken
-in expectation given each draw; the patterns that no training case expresses add 0 in expectation.
+Sections "Splitting Compressed Parameters" and "Making Prediction for a Test Case".  Shares are
+expectations given each draw; the patterns that no training case expresses add 0 in expectation.
 So the contributions of all groups add up to `agreement.expected`, draw by draw.
 """
 

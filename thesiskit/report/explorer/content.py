@@ -105,7 +105,7 @@ class Content:
 
     @property
     def scale(self) -> float:
-        """A size of coefficient that counts as large, for colours: that which few medians exceed."""
+        """A size of coefficients that counts as large, for colours: few medians exceed it."""
         if self.quantiles is None:
             return 1.0
         sizes = np.abs(self.quantiles[1]).max(axis=0)
@@ -135,10 +135,9 @@ class Content:
     def _sequence(self, g: int, *, shortest: bool) -> str:
         assert self.edges is not None
         assert self.above is not None
+        codes = self.edges[g]
         if shortest:
-            codes = [] if self.first[g] == 0 else self.edges[g][:1]
-        else:
-            codes = self.edges[g]
+            codes = codes[: int(self.first[g] > 0)]
         left_out = not shortest and self.cut[g] > 0
         while (g := int(self.above[g])) >= 0:
             codes = self.edges[g] + codes
