@@ -1,0 +1,362 @@
+"""The page of groups in a real browser: paths, lists, test cases; keyboard, phones, print."""
+
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+from thesiskit.report.explorer.packing import unpack
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("no Chromium: apt-get install chromium", allow_module_level=True)
+
+MODEL = "kind: logistic, chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
+LETTERS = f"""
+experiment: letters
+title: Letters
+about: A test.
+data: {{ source: text, limit: 500, history: 8, train: 250 }}
+model: {{ {MODEL}, orders: [8], priors: [gaussian] }}
+report: {{ parts: [pattern-explorer] }}
+"""
+GENES = f"""
+experiment: genes
+title: Genes
+about: A test.
+data: {{ source: table, path: genes.csv, response: status }}
+evaluation: {{ folds: 3 }}
+model: {{ {MODEL}, orders: [3], priors: [gaussian] }}
+report: {{ parts: [pattern-explorer] }}
+"""
+NAMES = [
+    "</script><img src=x onerror=alert(1)>",
+    'a "quoted" name',
+    "🧬 gene",
+    "{{ 7 * 6 }}",
+    "e",
+    "f",
+]
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
+LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark"}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 3, (60, len(NAMES)))
+    frame = pd.DataFrame(
+        dict(zip(NAMES, np.array(["<b>low</b>", "mid", "high"])[codes].T, strict=True))
+    )
+    frame["status"] = np.where(codes[:, 0] == codes[:, 1], "<case>", "control")
+    frame.to_csv(folder / "genes.csv", index=False)
+    for name, text in (("letters", LETTERS), ("genes", GENES)):
+        (folder / f"{name}.yaml").write_text(text)
+        run("run", folder / f"{name}.yaml", "--results", folder / "r")
+    run("compress", folder / "letters.yaml", "--results", folder / "r", "--explore")
+    return {
+        "letters": folder / "r/letters/patterns.html",
+        "genes": folder / "r/genes/patterns.html",
+        "groups": folder / "r/letters/groups.html",
+    }
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(browser, pages):
+    """Open a page; it fails the test if the page says anything in the console, or in a dialog."""
+    said, contexts = [], []
+
+    def opened(name, *, ready=True, viewport=WIDE, **options):
+        contexts.append(browser.new_context(viewport=viewport, **options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.goto(pages[name].as_uri())
+        if ready:
+            page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return unpack(re.search(r'id="packed">([A-Za-z0-9+/=]*)</script>', text)[1])
+
+
+def detail(page):
+    return page.inner_text("#detail h3")
+
+
+def rows(page):
+    return page.locator("#list .row .pattern").all_inner_texts()
+
+
+def facts(page):
+    """What the panel says of a group, by term."""
+    terms = page.locator("#detail dt").all_inner_texts()
+    return dict(zip(terms, page.locator("#detail dd").all_inner_texts(), strict=True))
+
+
+def marked(page):
+    """The name of the block that is the current one of the trie."""
+    return page.get_attribute('#blocks [aria-selected="true"]', "aria-label").partition(":")[0]
+
+
+# ---- sequences ----
+
+
+def test_a_path_opens_as_states_are_typed(show):
+    page = show("letters")
+    page.type("#typed", "CV")
+    assert detail(page) == "CV"
+    assert page.locator("#path li").all_inner_texts() == ["any", "V", "CV"]
+    cases = int(facts(page)["training cases"].split()[0])
+    assert page.inner_text("#typed-says") == f"{cases} training cases."
+    # all groups of the list are on the path
+    assert all(name.endswith("CV") for name in rows(page))
+    page.fill("#typed", "")
+    assert detail(page) == "(any)"
+
+
+def test_what_is_typed_and_is_not_there(show):
+    page = show("letters")
+    page.type("#typed", "CXV")
+    assert page.inner_text("#typed-says") == "There is no state “X”. States: V C _"
+    page.fill("#typed", "___V")
+    assert page.inner_text("#typed-says").startswith("No training case on this page ends so; the")
+    page.fill("#typed", "VVVVVVVVVVVV")
+    assert page.inner_text("#typed-says")
+    page.fill("#typed", "V")
+    assert page.inner_text("#typed-says").endswith("training cases.")
+
+
+def test_widths_are_cases_and_hover_shows_the_interval(show, pages):
+    page = show("letters")
+    _, found = data_of(pages["letters"])
+    box = page.locator("#blocks").bounding_box()["width"]
+    for g in np.flatnonzero(found["above"] == 0):
+        width = page.locator(f"#block-{g}").bounding_box()["width"]
+        assert abs(width + 1 - box * int(found["cases"][g]) / int(found["cases"][0])) < 1
+    last = int(np.flatnonzero(found["above"] == 0)[-1])
+    page.hover(f"#block-{last}")
+    assert detail(page) == page.get_attribute(f"#block-{last}", "aria-label").partition(":")[0]
+    sets, groups = len(found["quantiles"]) // (3 * len(found["cases"])), len(found["cases"])
+    low, median, high = found["quantiles"].reshape(3, sets, groups)[:, -1, last]
+    said = [
+        float(one.replace("−", "-")) for one in re.findall(r"[−\d.]+", facts(page)["coefficient"])
+    ]
+    assert said == pytest.approx([median, low, high], abs=0.006)
+    page.hover("h1")
+    assert detail(page) == "(any)"
+    page.click(f"#block-{last}")
+    page.hover("h1")
+    assert detail(page) == page.input_value("#typed") != "(any)"
+
+
+def test_another_class_shows_other_coefficients(show):
+    page = show("letters")
+    page.type("#typed", "C")
+    before = facts(page)
+    page.select_option("#class", label="V")
+    after = facts(page)
+    assert after["training cases"] == before["training cases"]
+    assert after["coefficient"] != before["coefficient"]
+    assert "odds of V against the others" in after
+    assert page.locator(".says-plus").first.inner_text() == "more V"
+
+
+def test_groups_before_a_fit(show):
+    page = show("groups")
+    page.type("#typed", "C")
+    assert set(facts(page)) == {"patterns", "training cases"}
+    assert page.locator("#case-title").count() == 0
+    assert page.locator("#sort option").all_inner_texts() == [
+        "most training cases", "most patterns"
+    ]  # fmt: skip
+
+
+# ---- features ----
+
+
+def test_groups_are_filtered_and_sorted(show, pages):
+    page = show("genes")
+    meta, found = data_of(pages["genes"])
+    every = len(found["cases"])
+    assert page.inner_text("#count") == f"{every:,} groups"
+    page.select_option("#feature", label="🧬 gene")
+    page.select_option("#value", label="mid")
+    t = meta["features"].index("🧬 gene")
+    item = sum(len(one) for one in meta["values"][:t]) + meta["values"][t].index("mid")
+    has = np.zeros(every, dtype=bool)
+    for name in ("shortest", "longest"):
+        owner = np.repeat(np.arange(every), found[f"{name}Length"])
+        has[owner[found[f"{name}Items"] == item]] = True
+    assert 0 < has.sum() < every
+    assert page.inner_text("#count") == f"{has.sum():,} of {every:,} groups"
+    page.select_option("#sort", "cases")
+    first = int(page.locator("#list .cases").first.inner_text().split()[0])
+    assert first == found["cases"][has].max()
+    page.select_option("#feature", "")
+    assert page.is_disabled("#value")
+    page.select_option("#sort", "size")
+    medians = found["quantiles"].reshape(3, -1)[1]
+    page.locator("#list .row").first.click()
+    assert facts(page)["coefficient"].split()[0].replace("−", "-") == (
+        f"{medians[np.abs(medians).argmax()]:.2f}"
+    )
+
+
+def test_only_rows_that_one_sees_are_in_the_page(show, pages):
+    page = show("genes")
+    _, found = data_of(pages["genes"])
+    every = len(found["cases"])
+    assert 10 < page.locator("#list .row").count() < 40 < every
+    page.evaluate("document.getElementById('list').scrollTop = 1e9")
+    page.wait_for_selector(f'#list .row[data-place="{every - 1}"]')
+    assert page.locator("#list .row").count() < 40
+
+
+def test_what_speaks_for_a_class_in_a_test_case(show, pages):
+    page = show("genes")
+    meta, found = data_of(pages["genes"])
+    begin = np.cumsum([0, *(one["cited"] for one in meta["tests"])])
+    for t in (0, len(meta["tests"]) - 1):
+        page.select_option("#chosen", str(t))
+        told = page.locator("#told dd").all_inner_texts()
+        assert told[0] == meta["tests"][t]["truth"]
+        assert told[1] == meta["tests"][t]["predicted"]
+        added = found["testAdded"][3 * begin[t] : 3 * begin[t + 1]].reshape(3, -1)
+        total = found["testTotal"].reshape(-1, 3)[t]
+        said = page.locator("#parts li:last-child .effect").inner_text()
+        assert said.split()[0] == f"{total[0]:+.2f}".replace("-", "−")
+        top = added[0][np.abs(added[0]).argmax()]
+        assert page.locator("#parts .effect").first.inner_text().split()[0] == (
+            f"{top:+.2f}".replace("-", "−")
+        )
+    more = page.get_by_role("button", name=re.compile("^Show .* more group"))
+    more.click()
+    assert page.locator("#parts li").count() >= meta["tests"][-1]["cited"]
+    assert more.count() == 0
+
+
+def test_names_of_users_are_shown_as_they_are(show):
+    page = show("genes")
+    assert page.locator("#feature option").all_inner_texts() == ["any feature", *NAMES]
+    page.select_option("#feature", label=NAMES[0])
+    page.select_option("#value", label="<b>low</b>")
+    page.locator("#list .row").nth(1).click()
+    assert "<b>low</b>" in page.inner_text("#detail")
+    assert page.locator("img, #detail b").count() == 0
+
+
+# ---- everybody ----
+
+
+def test_the_keyboard_is_enough(show):
+    page = show("letters")
+    for _ in range(20):  # to the trie
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "blocks":
+            break
+    page.keyboard.press("ArrowDown")
+    below = marked(page)
+    assert detail(page) == below != "(any)"
+    page.keyboard.press("ArrowRight")
+    beside = marked(page)
+    assert detail(page) == beside != below
+    page.keyboard.press("ArrowLeft")
+    assert marked(page) == below
+    page.keyboard.press("Enter")
+    assert page.input_value("#typed") == below
+    page.keyboard.press("Backspace")
+    assert page.input_value("#typed") == ""
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "list":
+            break
+    names = rows(page)
+    page.keyboard.press("ArrowDown")
+    assert detail(page) == names[1]
+    page.keyboard.press("End")
+    last = page.locator('#list [aria-selected="true"]')
+    assert last.get_attribute("aria-posinset") == last.get_attribute("aria-setsize")
+    active = page.get_attribute("#list", "aria-activedescendant")
+    assert active == last.get_attribute("id")
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    assert page.input_value("#typed") == names[0].replace("(any)", "")
+
+
+@pytest.mark.parametrize("name", ["letters", "genes", "groups"])
+def test_a_phone_needs_no_scrolling_sideways(show, name):
+    page = show(name, viewport=NARROW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    page.locator("#list .row").first.click()
+    assert page.locator("#detail h3").is_visible()
+
+
+@pytest.mark.parametrize("name", ["letters", "genes", "groups"])
+def test_without_scripts_there_is_a_table(show, name):
+    page = show(name, ready=False, java_script_enabled=False)
+    assert page.locator(".static tbody tr").count() == 40
+    assert page.locator("#live").is_hidden()
+    assert page.locator(".static").is_visible()
+
+
+def test_without_the_means_to_unpack_there_is_a_table(browser, pages):
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(pages["genes"].as_uri())
+    page.wait_for_selector("#failed:not([hidden])")
+    assert page.locator(".static").is_visible()
+    context.close()
+
+
+def test_print_has_the_table(show):
+    page = show("genes")
+    assert page.locator(".static").is_hidden()
+    page.emulate_media(media="print")
+    assert page.locator(".static").is_visible()
+    assert page.locator("#live").is_hidden()
+
+
+@pytest.mark.parametrize("name", ["letters", "genes"])
+def test_dark_is_dark(show, name):
+    colours = [
+        show(name, **scheme).evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+        )
+        for scheme in (LIGHT, DARK)
+    ]
+    assert min(colours[0][:3]) > 230
+    assert max(colours[1][:3]) < 40
+
+
+@pytest.mark.parametrize("name", ["letters", "genes", "groups"])
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_axe_finds_no_serious_violation(show, name, scheme, viewport):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = show(name, viewport=viewport, **scheme)
+    found = axe.Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found
+            if one["impact"] in ("serious", "critical")] == []  # fmt: skip
