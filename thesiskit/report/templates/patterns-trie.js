@@ -153,10 +153,8 @@ class Trie {
     if (groups.below(g).length) node.setAttribute("aria-expanded", String(level + 1 < LEVELS));
     this.place(node, x, width, level);
     node.style.background = colour(groups, g);
-    if (width > 16) {
-      node.textContent = level ? groups.written(groups.edge(g)) : groups.text(g);
-      if (width < 90) node.classList.add("short");
-    }
+    if (width < 90) node.classList.add("short");
+    if (width > 16) node.textContent = level ? groups.written(groups.edge(g)) : groups.text(g);
     this.blocks.set(g, { ...this.blocks.get(g), node });
     return node;
   }
