@@ -27,11 +27,12 @@ WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CHAIN_PARTS = ["reached-table", "chain-table"]
+PATTERN_PARTS = ["coefficient-table", "pattern-explorer"]
 PARTS = {  # after the summary and the data card
     "table": ["score-table", "reliability-figure", "selected-features", "predictions"],
-    "classes": ["model-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "numbers": ["response-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "sequences": ["order-table", "order-figure", "predictions", *CHAIN_PARTS],
+    "classes": ["model-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
+    "numbers": ["response-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
+    "sequences": ["order-table", "order-figure", "pattern-explorer", "predictions", *CHAIN_PARTS],
 }
 
 

@@ -32,7 +32,7 @@ def explored(work: Work, block: Block, order: int | None = None, *, fit: bool) -
 
     Raises
     ------
-    UserError: the experiment has no groups, or was not fitted by slice sampling.
+    UserError: the experiment has no groups.
     """
     if not isinstance(work, LogisticWork):
         raise UserError(
@@ -142,7 +142,7 @@ class _Fitted(_Found):
 
     def __init__(self, work: LogisticWork, block: Block, order: int):
         self.row, self.arm = _shown_arm(work, order)
-        super().__init__(work, block, order)
+        super().__init__(work, block, self.arm.order)
         found = self.fits.read(self.arm)
         self.coefficient, self.log_sigma = logistic.flat(found["coefficient"], found["log_sigma"])
         self.unit = float(found.get("response_unit", 1.0))
@@ -268,16 +268,12 @@ def _summary(drawn: np.ndarray) -> np.ndarray:
 
 
 def _shown_arm(work: LogisticWork, order: int) -> tuple[int, Arm]:
-    """Return the model that is shown, and its row of the predictions."""
-    chosen = [
-        (row, arm) for row, arm in work.own_arms.values()
-        if arm.engine == "slice" and arm.order == order
-    ]  # fmt: skip
-    if not chosen:
-        raise work.config.wrong(
-            "report.parts", f"no model of order {order} with engine: slice; nothing to explore"
-        )
-    return min(chosen, key=lambda one: not one[1].compress)
+    """Return the model that is shown, and its row of the predictions.
+
+    Models that are not compressed may be limited to some orders: then the nearest one is shown.
+    """
+    fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.engine == "slice"]
+    return min(fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress))
 
 
 # ---- patterns ----
