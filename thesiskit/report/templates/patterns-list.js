@@ -8,7 +8,8 @@ class List {
     Object.assign(this, { groups, onChoose, onEnter, box: byId("list"), inside: null, place: 0 });
     this.narrow = matchMedia("(max-width: 40rem)");
     this.room = this.box.firstElementChild;
-    this.box.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.box.addEventListener("scroll", () => this.draw(false), { passive: true });
+    this.rows = new Map();
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.box.addEventListener("click", (event) => this.press(event, onChoose));
     this.box.addEventListener("dblclick", (event) => this.press(event, onEnter));
@@ -74,22 +75,28 @@ class List {
     return (g) => groups.hasItem(g, from, to);
   }
 
+  // All groups in the order asked for; it is kept until another one is asked for.
+  sorted() {
+    const { groups } = this, by = byId("sort").value, asked = `${by} ${groups.set}`;
+    if (this.asked !== asked) {
+      const key = Float64Array.from(groups.cases, (_, g) => this.sortKey(by, g));
+      this.order = Uint32Array.from(groups.cases.keys()).sort((a, b) => key[b] - key[a] || a - b);
+      this.asked = asked;
+    }
+    return this.order;
+  }
+
   sort() {
-    const { groups } = this, by = byId("sort").value, keeps = this.filter();
-    const shown = [];
-    for (let g = 0; g < groups.count; g++) if (keeps(g)) shown.push(g);
-    const key = new Float64Array(groups.count);
-    for (const g of shown) key[g] = this.key_of(by, g);
-    this.shown = Uint32Array.from(shown).sort((a, b) => key[b] - key[a] || a - b);
+    const { groups } = this;
+    this.shown = this.sorted().filter(this.filter());
     this.place = 0;
     this.box.scrollTop = 0;
-    const of = groups.allGroups > groups.count || shown.length < groups.count
-      ? ` of ${count(groups.allGroups)}` : "";
-    byId("count").textContent = `${count(shown.length)}${of} groups`;
+    const of = this.shown.length < groups.allGroups ? ` of ${count(groups.allGroups)}` : "";
+    byId("count").textContent = `${count(this.shown.length)}${of} groups`;
     this.draw();
   }
 
-  key_of(by, g) {
+  sortKey(by, g) {
     const { groups } = this;
     if (by === "cases" || by === "patterns") return groups[by][g];
     const middle = groups.at(1, g);
@@ -104,15 +111,24 @@ class List {
     return this.narrow.matches ? 62 : 40;
   }
 
-  draw() {
-    const { box, height } = this;
+  // Draws the rows that one sees; those that are there stay, unless all have to be drawn anew.
+  draw(anew = true) {
+    const { box, height, rows } = this;
     this.room.style.height = `${this.shown.length * height}px`;
     const from = Math.max(0, Math.floor(box.scrollTop / height) - SPARE);
     const to = Math.min(
       this.shown.length, Math.ceil((box.scrollTop + box.clientHeight) / height) + SPARE);
-    const rows = [];
-    for (let place = from; place < to; place++) rows.push(this.row(place));
-    this.room.replaceChildren(...rows);
+    for (const [place, row] of rows) {
+      if (anew || place < from || place >= to) {
+        row.remove();
+        rows.delete(place);
+      }
+    }
+    for (let place = to - 1; place >= from; place--) { // from below: the next one is there
+      if (rows.has(place)) continue;
+      rows.set(place, this.row(place));
+      this.room.insertBefore(rows.get(place), rows.get(place + 1) ?? null);
+    }
     if (this.place >= from && this.place < to) {
       box.setAttribute("aria-activedescendant", `row-${this.place}`);
     } else box.removeAttribute("aria-activedescendant");
