@@ -270,6 +270,13 @@ def test_names_of_users_are_shown_as_they_are(show):
     assert page.locator("img, #detail b").count() == 0
 
 
+def test_odds_may_be_larger_than_numbers_of_a_computer(show):
+    page = show("genes")
+    sizes = [0, np.log(2.5), np.log(0.25), np.log(5e4), np.log(2e-5), 2000, -2000]
+    said = page.evaluate("sizes => sizes.map(factor)", [float(one) for one in sizes])
+    assert said == ["1.00", "2.50", "0.25", "5.0e4", "2.0e−5", "3.9e868", "2.6e−869"]
+
+
 # ---- everybody ----
 
 

@@ -249,12 +249,23 @@ def test_of_too_many_groups_the_largest_are_shown(folder, name, monkeypatch):
     content = exploring.explored(experiment._work, experiment.graph.block(0), fit=True)
     assert content.n_groups >= 20  # with those of the test cases
     assert content.n_groups < content.all_groups
-    assert f"{content.n_groups:,} of {content.all_groups:,} groups" in content.notes[0]
+    assert any(
+        f"{content.n_groups:,} of {content.all_groups:,} groups" in one for one in content.notes
+    )
     if content.sequences:  # it is a trie again
         assert (content.above[1:] >= 0).all()
         assert (content.above < np.arange(content.n_groups)).all()
     for one in content.tests:
         assert (one.groups >= 0).all()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_chains_that_do_not_agree_are_told(folder, name):
+    fit = arrays(folder / "r" / name / "fit" / "0000.npz")
+    place = fit["name"].tolist().index(ARMS[name])
+    text = (folder / "r" / name / "patterns.html").read_text(encoding="utf-8")
+    assert ("The chains of this model do not agree" in text) == (not fit["reliable"][place])
+    assert ("tell the classes of all training cases apart" in text) == bool(fit["separated"][place])
 
 
 def test_long_edges_are_cut(folder, monkeypatch):

@@ -120,8 +120,12 @@ class _Found:
                 chosen[groups.above[g]] = True
         return np.flatnonzero(chosen)
 
+    def _warnings(self) -> list[str]:
+        """Return what is to be known of the coefficients."""
+        return []
+
     def _notes(self, kept: int) -> tuple[str, ...]:
-        notes, every = [], self.groups.n_groups
+        notes, every = self._warnings(), self.groups.n_groups
         if kept < every:
             by_size = self.quantiles is not None and isinstance(self.groups, FeatureGroups)
             which = (
@@ -168,6 +172,23 @@ class _Fitted(_Found):
             "base": self.base,
             "response": getattr(data, "response", "") or "the response",
         }
+
+    def _warnings(self) -> list[str]:
+        fit = self.block.load("fit")
+        place = [str(name) for name in fit["name"]].index(self.arm.name)
+        said = []
+        if not fit["reliable"][place]:
+            iterations = 4 * self.work.design.model.iterations
+            said.append(
+                "The chains of this model do not agree, so its coefficients mean little: "
+                f"`--set model.iterations={iterations}` continues them."
+            )
+        if fit["separated"][place]:
+            said.append(
+                "Patterns tell the classes of all training cases apart: only the prior bounds the "
+                "coefficients, and their sizes mean little."
+            )
+        return said
 
     @property
     def divisions(self) -> int:

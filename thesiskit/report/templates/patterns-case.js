@@ -41,8 +41,8 @@ class Cases {
     rows.sort((a, b) => Math.abs(b.values[0]) - Math.abs(a.values[0]));
     const few = all === true ? rows : rows.slice(0, FEW);
     const total = this.whole(groups.testTotal, t), others = this.whole(groups.testOthers, t);
-    if (groups.base) for (let level = 0; level < 3; level++) total[level] += groups.base;
-    const widest = Math.max(...rows.map((row) => Math.abs(row.values[0])), 1e-9);
+    const sizes = [...rows.map((row) => row.values[0]), others[0], total[0]].map(Math.abs);
+    const widest = Math.max(...sizes, 1e-9);
     const shown = few.map((row) => this.row(row, widest));
     if (few.length < rows.length) {
       const left = rows.slice(FEW);
@@ -54,8 +54,9 @@ class Cases {
     if (one.others) {
       shown.push(this.line(`${several(one.others, "other group")}`, others[0], others, widest));
     }
-    if (groups.base) shown.push(this.line("mean of the training cases", groups.base, null, widest));
-    const sum = this.line("together", total[0], total, Math.max(widest, Math.abs(total[0])));
+    if (groups.base) shown.push(this.line("mean of the training cases", groups.base, null, 0));
+    const whole = total.map((value) => value + groups.base);
+    const sum = this.line("together", whole[0], whole, groups.base ? 0 : widest);
     sum.classList.add("sum");
     this.box.replaceChildren(...shown, sum);
     this.tell(one);
@@ -82,9 +83,10 @@ class Cases {
     return this.line(element("span", {}, name, ...part), values[0], values, widest);
   }
 
+  // A value with its interval, and a bar if one says how wide the widest is.
   line(name, value, values, widest) {
     const bar = element("i", { class: value < 0 ? "minus" : "plus" });
-    const size = Math.min(50, (50 * Math.abs(value)) / widest);
+    const size = widest ? Math.min(50, (50 * Math.abs(value)) / widest) : 0;
     bar.style.width = `${size}%`;
     bar.style.left = `${value < 0 ? 50 - size : 50}%`;
     const range = values ? [" ", element("small", {}, `${number(values[1])} to ${number(values[2])}`)]

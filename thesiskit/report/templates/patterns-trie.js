@@ -97,17 +97,18 @@ class Trie {
     this.blocks = new Map();
     const made = document.createDocumentFragment();
     const depth = groups.path(focus).length;
-    let rows = [[focus, 0, width]], deepest = 0;
+    let rows = [[focus, 0, width]];
+    this.deepest = 0;
     for (let level = 0; rows.length && level < LEVELS; level++) {
       const lower = [];
-      deepest = level;
+      this.deepest = Math.max(this.deepest, level);
       for (const [g, x, w] of rows) {
         made.append(this.block(g, x, w, level, depth + level));
         if (level + 1 < LEVELS) this.divide(g, x, w, level + 1, lower, made);
       }
       rows = lower;
     }
-    this.box.style.height = `${(deepest + 1) * ROW}px`;
+    this.box.style.height = `${(this.deepest + 1) * ROW}px`;
     this.box.replaceChildren(made);
     if (!this.blocks.has(this.active)) this.active = focus;
     this.box.setAttribute("aria-activedescendant", `block-${this.active}`);
@@ -127,6 +128,7 @@ class Trie {
           title: `${several(below.length - i, "more group")}; open the group above to see them` });
         this.place(rest, x, (w * cases) / groups.cases[g], level);
         made.append(rest);
+        this.deepest = Math.max(this.deepest, level);
         return;
       }
       lower.push([child, x, wide]);

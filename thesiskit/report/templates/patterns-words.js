@@ -26,9 +26,12 @@ function number(x, sign = false) {
 
 // exp(x), as a factor of odds.
 function factor(x) {
-  const f = Math.exp(x);
-  if (f > 1e4) return f === Infinity ? "∞" : f.toExponential(1).replace("+", "");
-  if (f < 1e-3) return f === 0 ? "0" : f.toExponential(1).replace("-", "−");
+  const power = x / Math.LN10, f = Math.exp(x);
+  if (power > 4 || power < -3) { // it may be larger than any number of a computer
+    const digits = (10 ** (power - Math.floor(power))).toFixed(1);
+    const [lead, whole] = digits === "10.0" ? ["1.0", Math.ceil(power)] : [digits, Math.floor(power)];
+    return `${lead}e${whole < 0 ? "−" : ""}${Math.abs(whole)}`;
+  }
   return f >= 100 ? f.toFixed(0) : f.toPrecision(f < 1 ? 2 : 3);
 }
 
