@@ -1,10 +1,12 @@
 """What the documentation says is what the program does."""
 
 import re
+import tomllib
 from itertools import pairwise
 
 import click
 import pytest
+import yaml
 from code_blocks import PAGES, blocks, prepare, run_block, run_line
 from command_reference import commands, config_page, example, reference
 from commands import ROOT
@@ -68,6 +70,10 @@ def test_the_page_of_keys_is_what_the_classes_say():
 def test_version_is_the_same_everywhere():
     from thesiskit import __version__
 
-    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
-    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
-    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "thesiskit.__version__"
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == __version__
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\S+) \((.*)\)$", changes, re.MULTILINE)
+    assert newest.groups() == (__version__, str(cited["date-released"]))

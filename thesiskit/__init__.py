@@ -1,6 +1,6 @@
 """thesiskit: Bayesian classification with many features, after Li (2007)."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str):

@@ -31,6 +31,7 @@ DRAWINGS = {
     "thesiskit/": "the tree of the package",
     "cli -> experiments": "the directions of imports",
     "flowchart TD": "a drawing that GitHub renders",
+    "\\input{results": "for LaTeX; tests/report/test_macros.py looks for its macro",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
 # what examples call a config of the user's
@@ -83,7 +84,7 @@ def prepare(folder: Path) -> None:
 
 def run_block(block: Block, folder: Path) -> None:
     """Run a code block in a folder, the current one."""
-    if block.language in ("text", "mermaid"):
+    if block.language in ("text", "mermaid", "latex"):
         assert block.text.startswith(tuple(DRAWINGS)), f"{block}: code needs its own language"
     elif block.text.startswith(RECIPE):
         pass

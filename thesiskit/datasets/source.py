@@ -23,6 +23,7 @@ from thesiskit.errors import DataError, UserError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
+FILE_KEYS = ("path", "test_path", "labels", "response")  # of sources; a response can be a column
 READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
 
 
@@ -305,6 +306,14 @@ class Source(Block):
         continuous : whether its responses are real numbers.
         """
         return None
+
+    def files(self, folder: Path) -> list[str]:
+        """Return the files of the user's that keys name, as the config has them.
+
+        folder : paths start there.
+        """
+        named = [getattr(self, key, None) for key in FILE_KEYS]
+        return [str(one) for one in named if one and (folder / str(one)).is_file()]
 
     # ---- reading and drawing ----
 

@@ -8,6 +8,7 @@ before.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -25,7 +26,7 @@ from thesiskit.report.outputs import changed
 from thesiskit.report.page import finished, write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.store.provenance import code_digest, surroundings
-from thesiskit.store.results import Results, write_text
+from thesiskit.store.results import Results, sha256, write_text
 
 # what writes a report
 PAGE = (
@@ -222,12 +223,20 @@ class Experiment:
         write_report(self.record(), key, watch=watch)
         return page, True
 
+    @cached_property
+    def _data_files(self) -> dict[str, str | None]:
+        """The sha256 of each file of the user's data."""
+        if self.config.data is None:
+            return {}
+        names = self.config.data.files(self.graph.folder)
+        return {name: sha256(self.graph.folder / name) for name in names}
+
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""
         self.results.update_provenance(
             experiment=self.config.experiment,
             config=self._work.described,
-            data={"sha256": self._work.data_digest},
+            data={"sha256": self._work.data_digest, "files": self._data_files},
             seed=self.config.seed,
             **surroundings(self.graph.code),
             **entries,

@@ -1,4 +1,4 @@
-"""Write the report of an experiment: tables, figures, timings.csv and one page."""
+"""Write the report of an experiment: tables, figures, numbers.tex, timings.csv and one page."""
 
 import base64
 import re
@@ -13,11 +13,14 @@ from markupsafe import Markup, escape
 
 from thesiskit.errors import ResultsError
 from thesiskit.report.board.study import Study, several_tables
+from thesiskit.report.crate import NAME as CRATE
+from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
 from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
 from thesiskit.report.layout import Figure, Page, Table
 from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.macros import macros
 from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.reduction import ReductionRecord
@@ -37,13 +40,16 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
     parts = [part for several in made.values() for part in several]
     timings = record.timings()
     names = [name for part in parts for name in files_of(part)]
-    names += ["report.html", *(["timings.csv"] if timings is not None else [])]
+    names += ["report.html", "numbers.tex", CRATE, *["timings.csv"] * (timings is not None)]
     outputs = Outputs(record.results, names)
     for part in parts:
         write_part(outputs, part)
     if timings is not None:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
+    tables = [part for part in parts if isinstance(part, Table)]
+    outputs.write("numbers.tex", macros(record.config["experiment"], tables))
     outputs.write("report.html", render(record, made))
+    outputs.write(CRATE, crate_text(record.results, outputs.written))
     outputs.finish(key)
 
 

@@ -1,0 +1,173 @@
+"""What was made from what, as RO-Crate metadata: ro-crate-metadata.json beside the results.
+
+The file has the form of a Process Run Crate (https://w3id.org/ro/wfrun/process/0.5).  Its root is
+the folder of the experiment.  Each stage, and the report, is an action: it has the time at which
+it ended, its instrument is thesiskit with the version and digest of its code, its objects are the
+config, the seed and the data, and its results are files with their sha256.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thesiskit.report.outputs import FOLDERS
+from thesiskit.store.results import Results, sha256
+
+if TYPE_CHECKING:
+    from rocrate.rocrate import ROCrate
+
+NAME = "ro-crate-metadata.json"
+PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+TERMS = "https://w3id.org/ro/terms/workflow-run/context"  # it defines sha256
+ORDER = ("simulate", "select", "compress", "fit", "predict")  # in which stages are made
+MADE = re.compile(r"[0-9]{4}(-[^/]+)?\.(npz|nc)")  # names of the files of stages
+KINDS = {
+    "csv": "text/csv", "html": "text/html", "json": "application/json", "md": "text/markdown",
+    "nc": "application/netcdf", "npz": "application/zip", "pdf": "application/pdf",
+    "png": "image/png", "tex": "application/x-tex",
+}  # fmt: skip
+
+
+def crate_text(results: Results, written: Mapping[str, str]) -> str:
+    """Return the text of ro-crate-metadata.json for an experiment that is finished.
+
+    written : the files of its report with their sha256.
+    """
+    from rocrate.rocrate import ROCrate  # a fifth of a second: only where a report is written
+
+    record = results.provenance()
+    config = record["config"]
+    ended = {stage: entry["finished"] for stage, entry in record.get("stages", {}).items()}
+    crate = ROCrate(version="1.1")
+    crate.metadata.extra_contexts.append(TERMS)
+    crate.datePublished = max(ended.values(), default=_now())
+    profile = _entity(crate, PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
+    root = crate.root_dataset
+    root["conformsTo"] = profile
+    root["name"] = f"{config['title']} (results of thesiskit, experiment {config['experiment']})"
+    root["description"] = config["about"]
+    instrument, objects = _software(crate, record), _objects(crate, record)
+    for stage in sorted(_stages(results.folder), key=_place):
+        files = {
+            f"{stage}/{path.name}": sha256(path) or ""
+            for path in sorted((results.folder / stage).iterdir())
+            if MADE.fullmatch(path.name)
+        }
+        made = _files(crate, files)
+        when = {"endTime": ended[stage]} if stage in ended else {}
+        _action(crate, stage, instrument, objects, made, when)
+        objects = [*objects, *made]
+    _action(crate, "report", instrument, objects, _files(crate, dict(written)), {})
+    return json.dumps(crate.metadata.generate(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _stages(folder: Path) -> list[str]:
+    """Return the folders of stages, which have a file for each block."""
+    return [
+        path.name
+        for path in folder.iterdir()
+        if path.name not in FOLDERS
+        and path.is_dir()
+        and any(MADE.fullmatch(file.name) for file in path.iterdir())
+    ]
+
+
+def _place(stage: str) -> tuple[int, str]:
+    return (ORDER.index(stage) if stage in ORDER else len(ORDER), stage)
+
+
+def _entity(crate: "ROCrate", name: str, kind: str, /, **properties: Any) -> Any:
+    from rocrate.model.contextentity import ContextEntity
+
+    return crate.add(ContextEntity(crate, name, properties={"@type": kind, **properties}))
+
+
+def _software(crate: "ROCrate", record: Mapping[str, Any]) -> Any:
+    """Add thesiskit, and the packages that numbers may depend on; return thesiskit."""
+    versions = {"Python": record["python"], **record["packages"]}
+    needed = [
+        _entity(
+            crate, f"#{name.lower()}", "SoftwareApplication", name=name, softwareVersion=version
+        )
+        for name, version in versions.items()
+    ]
+    return _entity(
+        crate,
+        "#thesiskit",
+        "SoftwareApplication",
+        name="thesiskit",
+        softwareVersion=record["code"]["version"],
+        identifier=f"code digest {record['code']['digest']}",
+        operatingSystem=record["machine"]["system"],
+        softwareRequirements=needed,
+    )
+
+
+def _objects(crate: "ROCrate", record: Mapping[str, Any]) -> list[Any]:
+    """Add config, seed and data, and return them."""
+    objects = [
+        crate.add_file(
+            dest_path="provenance.json",
+            properties={
+                "name": "Config and provenance",
+                "description": "The config with all defaults, the seed, the digests of data and "
+                "code, and when each stage ended. Later commands add to it, so it has no digest "
+                "here.",
+                "encodingFormat": KINDS["json"],
+            },
+        ),
+        _entity(crate, "#seed", "PropertyValue", name="seed", value=record["seed"]),
+    ]
+    source, data = record["config"].get("data"), record.get("data", {})
+    if source is not None:
+        how = {"sha256": data["sha256"]} if data.get("sha256") else {}
+        name = f"data.source: {source['source']}"
+        what = "digest of the data as they were read" if how else "drawn from the seed"
+        objects.append(_entity(crate, "#data", "CreativeWork", name=name, description=what, **how))
+    for number, (path, digest) in enumerate(sorted(data.get("files", {}).items()), 1):
+        # not a part of the folder: it stays where the user has it
+        words = {"name": path, "description": "a file of data, outside of this folder"}
+        objects.append(
+            _entity(crate, f"#data-file-{number}", "CreativeWork", sha256=digest, **words)
+        )
+    return objects
+
+
+def _files(crate: "ROCrate", files: Mapping[str, str]) -> list[Any]:
+    """Add files of the folder with their sha256, and return them."""
+    return [
+        crate.add_file(
+            dest_path=name,
+            properties={
+                "name": name,
+                "sha256": digest,
+                "encodingFormat": KINDS[name.rpartition(".")[2]],
+            },
+        )
+        for name, digest in files.items()
+    ]
+
+
+def _action(
+    crate: "ROCrate", stage: str, instrument: Any, objects: list, made: list, when: dict[str, str]
+) -> None:
+    """Add how files were made."""
+    action = crate.add_action(
+        instrument,
+        identifier=f"#make-{stage}",
+        object=objects,
+        result=made,
+        properties={
+            "name": f"thesiskit {stage}",
+            "actionStatus": "http://schema.org/CompletedActionStatus",
+            **when,
+        },
+    )
+    crate.root_dataset.append_to("mentions", action)
