@@ -10,7 +10,7 @@ SINGLE := colon correlation-lattice text parameter-reduction
 REPLICATES ?= 8
 
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
-    cluster-test bench docs clean help
+    cluster-test bench docs clean help wheel conda
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -22,6 +22,8 @@ help:
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
 	@echo "make docs        docs/reference.md and docs/config.md, from the commands and the configs"
+	@echo "make wheel       a wheel for this Python, audited, installed without a compiler, and used"
+	@echo "make conda       the conda recipe, built with stand-ins for the packages of conda-forge"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -40,6 +42,10 @@ $(VENV)/peers: $(SOURCES)
 $(VENV)/tools: $(SOURCES)
 	$(INSTALL) ".[test,lint,parquet,plink,peers,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
+
+$(VENV)/release: $(SOURCES)
+	$(INSTALL) ".[release]"
+	@touch $(VENV)/built $@
 
 setup: $(VENV)/built
 
@@ -91,6 +97,22 @@ check-sdist: $(VENV)/tools
 	cd build/sdist/shipped && THESISKIT_EXPECT_CHECKED=1 \
 	    PYTHONPATH=$$(../venv/bin/python -c "import sysconfig; print(sysconfig.get_path('platlib'))") \
 	    $(abspath $(BIN))/python $(PYTEST) tests/kernels tests/models/patterns
+
+# The wheel that is shipped is made by cibuildwheel (.github/workflows/wheels.yml).  This one is of
+# this Python and this system: repaired by auditwheel, installed with no compiler on the path, used
+# away from the sources, and its kernels make the same numbers as those of an installation.
+wheel: $(VENV)/release
+	rm -rf build/wheel build/lib* build/bdist*
+	$(BIN)/python -m build --wheel --outdir build/wheel/raw . > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir build/wheel build/wheel/raw/*.whl
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel show build/wheel/*.whl
+	$(PYTHON) -m venv build/wheel/venv
+	PATH=build/wheel/venv/bin build/wheel/venv/bin/python -m pip install --quiet \
+	    --only-binary :all: -c constraints.txt build/wheel/*.whl
+	cd build && wheel/venv/bin/python ../tests/support/wheel_user.py
+	$(BIN)/python tests/support/kernel_numbers.py > build/wheel/here.txt
+	build/wheel/venv/bin/python tests/support/kernel_numbers.py > build/wheel/wheel.txt
+	diff build/wheel/here.txt build/wheel/wheel.txt
 
 test-slow: $(VENV)/tools
 	$(BIN)/python $(PYTEST) -m slow

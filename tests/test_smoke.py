@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from click.testing import CliRunner
 from commands import ROOT
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
+
+# files by experiment that reviewers are to check
+REVIEWED: dict[str, list[str]] = {}
+for entry in yaml.safe_load((ROOT / "codecheck.yml").read_text())["manifest"]:
+    _, _experiment, _file = entry["file"].split("/", 2)
+    REVIEWED.setdefault(_experiment, []).append(_file)
 
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 
@@ -52,6 +59,8 @@ def test_config(config, tmp_path, monkeypatch):
             "tabular" in csv.with_suffix(".tex").read_text()
             or "longtable" in csv.with_suffix(".tex").read_text()
         )
+    for name in REVIEWED.get(config.stem, ()):
+        assert (folder / name).exists(), f"codecheck.yml names {name}"
     assert (folder / "provenance.json").exists()
     assert (tmp_path / "index.html").exists()
     second = CliRunner().invoke(main, arguments)
