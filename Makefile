@@ -114,6 +114,10 @@ wheel: $(VENV)/release
 	build/wheel/venv/bin/python tests/support/kernel_numbers.py > build/wheel/wheel.txt
 	diff build/wheel/here.txt build/wheel/wheel.txt
 
+# Without access to conda-forge: packages of this environment stand in for its packages.
+conda: $(VENV)/release
+	$(BIN)/python tests/support/conda_standins.py build/conda
+
 test-slow: $(VENV)/tools
 	$(BIN)/python $(PYTEST) -m slow
 

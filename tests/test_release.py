@@ -7,6 +7,7 @@ import pytest
 import yaml
 from commands import ROOT
 
+from thesiskit import __version__
 from thesiskit.shipped import shipped
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -87,3 +88,58 @@ def test_every_number_of_the_paper_stands_in_the_documentation():
 @pytest.mark.parametrize("key", ["cff-version", "message", "title", "authors", "license"])
 def test_the_citation_file_has_what_it_must_have(key):
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())[key]
+
+
+RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
+CONDA_NAMES = {  # of distributions that conda-forge calls otherwise
+    "matplotlib": {"matplotlib-base"},
+    "arviz-stats[xarray]": {"arviz-stats", "arviz-base", "xarray-einstats"},
+}
+
+
+def packages(lines):
+    """Return names with their lowest version."""
+    return {
+        match[1]: match[2]
+        for line in lines
+        for match in [re.fullmatch(r"([\w.\[\]-]+)\s*(?:>=([\d.]+))?", line)]
+    }
+
+
+def test_the_recipe_has_the_version_and_licence_of_the_project():
+    assert RECIPE["context"]["version"] == __version__
+    assert RECIPE["about"]["license"] == PROJECT["project"]["license"]
+    assert RECIPE["about"]["license_file"] in PROJECT["project"]["license-files"]
+
+
+def test_the_recipe_needs_what_the_project_needs():
+    wanted = {"python": PROJECT["project"]["requires-python"].removeprefix(">=")}
+    for name, version in packages(PROJECT["project"]["dependencies"]).items():
+        plain = name.partition("[")[0]
+        for conda in CONDA_NAMES.get(name, {plain}):
+            wanted[conda] = version if conda.startswith(plain) else None
+    assert packages(RECIPE["requirements"]["run"]) == wanted
+    host = packages(RECIPE["requirements"]["host"])
+    assert {"python", "pip"} < host.keys()
+    del host["python"], host["pip"]
+    assert host == packages(PROJECT["build-system"]["requires"])
+
+
+def test_the_recipe_calls_the_commands_of_the_project():
+    commands = [line for test in RECIPE["tests"] for line in test.get("script", ())]
+    assert {line.split()[0] for line in commands} == set(PROJECT["project"]["scripts"])
+
+
+def test_the_recipe_is_one_for_rattler_build():
+    rattler = pytest.importorskip("rattler_build", reason="the extra `release` is not installed")
+    variants = rattler.VariantConfig.from_file(ROOT / "recipe/variants.yaml")
+    (found,) = rattler.Stage0Recipe.from_file(ROOT / "recipe/recipe.yaml").render(variants)
+    assert found.recipe.package.name == "thesiskit"
+
+
+def test_wheels_are_for_every_python_that_the_project_names():
+    settings = PROJECT["tool"]["cibuildwheel"]
+    named = [re.search(r":: (3\.\d+)$", one) for one in PROJECT["project"]["classifiers"]]
+    assert settings["build"].split() == [f"cp{m[1].replace('.', '')}-*" for m in named if m]
+    script = re.search(r"\{project\}/(\S+)", settings["test-command"])[1]
+    assert (ROOT / script).is_file()

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     """Run two experiments and predict new cases with the installed package."""
     package = Path(importlib.util.find_spec("thesiskit").origin).parent
-    assert ROOT / "thesiskit" != package, "the sources are imported, not the wheel"
+    assert package != ROOT / "thesiskit", "the sources are imported, not the wheel"
     with tempfile.TemporaryDirectory() as name:
         folder, binaries = Path(name), Path(sys.executable).parent
         (folder / "bin").mkdir()
@@ -41,9 +41,9 @@ def main() -> None:
             return done.stdout
 
         thesiskit("run", "--smoke", "null", "text")
-        for name in ("null-smoke", "text-smoke"):
+        for experiment in ("null-smoke", "text-smoke"):
             for file in ("report.html", "numbers.tex", "ro-crate-metadata.json"):
-                assert (folder / "results" / name / file).is_file()
+                assert (folder / "results" / experiment / file).is_file()
         (folder / "tissues.csv").write_text(thesiskit("data", "show", "colon"))
         (folder / "mine.yaml").write_text(thesiskit("init", "tissues.csv"))
         thesiskit("export", "mine.yaml", "tissues.model")
