@@ -83,19 +83,18 @@ def stage_python(folder: Path) -> None:
         shutil.copy2(shared, folder / "lib" / shared.name)
 
 
-def stage_distribution(found: metadata.Distribution, folder: Path) -> bool:
-    """Copy the files of a distribution; return whether there are any."""
+def stage_distribution(found: metadata.Distribution, folder: Path) -> None:
+    """Copy the files of a distribution."""
     for file in found.files or ():
         if ".." in file.parts or "__pycache__" in file.parts:
             continue
         target = folder / LIBRARY / "site-packages" / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(found.locate_file(file), target)
-    return folder.exists()
 
 
-def needed() -> dict[str, metadata.Distribution]:
-    """Return the distributions that the recipe names, and what these need, by conda's name."""
+def needed() -> dict[str, tuple[metadata.Distribution, list[str]]]:
+    """Return what the recipe names, and what that needs, by conda's name: each with its needs."""
     recipe = Stage0Recipe.from_file(ROOT / "recipe/recipe.yaml").to_dict()
     listed = recipe["requirements"]["host"] + recipe["requirements"]["run"]
     todo, found = [one.split()[0] for one in listed if not one.startswith("python ")], {}
@@ -104,13 +103,15 @@ def needed() -> dict[str, metadata.Distribution]:
         name = todo.pop()
         if name in found or name == "python":
             continue
-        found[name] = metadata.distribution(ours.get(name, name))
-        for line in found[name].requires or ():
+        distribution, needs = metadata.distribution(ours.get(name, name)), ["python"]
+        found[name] = distribution, needs
+        for line in distribution.requires or ():
             words, _, marker = line.partition(";")
             if "extra" not in marker and "platform" not in marker:
                 plain = re.match(r"[\w.-]+", words)[0].lower().replace("_", "-").replace(".", "-")
                 if any(plain == d.lower().replace("_", "-") for d in INSTALLED):
-                    todo.append(NAMES.get(plain, plain))
+                    needs.append(NAMES.get(plain, plain))
+        todo += needs
     return found
 
 
@@ -133,9 +134,9 @@ def main(folder: Path) -> None:
     (staged / "sysroot").mkdir()
     (staged / "sysroot/sysroot-standin.txt").touch()
     channel.add("sysroot_linux-64", "2.28", staged / "sysroot")
-    for name, found in needed().items():
-        if stage_distribution(found, staged / name):
-            channel.add(name, found.version, staged / name, ["python"])
+    for name, (found, needs) in needed().items():
+        stage_distribution(found, staged / name)
+        channel.add(name, found.version, staged / name, set(needs))
     channel.finish()
     results = Stage0Recipe.from_file(ROOT / "recipe/recipe.yaml").run_build(
         VariantConfig.from_file(ROOT / "recipe/variants.yaml"),
