@@ -148,7 +148,7 @@ def _files(crate: "ROCrate", files: Mapping[str, str]) -> list[Any]:
             properties={
                 "name": name,
                 "sha256": digest,
-                "encodingFormat": KINDS[name.rpartition(".")[2]],
+                "encodingFormat": KINDS.get(name.rpartition(".")[2], "application/octet-stream"),
             },
         )
         for name, digest in files.items()
