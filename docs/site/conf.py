@@ -1,7 +1,8 @@
-"""How Sphinx makes the site; docs/site/build.py puts the pages together and calls it."""
+"""How Sphinx makes the site; docs/site/make_site.py puts the pages together and calls it."""
 
 import re
 
+from docutils import nodes
 from latex2mathml.converter import convert
 from pygments.lexers.special import TextLexer
 
@@ -9,7 +10,7 @@ from thesiskit import __version__
 
 project = "thesiskit"
 author = "The thesiskit developers"
-copyright = author  # noqa: A001 - Sphinx reads this name
+copyright = author
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
@@ -59,9 +60,8 @@ def plain(app, what, name, obj, options, lines):  # noqa: ARG001
 def visit_math(self, node):
     """Write a formula as MathML, which browsers show without scripts and without a network."""
     display = "block" if node.tagname == "math_block" else "inline"
-    self.body.append(convert(node.astext(), display=display))
-    from docutils import nodes
-
+    formula = convert(node.astext(), display=display)
+    self.body.append(formula.replace("&#x0007E;", "&#x0223C;"))  # of a distribution
     raise nodes.SkipNode
 
 

@@ -21,7 +21,8 @@ INTRODUCTION = """Python interface
 ================
 
 The estimators are what most programs need. The packages below them are the statistics that the
-estimators and the commands use: they take arrays and settings, and a random generator where they draw.
+estimators and the commands use: they take arrays and settings, and a random generator where they
+draw.
 
 .. toctree::
 

@@ -1,4 +1,4 @@
-"""Makes the site of the documentation: `make docs`, or `python docs/site/build.py`.
+"""Makes the site of the documentation: `make docs`, or `python docs/site/make_site.py`.
 
 The pages are the Markdown files of the repository, which stay readable where they are.  They are
 copied to build/site/source, where links among them are changed to their places in the site.  Pages
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from gallery import write_gallery  # noqa: E402
+from gallery import Made, needing_no_download, write_gallery  # noqa: E402
 from interface import write_interface  # noqa: E402
 
 # what is not in docs/, and what it is called in the site
@@ -30,11 +30,11 @@ ELSEWHERE = {
     "data/README.md": "data.md",
 }
 NAVIGATION = {
-    "Start": ["tutorial", "Examples <examples>", "gallery/index"],
+    "Start": ["tutorial", "examples", "gallery/index"],
     "How to": [
         f"how-to/{page}"
         for page in (
-            "tables", "screened", "interactions", "sequences", "new-cases", "reading", "chains",
+            "tables", "screened", "interactions", "sequences", "groups", "new-cases", "reading", "chains",
             "experiments", "studies",
         )
     ] + ["cluster"] + [f"how-to/{page}" for page in ("python", "anndata", "r")],
@@ -59,6 +59,8 @@ def assemble(source: Path) -> None:
         text = LINK.sub(lambda link, at=path: _moved(link, at, named, source), path.read_text())
         if name == "index.md":
             text += _navigation()
+        elif name == "examples.md":
+            text = text.replace("# thesiskit\n", "# thesiskit by examples\n", 1)
         page = source / name
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
@@ -85,19 +87,23 @@ def _navigation() -> str:
     )
 
 
-def build(folder: Path, results: Path, builder: str = "html") -> int:
+def build(folder: Path, results: Path, names: list[str], builder: str = "html") -> int:
     """Make the site in a folder, from pages and results; return Sphinx's exit code.
 
-    Pages that did not change are not made again.  Warnings are errors.
+    The small forms of the experiments `names` are made where results lack them.  Pages that did not
+    change are not made again.  Warnings are errors.
     """
-    source = folder / "source"
-    shutil.rmtree(source, ignore_errors=True)
+    source, extra = folder / "source", folder / "extra"
+    for old in (source, extra):
+        shutil.rmtree(old, ignore_errors=True)
     assemble(source)
     write_interface(source / "interface")
-    write_gallery(source / "gallery", results)
+    made = Made(results, folder / "small")
+    made.make_small(names)
+    write_gallery(source / "gallery", made, extra / "reports")
     return build_main([
         "-b", builder, "-W", "--keep-going", "-q", "-c", str(HERE), "-d", str(folder / "doctrees"),
-        str(source), str(folder / builder),
+        "-D", f"html_extra_path={extra}", str(source), str(folder / builder),
     ])  # fmt: skip
 
 
@@ -106,8 +112,9 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--builder", default="html", choices=["html", "linkcheck"])
+    parser.add_argument("--small", nargs="*", default=needing_no_download(), metavar="NAME")
     given = parser.parse_args()
-    code = build(given.folder, given.results, given.builder)
+    code = build(given.folder.absolute(), given.results, given.small, given.builder)
     if not code and given.builder == "html":
-        print(f"{given.folder / 'html' / 'index.html'}")
+        print(given.folder / "html" / "index.html")
     sys.exit(code)
