@@ -4,7 +4,6 @@ import re
 
 from docutils import nodes
 from latex2mathml.converter import convert
-from pygments.lexers.special import TextLexer
 
 from thesiskit import __version__
 
@@ -68,7 +67,6 @@ def visit_math(self, node):
 def setup(app):
     """Add what Sphinx does not know."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
-    app.add_lexer("mermaid", TextLexer)
     app.connect("autodoc-process-docstring", plain, priority=900)  # after numpydoc
 
 

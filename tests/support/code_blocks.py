@@ -37,7 +37,6 @@ CANNOT = {
 DRAWINGS = {
     "thesiskit/": "the tree of the package",
     "cli -> experiments": "the directions of imports",
-    "flowchart TD": "a drawing that GitHub renders",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
 # what examples call a config of the user's
@@ -115,7 +114,7 @@ def _prepare_anndata(path: Path, values: np.ndarray, status: np.ndarray) -> None
 
 def run_block(block: Block, folder: Path) -> None:
     """Run a code block in a folder, the current one."""
-    if block.language in ("text", "mermaid"):
+    if block.language == "text":
         assert block.text.startswith(tuple(DRAWINGS)), f"{block}: code needs its own language"
     elif block.text.startswith(RECIPE):
         pass
