@@ -60,6 +60,8 @@ def visit_math(self, node):
     """Write a formula as MathML, which browsers show without scripts and without a network."""
     display = "block" if node.tagname == "math_block" else "inline"
     formula = convert(node.astext(), display=display)
+    if display == "block":
+        formula = f'<div class="formula">{formula}</div>'
     self.body.append(formula.replace("&#x0007E;", "&#x0223C;"))  # of a distribution
     raise nodes.SkipNode
 
