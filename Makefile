@@ -10,7 +10,7 @@ SINGLE := colon correlation-lattice text parameter-reduction
 REPLICATES ?= 8
 
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
-    cluster-test bench docs clean help wheel conda
+    cluster-test bench docs linkcheck wheel conda clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -21,9 +21,10 @@ help:
 	@echo "make coverage    the tests, and which lines they do not reach"
 	@echo "make test-slow   long statistical studies"
 	@echo "make cluster-test  jobs on a one-node Slurm that it starts (root, Debian)"
-	@echo "make docs        docs/reference.md and docs/config.md, from the commands and the configs"
 	@echo "make wheel       a wheel for this Python, audited, installed without a compiler, and used"
 	@echo "make conda       the conda recipe, built with stand-ins for the packages of conda-forge"
+	@echo "make docs        the pages that are made from the code, and the site build/site/html"
+	@echo "make linkcheck   whether what the pages link to elsewhere is there (needs a network)"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -40,7 +41,7 @@ $(VENV)/peers: $(SOURCES)
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,lint,parquet,plink,peers,microarray]"
+	$(INSTALL) ".[test,lint,docs,parquet,plink,peers,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 $(VENV)/release: $(SOURCES)
@@ -127,8 +128,13 @@ cluster-test: $(VENV)/tools
 bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
 
-docs: setup
+docs: $(VENV)/tools
 	$(BIN)/python tests/support/command_reference.py
+	$(BIN)/python docs/site/equations.py
+	$(BIN)/python docs/site/make_site.py --results $(RESULTS)
+
+linkcheck: $(VENV)/tools
+	$(BIN)/python docs/site/make_site.py --small --builder linkcheck
 
 clean:
 	rm -rf build $(VENV) *.egg-info thesiskit/_kernels/*.so .coverage

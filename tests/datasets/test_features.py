@@ -65,6 +65,7 @@ SIGMA = np.array([0, 1, 1 / 2, 1 / 3, 1 / 4])
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_responses_come_as_often_as_the_truth_says(rng, classes):
+    """Equation eqn-softmax-class."""
     start = time.perf_counter()
     table, truth = draw_interactions(rng, **CAUCHY, sigma=SIGMA, classes=classes)
     assert time.perf_counter() - start < 1
@@ -131,6 +132,7 @@ def test_draws_with_one_class_are_drawn_again_with_their_widths(rng):
 
 
 def test_widths_are_inverse_gamma_with_the_modes_given(rng):
+    """Equation eqn-cc-prior."""
     sigma = np.array([draw_sigma(rng, 3, 0.7, 4.0, 0.5) for _ in range(20_000)])
     assert (sigma[:, 0] == 0.7).all()
     for o in (1, 2, 3):  # 1 / sigma is Gamma(4) over its rate, mode (4 + 1)

@@ -505,6 +505,7 @@ def test_odd_responses(tmp_path):
 
 
 def test_mixture_data_have_the_right_proportions():
+    """Equations prior-theta and prob-x."""
     rng = np.random.default_rng(6)
     drawn = draw_mixture(
         rng, features=3_000, alpha=2.0, response=(0.1, 0.9), train=(300, 100), test=(200, 200)
@@ -523,6 +524,7 @@ def test_mixture_data_have_the_right_proportions():
 
 
 def test_mixture_data_without_counts_are_drawn_from_the_prior():
+    """Equation prior-p."""
     sizes, agreement = [], []
     for seed in range(400):
         rng = np.random.default_rng([8, seed])

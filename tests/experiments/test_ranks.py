@@ -265,6 +265,7 @@ def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
 @pytest.mark.parametrize("ones", [(0, 0), (5, 0), (2, 3)])
 @pytest.mark.parametrize("alpha", [0.02, 2.0, 1e6])
 def test_theta_has_its_density(rng, ones, alpha):
+    """Equation pxj-b."""
     zeros = tuple(n - i for i, n in zip(ones, N, strict=True))
     theta = naive_draws.draw_theta(np.full(4_000, alpha), ones, zeros, rng)
     grid = np.linspace(0, 1, 20_001)[1:-1]

@@ -276,6 +276,7 @@ def both(groups, response, n_classes, **options):
 @pytest.mark.parametrize("name", [*NAMES, "large"])
 @pytest.mark.parametrize("sampled", [True, False])
 def test_log_likelihood_and_prior(rng, prior, n_classes, name, sampled):
+    """Equations eqn-softmax to eqn-softmax-class, eqn-dist-sg and eqn-post-sum."""
     groups = groups_named(name, rng)
     response = rng.integers(0, n_classes, groups.n_cases)
     given = None if sampled else tuple(rng.uniform(0.1, 3, groups.order + 1))
@@ -719,6 +720,7 @@ def test_long_steps_leave_the_joint_distribution_as_it_is(prior, monkeypatch):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_posterior_of_one_group_by_quadrature(prior, n_classes):
+    """Equation eqn-post-sum."""
     groups, response = compress_sequences(np.zeros((7, 1)), 0), np.array([0, 1, 1, 1, 1, 1, 1])
     model, slow = both(
         groups, response, n_classes, prior=prior, sigma=(3.0,), iterations=40_000, burn_in=0, thin=1
@@ -808,6 +810,7 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_compressed_and_original_parameters_predict_alike(prior, n_classes):
+    """Equations eqn-like-train and eqn-int-pred."""
     rng = np.random.default_rng(7)
     histories = rng.integers(0, 2, (12, 4))
     response = rng.integers(0, n_classes, 12)
@@ -835,6 +838,7 @@ def test_compressed_and_original_parameters_predict_alike(prior, n_classes):
 
 
 def test_predictions_of_one_draw(rng):
+    """Equation eqn-int-pred."""
     # shares of groups and new patterns, against draws that NumPy splits
     histories = np.array([[0, 0, 1, 0], [1, 1, 0, 0], [1, 0, 1, 1], [0, 0, 1, 0]])
     tests = np.array(

@@ -71,6 +71,7 @@ def log_of(q: Fraction) -> float:
 
 @pytest.mark.parametrize("counts", COUNTS)
 def test_discard_factor_against_rational_arithmetic(counts):
+    """Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11."""
     values = attained(counts)
     cuts = {values[0], values[len(values) // 2], values[-1], values[len(values) // 4]}
     cuts |= {(values[len(values) // 2] + values[-1]) / 2, Fraction(2)}
@@ -546,6 +547,7 @@ def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatc
 
 @pytest.mark.parametrize("dropped", [0, 5])
 def test_log_posterior_of_the_thesis_sampler(rng, dropped):
+    """Equations like-part-mix and dir."""
     target = some_target(rng, dropped=dropped, sampler="thesis")
     tables = mixture.Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out) if dropped else None
@@ -613,6 +615,7 @@ def test_exchanges_are_offered_to_every_other_pair(rng):
 
 @pytest.mark.parametrize("given_theta", [False, True])
 def test_predictions_of_one_draw_against_direct_arithmetic(rng, given_theta):
+    """Equation prob-pred-mix."""
     target = some_target(rng, n=8, k=4, dropped=0)
     assert target.exchanged.any()
     assert not target.exchanged.all()

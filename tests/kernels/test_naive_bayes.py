@@ -71,6 +71,7 @@ def pairs_of(n0, n1):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("engine", ["tables", "shared", "located"])
 def test_pair_integrals_against_rational_arithmetic(monkeypatch, alpha, engine):
+    """Equations pxj-b and eq-jfact."""
     use(monkeypatch, engine)
     n0, n1 = 4, 7
     pairs = pairs_of(n0, n1)
@@ -85,6 +86,7 @@ def test_pair_integrals_against_rational_arithmetic(monkeypatch, alpha, engine):
 @pytest.mark.parametrize("engine", ["tables", "panels"])
 @pytest.mark.parametrize("gamma_squared", [Fraction(0), Fraction(4, 25), Fraction(1, 2)])
 def test_discard_probability_against_all_configurations(monkeypatch, engine, gamma_squared):
+    """Equations adj-fact-H2 to eq-sum-H."""
     use(monkeypatch, engine)
     n0, n1 = 4, 6
     for alpha in ALPHAS:

@@ -30,6 +30,7 @@ def drawn(seed, n=(5, 6), p=30, alpha=2.0):
 @pytest.mark.parametrize("y", [(0, 1), (0, 0, 1, 1), (0, 0, 1, 1, 1), (0, 1, 1, 1, 1)])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_factors_against_every_table_and_every_lot(y, count):
+    """Equations eq-cor-lik and eq-corfact."""
     count = min(count, 7 - len(y))  # features left out: 32^2 or 16^3 tables
     n1 = sum(y)
     n0 = len(y) - n1

@@ -33,6 +33,7 @@ def small(seed, n=(5, 6), p=8, tests=4):
 @pytest.mark.parametrize("correct", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_predictions_against_rational_arithmetic(correct, k):
+    """Equations prior-psi-b, eq-unc-pp, eq-jfact, eq-alpha-int2, eq-alpha-int2-mod, eq-corfact."""
     X, y, new, rng = small(1)
     found = select_features(X, y, k, rng, ties="as-printed")
     settings_ = nb.Settings(class_prior=(2.0, 0.5), alpha_points=4)
@@ -114,6 +115,7 @@ def test_correction_moves_alpha_up():
 
 
 def test_nothing_kept_predicts_the_base_rate():
+    """Equation predp-y."""
     X, y, new, rng = small(3)
     found = select_features(X, y, None, rng, threshold=1)
     p = nb.predict(nb.fit(found, nb.Settings()), new[:, found.selected])
@@ -121,6 +123,7 @@ def test_nothing_kept_predicts_the_base_rate():
 
 
 def test_adaptive_rule_against_direct_integration():
+    """Equation eq-alpha-int2-mod, with the prior prior-alpha-b."""
     X, y, new, rng = small(7, n=(10, 9), p=40)
     found = select_features(X, y, 3, rng, ties="as-printed")
     adaptive = nb.predict(
@@ -217,6 +220,7 @@ def simulate_from_the_prior(replicates, correct):
 
 
 def test_corrected_predictions_are_calibrated_over_the_prior():
+    """Equation eqn-cal."""
     assert_calibrated(*simulate_from_the_prior(3000, True))
 
 
@@ -233,6 +237,7 @@ def test_and_a_wrong_sign_in_the_factor(monkeypatch):
 
 
 def test_simulated_counts_have_the_distribution_of_the_model(rng):
+    """Equations sample-x-b, prior-theta-b, prior-phi-b and pxj-b."""
     # P(I0, I1) of the generator against the marginal of the model: the two know nothing of each
     # other
     drawn = draw_naive_bayes(rng, features=200_000, alpha=2.0, train=(3, 2), test=(1, 1))

@@ -20,6 +20,7 @@ def data(rng, n=40, p=60):
 
 
 def test_squared_correlation_from_counts(rng):
+    """Equation cor-express."""
     X, y = data(rng, 11, 30)
     X[:, 0], X[:, 1] = 0, 1
     for column, exact in zip(X.T, reference.screen(X, y), strict=True):
@@ -127,6 +128,7 @@ def test_column_order_does_not_matter(rng):
 
 @pytest.mark.parametrize("real", ["features", "response"])
 def test_real_values_get_the_ordinary_correlation(rng, real):
+    """Equation eq-cor-def."""
     X, y = data(rng, 50, 20)
     X, y = X.astype(float), y.astype(float)
     if real == "features":

@@ -1,20 +1,27 @@
 """The code blocks of the documentation, and how each is run."""
 
 import contextlib
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import h5py
 import numpy as np
 import yaml
+from bed_reader import to_bed
 from commands import ROOT, invoke, run
 
 from thesiskit.config import load_config
 from thesiskit.errors import UnreliableWarning
 
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+_DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_recipes.py
 # commands that a test cannot run, and why
 CANNOT = {
@@ -30,7 +37,6 @@ CANNOT = {
 DRAWINGS = {
     "thesiskit/": "the tree of the package",
     "cli -> experiments": "the directions of imports",
-    "flowchart TD": "a drawing that GitHub renders",
     "\\input{results": "for LaTeX; tests/report/test_macros.py looks for its macro",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
@@ -80,14 +86,41 @@ def prepare(folder: Path) -> None:
     new = np.random.default_rng(2).normal(size=(5, 120))
     lines = [names, *(",".join(map(str, row)) for row in new)]
     (folder / "new-tissues.csv").write_text("\n".join(lines) + "\n")
+    _prepare_snps(folder / "snps.bed")
+    _prepare_anndata(folder / "cells.h5ad", tissues[:, :20], status)
+
+
+def _prepare_snps(path: Path) -> None:
+    """Write genotypes of which two matter together, as PLINK files."""
+    snps = np.random.default_rng(1).binomial(2, 0.4, (80, 12)).astype("int8")
+    cases = 1 + ((snps[:, 0] >= 1) ^ (snps[:, 1] >= 1))
+    names = {"iid": [f"p{i}" for i in range(80)], "sid": [f"rs{j}" for j in range(12)]}
+    to_bed(path, snps, properties=names | {"pheno": cases.astype(str)})
+
+
+def _prepare_anndata(path: Path, values: np.ndarray, status: np.ndarray) -> None:
+    """Write features and a column of obs as anndata does."""
+    tables = {"obs": [f"cell{i}" for i in range(len(values))],
+              "var": [f"gene{j}" for j in range(values.shape[1])]}  # fmt: skip
+    with h5py.File(path, "w") as file:
+        file.create_dataset("X", data=values)
+        for name, index in tables.items():
+            columns = ["status"] if name == "obs" else []
+            group = file.create_group(name)
+            group.attrs.update({"encoding-type": "dataframe", "_index": "_index"})
+            group.attrs["column-order"] = np.array(columns, dtype=h5py.string_dtype())
+            group.create_dataset("_index", data=index, dtype=h5py.string_dtype())
+        file["obs"].create_dataset("status", data=list(status), dtype=h5py.string_dtype())
 
 
 def run_block(block: Block, folder: Path) -> None:
     """Run a code block in a folder, the current one."""
-    if block.language in ("text", "mermaid", "latex"):
+    if block.language in ("text", "latex"):
         assert block.text.startswith(tuple(DRAWINGS)), f"{block}: code needs its own language"
     elif block.text.startswith(RECIPE):
         pass
+    elif block.language == "r":
+        run_r(block, folder)
     elif block.language == "sh":
         for line in block.text.splitlines():
             run_line(line)
@@ -101,6 +134,18 @@ def run_block(block: Block, folder: Path) -> None:
             exec(compile(block.text, str(block), "exec"), {})
     else:
         raise AssertionError(f"{block}: no test runs blocks of the language {block.language!r}")
+
+
+def run_r(block: Block, folder: Path) -> None:
+    """Run a block of R, where R has reticulate; elsewhere it is not run."""
+    if shutil.which("Rscript") is None:
+        return
+    here = dict(os.environ, RETICULATE_PYTHON=sys.executable, PYTHONPATH=os.pathsep.join(sys.path))
+    asked = ["Rscript", "-e", "quit(status = !requireNamespace('reticulate', quietly = TRUE))"]
+    if subprocess.run(asked, env=here, capture_output=True).returncode == 0:
+        command = ["Rscript", "-e", block.text]
+        done = subprocess.run(command, env=here, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def run_line(line: str) -> str:

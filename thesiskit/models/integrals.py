@@ -57,7 +57,8 @@ def pair_integrals(
 ) -> PairIntegrals:
     """Return log P(I0, I1 given alpha), E(theta given I0, I1, alpha) and E(1 - theta given ...).
 
-    The first is the integral over theta of pxj-b, times the number of orderings of the cases.
+    The first is the integral over theta of pxj-b, times the number of orderings of the cases; the
+    means of theta are all that eq-jfact needs.
     pairs is (D, 2) with 0 <= I_y <= n_y, class_counts (n_0, n_1), alpha (K,).
     """
     n0, n1 = (index(n) for n in class_counts)

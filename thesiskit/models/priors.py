@@ -89,7 +89,10 @@ def check_pi(pi) -> None:
 
 @dataclass(frozen=True)
 class InverseGamma:
-    """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x)."""
+    """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x).
+
+    Equations prior-alpha-b and prior-alpha0.
+    """
 
     shape: float
     rate: float

@@ -102,6 +102,7 @@ def points(s, a, b, rng):
 
 
 def test_the_references_agree_with_the_constant_and_with_a_t_distribution():
+    """Equation eqn-C-cauchy."""
     for s, a, b in CELLS[::7]:
         total = part(np.ones_like, s, a, b)[1][-1] + part(np.ones_like, -s, b, a)[1][-1]
         np.testing.assert_allclose(total, constant(s, a, b), rtol=1e-13)
@@ -117,6 +118,7 @@ def students_cdf(x, a):
 
 
 def test_cdf_against_quadrature_over_the_whole_grid(rng):
+    """Equations eqn-cond-cauchy to eqn-C-cauchy."""
     for s, a, b in CELLS:
         x = points(s, a, b, rng)
         cdf, expected = model.cauchy_split_cdf(x, s, a, b), reference_cdf(x, s, a, b)
@@ -137,6 +139,7 @@ def test_cdf_does_not_change_with_the_scale(rng):
 
 
 def test_cdf_where_the_printed_form_keeps_its_digits(rng):
+    """Equation eqn-cdf-split-cc1."""
     s, a, b = rng.uniform(1, 5, size=(3, 200))
     x = 5 * rng.standard_cauchy(200)
     got = model.cauchy_split_cdf(x, s, a, 1.5 * a + b)
@@ -198,6 +201,7 @@ def kolmogorov(draws, s, a, b):
 
 
 def test_cauchy_samples_over_the_whole_grid(rng):
+    """Equation eqn-cond-cauchy."""
     n = 4000
     s, a, b = np.transpose(CELLS)[:, :, None]
     draws = model.sample_cauchy_split(s, np.broadcast_to(a, (len(CELLS), n)), b, rng)
@@ -216,6 +220,7 @@ def test_the_checker_sees_a_sampler_that_accepts_everything(monkeypatch, rng, ce
 
 
 def test_cauchy_parts_of_a_cauchy_sum_are_independent_cauchys(rng):
+    """Equation eqn-split2."""
     a, b = 0.2, 3.0
     s = (a + b) * rng.standard_cauchy(40_000)
     part = model.sample_cauchy_split(s, a, b, rng)
@@ -251,6 +256,7 @@ def test_samples_at_extreme_scales_and_widths_of_0(rng, scale):
 
 
 def test_gaussian_split_in_rational_arithmetic():
+    """Equation eqn-cond-gs."""
     for v in (1e-8, 0.3, 1, 7, 1e8, 1e-320, 1e250):
         for w in (0.3, 1, 1e-250, 1e280):
             mean, variance = model.gaussian_split(-2.5, v, w)
@@ -304,6 +310,7 @@ def test_expected_logistic_of_a_gaussian_at_its_limits():
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 30.0, 1e6])
 def test_expected_logistic_of_a_split_against_quadrature(unit):
+    """Equation eqn-int-pred, for one group."""
     for s, a, b in CELLS[::2]:
         s, a, b = s * unit, a * unit, b * unit
         location = np.array([0, 1.7, -s, -s / 3 - 20])

@@ -262,6 +262,7 @@ def swept(draws, sampler, sweep, factors, times=2, seed=8, dropped=DROPPED):
     ("sampler", "sweep"), [(sampler, sweep) for sampler in SWEEPS for sweep in SWEEPS[sampler]]
 )
 def test_updates_leave_the_joint_distribution_alone(exact_draws, sampler, sweep):
+    """Equations post-zi, post-phi-mix and adjust-factor-mix."""
     before, draws = exact_draws
     factors = factor_tables(settings_of_three())
     after = swept(draws, sampler, sweep, factors)
@@ -490,6 +491,7 @@ RUNS = [
 def test_samplers_against_enumeration(
     sampler, replicas, n, k, counts, iterations, thin, monkeypatch
 ):
+    """Equations prior-alpha0, prior-theta, like-part-mix and prob-pred-mix."""
     quick_thesis(monkeypatch)
     settings = mixture.Settings(
         **PRIORS, sampler=sampler, replicas=replicas, alpha_points=4, chains=4,

@@ -177,6 +177,7 @@ def check_shared(groups, masks, patterns, tests):
 @example((np.eye(8, dtype=int), 8, 1, np.eye(8, dtype=int)))
 @example((np.arange(12)[:, None] % np.array([1, 2, 3, 4]), 3, 2, np.zeros((1, 4), dtype=int)))
 def test_groups_and_shared_patterns_against_all_patterns(problem):
+    """Equation eqn-sg."""
     X, order, least, tests = problem
     for way in WAYS:
         groups = compress_features(X, order, min_cases=least, **way)

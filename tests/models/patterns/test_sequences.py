@@ -127,6 +127,7 @@ def check_shared(groups, tests):
 @example((np.zeros((5, 3), dtype=int), 0, np.ones((2, 3), dtype=int)))
 @example((np.zeros((12, 6), dtype=int), 6, np.full((2, 6), UNSEEN)))
 def test_groups_and_shared_patterns_against_all_patterns(problem):
+    """Equations eqn-seq-linear and eqn-sg."""
     histories, order, tests = problem
     for compressed in (True, False):
         groups = compress_sequences(histories, order, compress=compressed)

@@ -41,6 +41,8 @@ LARGEST = 1e20  # of real responses
 class Linear:
     """Groups and settings; a subclass has the responses.
 
+    Equations eqn-cc-prior, eqn-dist-sg and eqn-post-sum.
+
     groups : as `patterns` makes them.
     """
 
@@ -109,7 +111,7 @@ class Linear:
 
 
 class Model(Linear):
-    """Responses that are classes.
+    """Responses that are classes: eqn-softmax, or eqn-softmax-class, given sums (eqn-like-train).
 
     response : (N,) classes 0..n_classes - 1 of the training cases.
     """

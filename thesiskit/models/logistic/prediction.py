@@ -36,6 +36,8 @@ def predict(
 ) -> np.ndarray:
     """Return the predictive probabilities of the classes, (T, K), averaged over draws.
 
+    Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part.
+
     coefficient (D, S, G) and log_sigma (D, O + 1) are draws; shared says what the test cases have
     in common with the groups.  Every draw is split split_draws times; "exact" does without, where
     the expectation is known: two classes, and Gaussian priors or at most one group in part.

@@ -238,7 +238,10 @@ def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -
 
 
 def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
-    """Return the thesis's sampler; it changes labels, theta and point in place."""
+    """Return the thesis's sampler; it changes labels, theta and point in place.
+
+    Equations post-zi and post-phi-mix, each times the factor adjust-factor-mix.
+    """
     settings = target.settings
     return WithTheta(
         np.ascontiguousarray(np.column_stack([target.bits, target.response])),

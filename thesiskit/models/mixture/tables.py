@@ -44,7 +44,8 @@ def check_cases(n: int) -> None:
 def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
     """Return log P(|COR| <= gamma given labels, alpha) of one feature, (K,).
 
-    Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11, theta integrated exactly.
+    Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11, theta integrated exactly; the
+    factor itself is eq-cor-lik.
 
     Parameters
     ----------

@@ -34,6 +34,8 @@ DRAWS = 64  # predicted from together
 class Target:
     """The posterior of labels, alpha and alpha_0 given the kept features and their selection.
 
+    Equations like-part-mix and dir; the priors are prior-p, prior-alpha0 and prior-theta.
+
     Parameters
     ----------
     features : (n, k) of 0 and 1, the kept features of the training cases.

@@ -30,6 +30,8 @@ def log_factor(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log P(S given alpha, pi), (K, J), and the same for pi = 1 by feature, (K,).
 
+    Equation eq-corfact.
+
     alpha (K,) and pi (J,).
     """
     found = np.zeros((len(alpha), len(pi)))

@@ -73,7 +73,10 @@ def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
 def draw_theta(
     alpha: np.ndarray, ones: tuple[int, ...], zeros: tuple[int, ...], rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw theta of a feature with these counts in the classes, one given each alpha, (L,)."""
+    """Draw theta of a feature with these counts in the classes, one given each alpha, (L,).
+
+    Its density is pxj-b.
+    """
     log_a, log_b = _log_coefficients(ones), _log_coefficients(zeros)
     t, u = (one.reshape(-1) for one in np.indices((len(log_a), len(log_b))))
     log_weight = log_a[t] + log_b[u] + special.betaln(1 + t, 1 + u)

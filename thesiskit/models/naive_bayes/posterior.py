@@ -32,7 +32,7 @@ WEIGHTLESS = 40.0  # points whose log probability is so far below the largest pr
 
 @dataclass(frozen=True)
 class Settings:
-    """Priors and rules of a fit.
+    """Priors and rules of a fit: equations prior-psi-b to prior-phi-b.
 
     class_prior is (f_0, f_1); alpha_quadrature is `midpoint` (the thesis's rule, alpha_points
     prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).  relevant is

@@ -16,8 +16,8 @@ CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return P(y* = 1) for each row of the kept features, (T, k) of 0, 1 or NaN (missing) -> (T,).
 
-    Equation eq-unc-pp with eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so that both
-    they and their complements are strictly between.
+    Equation eq-unc-pp with predp-y and eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so
+    that both they and their complements are strictly between.
 
     Raises DataError for another number of columns, or values that are not 0 or 1.
     """

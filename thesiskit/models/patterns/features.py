@@ -362,7 +362,7 @@ def compress_features(
     min_cases: int = 1,
     arrays: dict[str, np.ndarray] | None = None,
 ) -> FeatureGroups:
-    """Group the patterns of training cases by their expressions.
+    """Group the patterns of training cases by their expressions: the sums of eqn-sg.
 
     Parameters
     ----------

@@ -257,7 +257,9 @@ class SequenceGroups(Groups):
 def compress_sequences(
     X, order: int | str, *, compress: bool = True, arrays: dict[str, np.ndarray] | None = None
 ) -> SequenceGroups:
-    """Group the patterns of training histories by their expressions.
+    """Group the patterns of training histories by their expressions: the sums of eqn-sg.
+
+    The patterns of a history are those of eqn-seq-linear.
 
     Parameters
     ----------
