@@ -12,14 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thesiskit.report.explore.marks import (
-    Layer,
-    Panel,
-    UntranslatableError,
-    layers_of,
-    marker_of,
-    stroke_of,
-)
+from thesiskit.report.explore.layer import Layer, Panel, UntranslatableError, hex_of
+from thesiskit.report.explore.lines import NO_MARKER, marker_of, stroke_of
+from thesiskit.report.explore.marks import layers_of
 from thesiskit.report.explore.words import axis_of, lines_of, plain
 
 if TYPE_CHECKING:
@@ -65,7 +60,7 @@ def _explorable(figure: Canvas) -> dict[str, Any]:
     switches = {name: f"series{i}" for i, name in enumerate(n for n in names if n in used)}
     spec = {
         "params": [{"name": name, "value": True} for name in switches.values()],
-        "columns": shown[0].get_subplotspec().get_gridspec().ncols,
+        "columns": _columns(shown[0]),
         "spacing": 18,
         "concat": [
             _panel(axes, i, across, upward, layers, switches)
@@ -138,6 +133,10 @@ def _channel(axes: Any, which: str, drawn: dict[str, Any], title: list[str]) -> 
     if which == "y" and label.get_rotation() == 0:
         axis |= {"titleAngle": 0, "titleAlign": "right", "titleBaseline": "middle"}
     return {"type": "quantitative", "scale": scale, "axis": axis}
+
+
+def _columns(axes: Any) -> int:
+    return axes.get_subplotspec().get_gridspec().ncols
 
 
 def _size(axes: Any) -> tuple[int, int]:
@@ -235,7 +234,7 @@ def _signature(artist: Any) -> str:
     from matplotlib.patches import Patch
 
     if isinstance(artist, Line2D):
-        marked = artist.get_marker() not in ("None", "none", "", " ", None)
+        marked = artist.get_marker() not in NO_MARKER
         stroke = stroke_of(artist)
         return json.dumps([
             [stroke.get("color"), stroke.get("strokeDash")],
@@ -243,7 +242,7 @@ def _signature(artist: Any) -> str:
             if marked else [],
         ])  # fmt: skip
     if isinstance(artist, Patch):
-        return json.dumps(np.round(artist.get_facecolor(), 3).tolist())
+        return hex_of(artist.get_facecolor()) or ""
     return ""
 
 
@@ -260,7 +259,7 @@ def _swatch(handle: Any) -> str:
             dash = ",".join(map(str, stroke.get("strokeDash", [])))
             drawn += (f'<path d="M0,7H30" fill="none" stroke="{stroke["color"]}" stroke-width='
                       f'"{stroke["strokeWidth"]}" stroke-dasharray="{dash}"/>')  # fmt: skip
-        if handle.get_marker() not in ("None", "none", "", " ", None):
+        if handle.get_marker() not in NO_MARKER:
             for one in marker_of(handle):
                 half = one["size"] ** 0.5 / 2
                 drawn += (f'<path transform="translate(15,7) scale({half:.3g})" d="{one["shape"]}" '
@@ -269,8 +268,8 @@ def _swatch(handle: Any) -> str:
     elif isinstance(handle, Patch | Collection):
         from matplotlib.colors import to_hex
 
-        faces, edges = (np.atleast_2d(one) for one in (handle.get_facecolor(),
-                                                       handle.get_edgecolor()))  # fmt: skip
+        colours: list[Any] = [handle.get_facecolor(), handle.get_edgecolor()]
+        faces, edges = (np.atleast_2d(one) for one in colours)
         fill = to_hex(faces[0]) if faces.size and faces[0, 3] else "none"
         edge = to_hex(edges[0]) if edges.size and edges[0, 3] else "none"
         drawn = f'<path d="M5,1H25V13H5Z" fill="{fill}" stroke="{edge}"/>'
