@@ -48,6 +48,8 @@
     sortable(head, column) {
       const button = make("button", {type: "button", className: "sort"});
       button.append(...head.childNodes);
+      const name = button.textContent.trim() || "the first column";
+      if (!button.textContent.trim()) button.setAttribute("aria-label", name);
       head.append(button);
       head.setAttribute("aria-sort", "none");
       button.addEventListener("click", () => {
@@ -61,7 +63,7 @@
         if (order !== "none") keys.sort(compare(numeric, order === "ascending" ? 1 : -1));
         this.table.classList.toggle("sorted", order !== "none");
         this.body.append(...keys.map(one => one.row));
-        say(order === "none" ? "In the order of the page" : `Sorted by ${button.textContent.trim()}, ${order}`);
+        say(order === "none" ? "In the order of the page" : `Sorted by ${name}, ${order}`);
       });
     }
 
