@@ -34,11 +34,11 @@ $(VENV)/built: $(SOURCES)
 	@touch $@
 
 $(VENV)/peers: $(SOURCES)
-	$(INSTALL) ".[peers,microarray]"
+	$(INSTALL) ".[peers,microarray,explore]"
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,lint,parquet,plink,peers,microarray]"
+	$(INSTALL) ".[test,browser,lint,parquet,plink,peers,microarray,explore]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 setup: $(VENV)/built
