@@ -2,7 +2,7 @@
 
 import pytest
 from browser import serious, sideways
-from commands import run
+from commands import run, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def test_a_link_to_a_row_is_copied_and_leads_there(browser, report):
     with browser.page(report, **rights) as page:
         page.locator("#timings tbody tr").nth(4).hover()
         page.locator("#timings").get_by_label("Copy a link to this row").click()
+        page.locator("#status.shown").wait_for()
         link = page.evaluate("navigator.clipboard.readText()")
         assert link == f"{report.resolve().as_uri()}#timings-row-5"
     with browser.page(report, "timings-row-5") as page:
@@ -141,7 +142,7 @@ def test_a_series_is_switched_off_and_on(browser, report):
 
 
 def ticks(figure):
-    return figure.locator(".role-axis-label text").all_text_contents()
+    return sorted(figure.locator(".role-axis-label text").all_text_contents())
 
 
 def test_a_figure_zooms_and_shows_all_again(browser, report):
@@ -149,18 +150,15 @@ def test_a_figure_zooms_and_shows_all_again(browser, report):
         figure = drawn(page, "log-alpha")
         whole = ticks(figure)
         figure.get_by_role("button", name="Zoom in").click()
-        page.wait_for_timeout(100)
-        assert ticks(figure) != whole
+        wait_for(lambda: ticks(figure) != whole)
         figure.get_by_role("button", name="Show all").click()
-        page.wait_for_timeout(100)
-        assert ticks(figure) == whole
+        wait_for(lambda: ticks(figure) == whole)
         box = figure.locator(".chart svg").bounding_box()
         page.mouse.move(box["x"] + 150, box["y"] + 100)
         page.mouse.down()
         page.mouse.move(box["x"] + 190, box["y"] + 130)
         page.mouse.up()
-        page.wait_for_timeout(100)
-        assert ticks(figure) != whole  # it has been moved
+        wait_for(lambda: ticks(figure) != whole)  # it has been moved
 
 
 # ---- the page ----
@@ -263,4 +261,5 @@ def test_all_can_be_done_by_keyboard(browser, report):
         switch = figure.get_by_role("button", name="expected", exact=True)
         assert switch.get_attribute("aria-pressed") == "false"
         assert len(column(page, "timings", 1)) < 14
+        page.locator("#status.shown").wait_for()
         assert page.evaluate("navigator.clipboard.readText()").endswith("#timings-row-4")
