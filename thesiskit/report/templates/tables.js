@@ -94,7 +94,9 @@
       const button = make("button", {type: "button", className: "copy row", tabIndex: -1});
       button.setAttribute("aria-label", "Copy a link to this row");
       button.title = "Copy a link to this row";
-      const show = row => { if (row?.id) row.cells[0].append(button); };
+      const show = row => {  // a button that moves while it is pressed is not clicked
+        if (row?.id && button.parentElement !== row.cells[0]) row.cells[0].append(button);
+      };
       button.addEventListener("click", () => copyLink(button.closest("tr").id));
       this.body.addEventListener("mouseover", event => show(event.target.closest("tr")));
       this.body.addEventListener("focusin", event => {
