@@ -9,6 +9,7 @@ import pytest
 from thesiskit.report.explore import explorable, picture
 from thesiskit.report.explore.words import plain
 from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.page import fitting
 
 
 def translated(figure):
@@ -147,6 +148,11 @@ def test_what_cannot_be_translated_stays_a_picture(draw):
     axes[0, 0].plot([0.2, 0.4], [0.2, 0.4])
     draw(axes[0, 0])
     assert translated(figure) is None
+
+
+def test_figures_that_have_no_room_in_a_page_stay_pictures():
+    figures = {"small": "x" * 10, "large": "x" * 100, "last": "x" * 20}
+    assert list(fitting(figures, 40)) == ["small", "last"]
 
 
 @pytest.mark.parametrize(("text", "words"), [

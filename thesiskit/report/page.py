@@ -1,5 +1,6 @@
 """Write the report of an experiment: tables, figures, timings.csv and one page."""
 
+import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,6 +25,7 @@ from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
 
+FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 CLASSES = "probability: "  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
@@ -102,7 +104,7 @@ def render(record: Finished, made: dict[str, list]) -> str:
         item["name"] += "-figure" * (item["name"] in taken)
         taken.add(item["name"])
     explain_once(items)
-    figures = {item["name"]: item["explored"] for item in items if item.get("explored")}
+    figures = fitting({item["name"]: item["explored"] for item in items if item.get("explored")})
     return template("page.html.j2").render(
         config=record.config,
         items=items,
@@ -119,6 +121,17 @@ def _item(part: Table | Figure | Page, folder: Path) -> dict[str, Any]:
     if isinstance(part, Page):
         return {"name": part.name, "title": part.title, "page": part.file, "caption": part.caption}
     return table_item(part) if isinstance(part, Table) else _figure_item(part, folder)
+
+
+def fitting(figures: dict[str, Any], most: int = FIGURES) -> dict[str, Any]:
+    """Return the figures, in their order, that have room in a page; others stay pictures."""
+    found: dict[str, Any] = {}
+    for name, figure in figures.items():
+        size = len(json.dumps(figure))
+        if size <= most:
+            found[name] = figure
+            most -= size
+    return found
 
 
 def table_item(table: Table) -> dict[str, Any]:
