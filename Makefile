@@ -37,11 +37,11 @@ $(VENV)/built: $(SOURCES)
 	@touch $@
 
 $(VENV)/peers: $(SOURCES)
-	$(INSTALL) ".[peers,microarray]"
+	$(INSTALL) ".[peers,microarray,explore]"
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,lint,docs,parquet,plink,peers,microarray]"
+	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,peers,microarray,explore]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 $(VENV)/release: $(SOURCES)

@@ -39,6 +39,15 @@ def finished_null(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def browser():
+    """A browser that opens pages (tests/support/browser.py), or a skip where there is none."""
+    from browser import browser
+
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
 def slurm():
     """The folder of the one-node Slurm of tests/slurm_node/run.sh, or a skip where it is not up."""
     try:

@@ -1,6 +1,6 @@
 """Write the report of an experiment: tables, figures, numbers.tex, timings.csv and one page."""
 
-import base64
+import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,6 +16,7 @@ from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
+from thesiskit.report.explore import explorable, library, picture
 from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
 from thesiskit.report.layout import Figure, Page, Table
@@ -27,6 +28,8 @@ from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.store.results import Results, is_our_index, write_text
 
+FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
+OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 CLASSES = "probability: "  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 
@@ -102,13 +105,20 @@ def render(record: Finished, made: dict[str, list]) -> str:
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
+    taken: set[str] = set()
+    for item in items:  # a figure can have the name of a table
+        item["name"] += "-figure" * (item["name"] in taken)
+        taken.add(item["name"])
     explain_once(items)
+    figures = fitting({item["name"]: item["explored"] for item in items if item.get("explored")})
     return template("page.html.j2").render(
         config=record.config,
         items=items,
         warnings=record.warnings,
         notes=[] if "data-card" in made else record.notes,  # it tells them
         provenance=record.results.provenance(),
+        figures=figures,
+        library=library() if figures else "",
     )
 
 
@@ -117,6 +127,17 @@ def _item(part: Table | Figure | Page, folder: Path) -> dict[str, Any]:
     if isinstance(part, Page):
         return {"name": part.name, "title": part.title, "page": part.file, "caption": part.caption}
     return table_item(part) if isinstance(part, Table) else _figure_item(part, folder)
+
+
+def fitting(figures: dict[str, Any], most: int = FIGURES) -> dict[str, Any]:
+    """Return the figures, in their order, that have room in a page; others stay pictures."""
+    found: dict[str, Any] = {}
+    for name, figure in figures.items():
+        size = len(json.dumps(figure))
+        if size <= most:
+            found[name] = figure
+            most -= size
+    return found
 
 
 def table_item(table: Table) -> dict[str, Any]:
@@ -139,14 +160,26 @@ def table_item(table: Table) -> dict[str, Any]:
         "meanings": ["" if name.startswith(CLASSES) else explain(name) for name in names],
         "file": files_of(table)[0],
         "words": [_is_text(table.frame[c]) for c in table.frame],
+        "beside": beside(names),
     }
 
 
+def beside(names: list[str]) -> list[int | None]:
+    """Return, for each column with the thesis's numbers, the place of the column with ours."""
+    found: list[int | None] = []
+    for name in names:
+        ours = [name.replace(", thesis", "")] if ", thesis" in name else []
+        if re.fullmatch("(the )?thesis", name.rpartition(": ")[2]):
+            ours = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
+        found.append(next((names.index(one) for one in ours if one in names), None))
+    return found
+
+
 def _figure_item(figure: Figure, folder: Path) -> dict[str, Any]:
-    image = base64.b64encode((folder / files_of(figure)[0]).read_bytes()).decode()
+    png, pdf = files_of(figure)
     return {
-        "name": figure.name, "title": figure.title, "caption": figure.caption, "image": image,
-        "file": files_of(figure)[-1],
+        "name": figure.name, "title": figure.title, "caption": figure.caption, "file": pdf,
+        "image": picture(folder / png), "explored": explorable(figure.canvas),
     }  # fmt: skip
 
 
