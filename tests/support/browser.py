@@ -56,10 +56,10 @@ class Browser:
         self.started = started
 
     @contextmanager
-    def page(self, file: Path, place: str = "", *, width: int = 1100, **options):
+    def page(self, file: Path, place: str = "", *, width: int = 1100, script: str = "", **options):
         """Open a file; fail if its console has an error or a warning, or it asks for another file.
 
-        place : what follows the # of its address.
+        place : what follows the # of its address; script : what runs before those of the page.
         options : of Playwright's new_context, such as color_scheme or java_script_enabled.
         """
         context = self.started.new_context(viewport={"width": width, "height": 800}, **options)
@@ -67,8 +67,10 @@ class Browser:
         try:
             context.set_default_timeout(WAIT)
             page = context.new_page()
+            page.add_init_script(script)
             page.on("console", lambda m: said.append(m.text) if m.type != "log" else None)
             page.on("pageerror", lambda error: said.append(str(error)))
+            page.on("dialog", lambda one: (said.append(one.message), one.dismiss()))
             page.on("request", lambda one: said.append(one.url) if _elsewhere(one.url) else None)
             page.goto(file.resolve().as_uri() + (f"#{place}" if place else ""))
             yield page

@@ -164,7 +164,7 @@ def slow_moves(model, learn=True):
     def along(slow, coefficient, log_sigma, rng):
         free = settings.sigma is None
         return reference_hamiltonian.move_hamiltonian(
-            slow, coefficient, log_sigma, free, tuned, FEW, rng
+            slow, coefficient, log_sigma, free, tuned, FEW, rng, settings.most_steps
         )
 
     return [along] * often

@@ -109,14 +109,16 @@ def stretch(model, coefficient, log_sigma, most_steps, rng) -> int:
 
 
 @np.errstate(all="ignore")
-def move_hamiltonian(model, coefficient, log_sigma, sampled, tuned, steps, rng) -> int:
+def move_hamiltonian(
+    model, coefficient, log_sigma, sampled, tuned, steps, rng, most_steps=MOST_STEPS
+) -> int:
     """One stretch and one trajectory; returns how often densities and slopes were asked for.
 
     A trajectory that overflows is not accepted.
     """
     if tuned.done == 0:
         tuned.begin(model, len(coefficient), log_sigma, sampled)
-    looked = stretch(model, coefficient, log_sigma, MOST_STEPS, rng) if sampled else 0
+    looked = stretch(model, coefficient, log_sigma, most_steps, rng) if sampled else 0
     width = model.scale(log_sigma)
     mixing, noise = np.ones_like(coefficient), np.empty_like(coefficient)
     for g, k in np.ndindex(coefficient.T.shape):
