@@ -60,6 +60,7 @@ def table(folder, name, experiment="mine"):
 
 def page(folder, experiment="mine"):
     text = (folder / "r" / experiment / "report.html").read_text()
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", text)).split())
 
 

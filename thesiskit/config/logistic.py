@@ -38,8 +38,9 @@ class LogisticModel(Block):
     """`true`: one coefficient for all patterns that are present in the same training cases;
     `false`: one for each pattern."""
     original_orders: Annotated[list[Order], Field(min_length=1)] | None = None
-    """The orders of models with `compress: false`, some of `orders`; all of them unless given. Such
-    models have the posterior of compressed ones, and their chains take several times as long."""
+    """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
+    Such models have the posterior of compressed ones, and their chains take several times as
+    long."""
     engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
     """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
     the square of the number of distinct cases."""
@@ -153,12 +154,9 @@ class LogisticModel(Block):
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
-        if self.original_orders is not None:
-            if False not in self.compress:
-                raise ValueError("original_orders is for `compress: false`; leave it out")
-            for order in self.original_orders:
-                if order not in self.orders:
-                    raise ValueError(f"original_orders has {order}, which is not one of orders")
+        originals = self.orders if self.original_orders is None else self.original_orders
+        if False in self.compress and not set(originals) & set(self.orders):
+            raise ValueError("original_orders has none of orders, and compress has false")
         for name in ("standardise", "noise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")

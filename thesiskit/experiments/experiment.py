@@ -8,7 +8,7 @@ before.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -19,7 +19,7 @@ from thesiskit.experiments.cells.cell import Cell, now
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
-from thesiskit.experiments.exploring import explored
+from thesiskit.report.explorer.content import Content
 from thesiskit.report.explorer.page import explorer_page
 from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
@@ -176,7 +176,7 @@ class Experiment:
     def record(self) -> Finished:
         """Return the results, as reports read them."""
         record = finished(self.results, len(self.graph.blocks), self._work.described)
-        record.explore = lambda: explored(self._work, self.graph.block(0), fit=True)
+        record.explore = partial(self._explored, fit=True)
         return record
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
@@ -185,10 +185,15 @@ class Experiment:
 
     def explore_groups(self, order: int | None) -> Path:
         """Write the page of the groups of patterns, as they are before a fit; return its path."""
-        content = explored(self._work, self.graph.block(0), order, fit=False)
+        content = self._explored(order, fit=False)
         page = self.results.folder / EXPLORED
         write_text(page, explorer_page(content))
         return page
+
+    def _explored(self, order: int | None = None, *, fit: bool) -> Content:
+        from thesiskit.experiments.exploring import explored  # all logistic models: few need them
+
+        return explored(self._work, self.graph.block(0), order, fit=fit)
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""
