@@ -16,10 +16,10 @@ The trajectory moves z and the free log sigmas, whose prior is that of linear.py
 with kinetic energy sum of p^2 / (2 m).  The slope of U in z_gk is z_gk - w_g a_gk f_gk, where f_gk
 is the sum over the rows of group g of the slope of the log likelihood in eta_rk; that in log
 sigma_o is alpha - rate_o / sigma_o less the sum of f_gk s_gk (d log w_g / d log sigma_o).
-m is about the second derivative of U: for z_gk 1 + a_gk^2 h_gk w_g^2, where h_gk is less the sum over
-its rows of second derivatives of the log likelihood; for log sigma_o the squared slope, which has
-the same expectation.  h w^2 and the squares are averages over the first trajectories (Neal 2011,
-"MCMC using Hamiltonian dynamics").
+m is about the second derivative of U: for z_gk 1 + a_gk^2 h_gk w_g^2, where h_gk is less the sum of
+the second derivatives of the log likelihood over the rows of g; for log sigma_o the squared slope,
+which has the same expectation.  h w^2 and the squares are averages over the first trajectories
+(Neal 2011, "MCMC using Hamiltonian dynamics").
 
 Far out on the ridge, masses of ordinary places do not fit, and trajectories are not accepted.
 Before each of them, therefore, all free sigmas are multiplied by one number c, and all coefficients
