@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError
-from thesiskit.experiments.cells.cell import Cell, now
+from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
@@ -25,7 +25,7 @@ from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import finished, write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
-from thesiskit.store.provenance import code_digest, surroundings
+from thesiskit.store.provenance import code_digest, now, surroundings
 from thesiskit.store.results import Results, sha256, write_text
 
 # what writes a report

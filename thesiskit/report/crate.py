@@ -9,11 +9,11 @@ config, the seed and the data, and its results are files with their sha256.
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thesiskit.report.outputs import FOLDERS
+from thesiskit.store.provenance import now
 from thesiskit.store.results import Results, sha256
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
     ended = {stage: entry["finished"] for stage, entry in record.get("stages", {}).items()}
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append(TERMS)
-    crate.datePublished = max(ended.values(), default=_now())
+    crate.datePublished = max(ended.values(), default=now())
     profile = _entity(crate, PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     root = crate.root_dataset
     root["conformsTo"] = profile
@@ -62,10 +62,6 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
         objects = [*objects, *made]
     _action(crate, "report", instrument, objects, _files(crate, dict(written)), {})
     return json.dumps(crate.metadata.generate(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _stages(folder: Path) -> list[str]:

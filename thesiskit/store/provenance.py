@@ -10,6 +10,7 @@ import platform
 import re
 import socket
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
@@ -94,3 +95,8 @@ def surroundings(code: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": {"host": socket.gethostname(), "system": platform.platform()},
     }
+
+
+def now() -> str:
+    """The time, for people; nothing is ever decided by comparing the clocks of two machines."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -12,13 +12,13 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from thesiskit.errors import ResultsError
+from thesiskit.store.provenance import now
 from thesiskit.store.results import (
     damaged,
     ends_well,
@@ -158,11 +158,6 @@ def job() -> str:
     """The Slurm job that this process belongs to, empty where there is none."""
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID", "")
-
-
-def now() -> str:
-    """The time, for people; nothing is ever decided by comparing the clocks of two machines."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Meter:

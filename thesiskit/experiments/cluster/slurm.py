@@ -6,7 +6,6 @@ below the results.  What is done is said by result files alone, what is alive by
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from thesiskit import safe_io
@@ -15,6 +14,7 @@ from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
 from thesiskit.experiments.cluster.script import JOBS, LOG, array_script, on_a_line
 from thesiskit.experiments.cluster.submissions import Entry, append
+from thesiskit.store.provenance import now
 
 GONE = "GONE"  # the state of a job that is neither waiting nor running
 ATTEMPTS = 5  # to ask squeue, over half a minute
@@ -120,7 +120,7 @@ class Slurm:
                 "name": name,
                 "cells": sum(map(len, mine)),
                 "script": script.stem,
-                "when": datetime.now(UTC).isoformat(timespec="seconds"),
+                "when": now(),
                 "partition": self.block.partition,
             }
             append(self.folder, entry | note)
