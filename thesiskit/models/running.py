@@ -154,7 +154,7 @@ def joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
 @lru_cache(maxsize=2)
 def threads(jobs: int | None = None) -> ThreadPoolExecutor:
     """Return the threads of all chains, which are kept, with their tables, from fit to fit."""
-    return ThreadPoolExecutor(jobs or int(os.environ.get("THESISKIT_THREADS", 0)) or cores())
+    return ThreadPoolExecutor(jobs or cores())
 
 
 def cores() -> int:

@@ -150,7 +150,7 @@ def test_processes_and_threads_change_no_byte(config, tmp_path, whole, monkeypat
     fit(config, tmp_path / "processes", "--jobs", 2)
     assert_same(whole, tmp_path / "processes")
     running.threads.cache_clear()
-    monkeypatch.setenv("THESISKIT_THREADS", "1")
+    monkeypatch.setattr(running, "cores", lambda: 1)
     fit(config, tmp_path / "thread", "--jobs", 0)
     running.threads.cache_clear()
     assert_same(whole, tmp_path / "thread")

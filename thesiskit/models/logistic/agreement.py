@@ -67,11 +67,7 @@ def expected(
     """Return E l(x) given each draw, (D, S, T), for coefficient (D, S, G), log_sigma (D, O + 1)."""
     shared = probe.shared
     kinds, kind_of = np.unique(shared.partial_kind, return_inverse=True)
-    power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
-    first, second = (
-        _total(power * counts[kinds]) for counts in (shared.shared_counts, shared.other_counts)
-    )
-    share = first / (first + second)
+    share = shares(shared, kinds, log_sigma, cauchy=cauchy)
     linear = np.empty((*coefficient.shape[:2], len(probe.case)))
     for t, d in enumerate(probe.case):
         entire = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
@@ -80,6 +76,15 @@ def expected(
         split = coefficient[:, :, shared.partial[part]] * share[:, None, kind_of[part]]
         linear[:, :, t] = _total(coefficient[:, :, entire]) + _total(split)
     return linear
+
+
+def shares(shared: Shared, kinds: np.ndarray, log_sigma: np.ndarray, *, cauchy: bool) -> np.ndarray:
+    """Return what a case has of a sum in expectation, (D, kinds), of kinds of partial groups."""
+    power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
+    first, second = (
+        _total(power * counts[kinds]) for counts in (shared.shared_counts, shared.other_counts)
+    )
+    return first / (first + second)
 
 
 def _total(values: np.ndarray) -> np.ndarray:

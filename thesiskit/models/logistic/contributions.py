@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from thesiskit.models.logistic.agreement import shares
 from thesiskit.models.patterns import Shared
 
 AT_ONCE = 4_000_000  # numbers held at once
@@ -40,13 +41,9 @@ class Contributions:
         part = slice(shared.partial_begin[case], shared.partial_begin[case + 1])
         self.groups = np.concatenate([whole, shared.partial[part]]).astype(np.intp)
         kinds, kind = np.unique(shared.partial_kind[part], return_inverse=True)
-        power = np.exp((1 if cauchy else 2) * log_sigma)
-        first, second = (
-            power @ counts[kinds].T.astype(float)
-            for counts in (shared.shared_counts, shared.other_counts)
-        )
         ones = np.ones((len(log_sigma), 1))
-        self._ratio = np.hstack([ones, first / (first + second)])  # (D, 1 + kinds)
+        partly = shares(shared, kinds, log_sigma, cauchy=cauchy)
+        self._ratio = np.hstack([ones, partly])  # (D, 1 + kinds)
         self._column = np.concatenate([np.zeros(len(whole), dtype=np.intp), 1 + kind.reshape(-1)])
 
     def values(self, places) -> np.ndarray:
