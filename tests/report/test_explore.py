@@ -6,10 +6,10 @@ import io
 import numpy as np
 import pytest
 
-from thesiskit.report.explore import explorable, picture
-from thesiskit.report.explore.words import plain
 from thesiskit.report.layout import INK, canvas, save_space
 from thesiskit.report.page import fitting
+from thesiskit.report.vega import explorable, picture
+from thesiskit.report.vega.words import plain
 
 
 def translated(figure):

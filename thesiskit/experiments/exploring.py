@@ -11,7 +11,8 @@ from thesiskit.experiments.work import Block, Work
 from thesiskit.models import logistic
 from thesiskit.models.logistic.contributions import Contributions
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
-from thesiskit.report.explorer.content import Case, Content, Ragged
+from thesiskit.models.until import spread
+from thesiskit.report.explorer.content import Case, Content, Ragged, offsets
 
 ENDS = (0.05, 0.5, 0.95)  # low end, median and high end of an interval
 MOST_GROUPS = 100_000  # on a page
@@ -207,12 +208,12 @@ class _Fitted(_Found):
         said, loss = self._predictions()
         worst = np.argsort(-loss, kind="stable")[:WORST]
         rest = np.setdiff1d(np.arange(len(loss)), worst)
-        spread = rest[np.linspace(0, len(rest) - 1, min(SPREAD, len(rest))).round().astype(int)]
+        others = rest[spread(len(rest), SPREAD)]
         stored = self.block.load("simulate", ["ids"])["ids"][-len(loss) :]
         names = stored if len(stored) else np.arange(1, len(loss) + 1)
         shared = self.fits.stored.shared(self.arm.order, compress=self.arm.compress)
         found: list[Given] = []
-        for t in [*worst.tolist(), *spread.tolist()]:
+        for t in [*worst.tolist(), *others.tolist()]:
             parts = Contributions(
                 self.coefficient, self.log_sigma, shared, int(shared.case_of[t]),
                 cauchy=self.arm.prior == "cauchy",
@@ -323,8 +324,7 @@ def _sequence_fields(
 
 def _feature_fields(groups: FeatureGroups, kept: np.ndarray, patterns: Any) -> Given:
     """Return a shortest pattern of each group, and what all its cases have besides."""
-    counts = np.array(patterns.n_values, dtype=np.int64)
-    offset = (np.cumsum(counts) - counts).tolist()
+    offset = offsets(patterns.values).tolist()
     shortest, longest, cut = [], [], []
     for g in kept.tolist():
         short = groups.shortest(g)

@@ -19,9 +19,10 @@ from thesiskit.errors import UserError
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import Score, aligned
+from thesiskit.report.html import template
 from thesiskit.report.layout import Table
 from thesiskit.report.outputs import Outputs, files_of, write_part
-from thesiskit.report.page import finished, table_item, template
+from thesiskit.report.page import finished, table_item
 from thesiskit.store.results import Results
 
 FOLDER = "compare"

@@ -3,22 +3,19 @@
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup, escape
 
 from thesiskit.errors import ResultsError
 from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.explore import explorable, library, picture
 from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
+from thesiskit.report.html import template
 from thesiskit.report.layout import Figure, Page, Table
 from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.macros import macros
@@ -26,6 +23,7 @@ from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
+from thesiskit.report.vega import explorable, library, picture
 from thesiskit.store.results import Results, is_our_index, write_text
 
 FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
@@ -196,25 +194,6 @@ def explain_once(items: list[dict[str, Any]]) -> None:
                 if not any(f"{name}{words} the " in said for words in (",", " is")):
                     found[name] = meaning
         item["terms"] = list(found.items())
-
-
-@lru_cache
-def template(name: str) -> jinja2.Template:
-    """Return a template of this folder; it is compiled once."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["explain"] = explain
-    environment.filters["commands"] = _commands
-    return environment.get_template(name)
-
-
-def _commands(text: str) -> Markup:
-    """Return text as HTML, with `commands` in the letters of code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:

@@ -24,6 +24,12 @@ class Ragged:
         return self.items[self.begin[g] : self.begin[g + 1]].tolist()
 
 
+def offsets(values: list[list[str]]) -> np.ndarray:
+    """Return the item of the first value of each feature, (p,), of the values of all."""
+    counts = np.array([len(one) for one in values], dtype=np.int64)
+    return np.cumsum(counts) - counts
+
+
 @dataclass(frozen=True)
 class Case:
     """One test case, and what the groups add to its linear functions.
@@ -113,11 +119,6 @@ class Content:
 
     # ---- in words ----
 
-    def offsets(self) -> np.ndarray:
-        """Return the item of the first value of each feature, (p,)."""
-        counts = np.array([len(one) for one in self.values], dtype=np.int64)
-        return np.cumsum(counts) - counts
-
     def pattern(self, g: int, *, shortest: bool = False) -> str:
         """Write the longest pattern of a group that the page has, or a shortest one."""
         if self.sequences:
@@ -125,11 +126,11 @@ class Content:
         assert self.shortest is not None
         assert self.longest is not None
         items = self.shortest[g] + ([] if shortest else self.longest[g])
-        offsets = self.offsets()
-        where = np.searchsorted(offsets, items, side="right") - 1
+        start = offsets(self.values)
+        where = np.searchsorted(start, items, side="right") - 1
         pairs = sorted(zip(where.tolist(), items, strict=True))
         return ", ".join(
-            f"{self.features[t]}={self.values[t][item - int(offsets[t])]}" for t, item in pairs
+            f"{self.features[t]}={self.values[t][item - int(start[t])]}" for t, item in pairs
         )
 
     def _sequence(self, g: int, *, shortest: bool) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from thesiskit.report.explorer.content import Case, Content
 from thesiskit.report.explorer.packing import pack
+from thesiskit.report.html import FOLDER, template
 from thesiskit.report.layout import Page
 
 if TYPE_CHECKING:
     from thesiskit.report.logistic.record import LogisticRecord
 
-FOLDER = Path(__file__).parent.parent / "templates"
 SCRIPTS = ("data", "words", "trie", "list", "case", "page")  # in this order
 FILE = "patterns.html"
 STATIC = 40  # groups in the table that needs no scripts
@@ -42,13 +39,8 @@ def explorer_page(content: Content, *, report: str = "") -> str:
 
     report : the file of the report that it belongs to, for a link.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["commands"] = _commands
     columns, rows = _static(content)
-    return environment.get_template("patterns.html.j2").render(
+    return template("patterns.html.j2").render(
         content=content,
         about=_about(content),
         sets=1 if content.quantiles is None else content.quantiles.shape[1],
@@ -164,8 +156,3 @@ def _counted(content: Content, g: int) -> list[str]:
 
 def _file(name: str) -> Markup:
     return Markup((FOLDER / name).read_text(encoding="utf-8"))
-
-
-def _commands(text: str) -> Markup:
-    """Return text as HTML, with `commands` in the letters of code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

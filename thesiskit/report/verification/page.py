@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from thesiskit.report.finished import Finished
+from thesiskit.report.html import template
 from thesiskit.report.layout import Table
 from thesiskit.report.outputs import Outputs, csv_text, display, markdown
-from thesiskit.report.page import table_item, template
+from thesiskit.report.page import table_item
 from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification import tables
 from thesiskit.report.verification.compare import compare, frame, summary, uncovered

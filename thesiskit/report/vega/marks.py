@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thesiskit.report.explore.areas import (
+from thesiskit.report.vega.areas import (
     image_layers,
     patch_layers,
     polygon_layers,
     rectangle_layers,
     text_layers,
 )
-from thesiskit.report.explore.layer import Layer, Panel, UntranslatableError
-from thesiskit.report.explore.lines import line_layers, scatter_layers, segment_layers
+from thesiskit.report.vega.layer import Layer, Panel, UntranslatableError
+from thesiskit.report.vega.lines import line_layers, scatter_layers, segment_layers
 
 MOST_POINTS = 20_000  # of a layer
 

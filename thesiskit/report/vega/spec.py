@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thesiskit.report.explore.layer import Layer, Panel, UntranslatableError, hex_of
-from thesiskit.report.explore.lines import NO_MARKER, marker_of, stroke_of
-from thesiskit.report.explore.marks import layers_of
-from thesiskit.report.explore.words import axis_of, lines_of, plain
+from thesiskit.report.vega.layer import Layer, Panel, UntranslatableError, hex_of
+from thesiskit.report.vega.lines import NO_MARKER, marker_of, stroke_of
+from thesiskit.report.vega.marks import layers_of
+from thesiskit.report.vega.words import axis_of, lines_of, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

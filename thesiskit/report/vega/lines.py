@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.explore.layer import (
+from thesiskit.report.vega.layer import (
     POINT,
     Layer,
     Panel,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.explore.words import Writer, quoted
+from thesiskit.report.vega.words import Writer, quoted
 
 POINT = 1.35  # pixels of the page for a point of matplotlib
 

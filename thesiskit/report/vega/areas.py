@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.report.explore.layer import (
+from thesiskit.report.vega.layer import (
     POINT,
     Layer,
     Panel,
@@ -18,7 +18,7 @@ from thesiskit.report.explore.layer import (
     in_order,
     opacity_of,
 )
-from thesiskit.report.explore.words import number_words, plain
+from thesiskit.report.vega.words import number_words, plain
 
 MOST_CELLS = 5_000  # of an image
 
