@@ -323,7 +323,7 @@ def test_chains_of_logistic_models_run_until_they_agree(here):
         path = Path(table).with_suffix(".yaml")
         assert command("init", table, "--output", path).exit_code == 0
         model = load_config(path).model
-        assert (model.chains, model.until.pair, model.iterations) == (4, (1.01, 400), 10_000)
+        assert (model.chains, model.until.targets[:2], model.iterations) == (4, (1.01, 400), 10_000)
         small = load_config(path, smoke=True).model
         assert small.iterations == 200
         assert small.until == model.until

@@ -14,6 +14,7 @@ from thesiskit.models import logistic
 
 KINDS = [("features", 2), ("features", 3), ("compressed", 3), ("features", 0)]
 PRIORS = ("cauchy", "gaussian")
+SIGMA = (1.0, 0.5, 0.7, 0.6)  # of orders 0 to 3
 
 
 def cases_of(name, n_classes, prior, **options):
@@ -106,7 +107,9 @@ def test_chains_go_on_from_their_state(name, n_classes):
 @pytest.mark.parametrize(("name", "n_classes"), KINDS)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_most_trajectories_are_accepted(name, n_classes, prior):
-    model, _ = cases_of(name, n_classes, prior, burn_in=100, iterations=200)
+    # with given sigmas, because else all is stretched before a trajectory
+    options = {"burn_in": 100, "iterations": 200, "sigma": SIGMA}
+    model, _ = cases_of(name, n_classes, prior, **options)
     chain = logistic.Chain(model, np.random.default_rng(6))
     chain.advance(120)
     moved = 0
@@ -119,8 +122,7 @@ def test_most_trajectories_are_accepted(name, n_classes, prior):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_trajectories_that_overflow_are_forgotten(n_classes):
-    # with given sigmas, because else all is stretched before a trajectory
-    options = {"burn_in": 0, "iterations": 10, "sigma": (1.0, 0.5, 0.7, 0.6)}
+    options = {"burn_in": 0, "iterations": 10, "sigma": SIGMA}
     model, _ = cases_of("features", n_classes, "gaussian", **options)
     place = place_of(model, np.random.default_rng(7))
     before = place[0].copy()

@@ -12,6 +12,7 @@ from thesiskit.models.running import run
 from thesiskit.models.until import Judgement, Rule, Until, as_until, check_run
 
 LIMIT = 3000
+CHECKPOINTS = [200, 300, 450, 675, 1012, 1518, 2277]
 
 
 class Walk:
@@ -72,7 +73,7 @@ def test_checkpoints_are_each_half_as_many_again():
     found = [0]
     while found[-1] < 8000:
         found.append(until.next_checkpoint(found[-1]))
-    assert found[1:8] == [200, 300, 450, 675, 1012, 1518, 2277]
+    assert found[1:8] == CHECKPOINTS
     assert [i for i in range(2300) if until.is_checkpoint(i)] == found[1:8]
 
 
@@ -192,6 +193,26 @@ def test_the_worst_quantity_is_the_one_that_lacks_most():
     assert (found.worst, found.enough) == ("b", False)
 
 
+def test_predictions_alone_may_have_to_reach_the_targets():
+    names = ["log likelihood", "prediction of test case 1", "prediction of test case 2"]
+    reached = np.array([1.3, 1.05, 1.02]), np.array([10.0, 90, 60])
+    found = Judgement(Until(1.1, 40), *reached, names)
+    assert (found.worst, found.enough, found.reliable) == ("log likelihood", False, False)
+    found = Judgement(Until(1.1, 40, of="predictions"), *reached, names)
+    assert (found.worst, found.enough, found.reliable) == (names[2], True, True)
+    said = found.arrays(450)
+    assert (said["judged_rhat"], said["judged_ess"]) == (1.05, 60)
+    assert found.names == names  # files have all of them
+    found = Judgement(Until(1.01, 400, of="predictions"), *reached, names)
+    assert (found.enough, found.reliable) == (False, True)
+
+
+def test_chains_do_not_stop_before_the_least_number_of_iterations():
+    stopped = walk(targets=(1.05, 100))[1][0].done
+    longer = walk(targets=(1.05, 100, 2 * stopped))[1][0].done
+    assert longer == next(n for n in CHECKPOINTS if n >= 2 * stopped)
+
+
 def test_spread_takes_both_ends_and_no_case_twice():
     assert until.spread(3).tolist() == [0, 1, 2]
     assert until.spread(20).tolist() == list(range(20))
@@ -216,6 +237,8 @@ def test_spread_takes_both_ends_and_no_case_twice():
         (1.01, "a pair"),
         ("ab", "a pair"),
         ({"rhat": 1.01}, "a pair"),
+        ((1.01, 400, 200, "some"), "of must be all or predictions"),
+        ((1.01, 400, 200, "all", 3), "a pair"),
     ],
 )
 def test_targets_that_cannot_be_are_refused(value, words):
@@ -225,7 +248,7 @@ def test_targets_that_cannot_be_are_refused(value, words):
 
 def test_a_single_chain_a_short_limit_and_burn_in_are_refused():
     targets = as_until([1.01, 400])
-    assert targets == (1.01, 400.0)
+    assert targets == (1.01, 400.0, 200, "all")
     check_run(targets, 2, 200, 0, 1)
     check_run(None, 1, 100, 50, 5)
     with pytest.raises(UserError, match=r"R-hat compares chains.*set chains to 2 or more"):

@@ -6,7 +6,7 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
-from thesiskit.config.until import UntilBlock, check_length, with_until
+from thesiskit.config.until import LogisticUntilBlock, check_length, with_until
 
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
@@ -62,7 +62,7 @@ class LogisticModel(Block):
     iterations: Positive = defaults.ITERATIONS
     """Number of all iterations; with `until` the limit, 10000 unless given. If only this number
     grows, stored chains are continued."""
-    until: UntilBlock | None = None
+    until: LogisticUntilBlock | None = None
     """Chains stop when they agree in the log likelihood, in the noise of real responses, and in the
     predictions for up to 20 test cases. They are compared after 200, 300, 450, ... iterations, of
     which the second half counts; `burn_in` and `thin` are left out. At most 1,000 draws are kept.
@@ -109,9 +109,9 @@ class LogisticModel(Block):
     """Also keep draws of every original coefficient of a compressed model."""
 
     @property
-    def targets(self) -> tuple[float, float] | None:
-        """R-hat and effective draws with which chains stop; None of chains of a fixed length."""
-        return None if self.until is None else self.until.pair
+    def targets(self) -> tuple[Any, ...] | None:
+        """What chains reach before they stop; None of chains of a fixed length."""
+        return None if self.until is None else self.until.targets
 
     @property
     def continuous(self) -> bool:
@@ -148,7 +148,7 @@ class LogisticModel(Block):
     @model_validator(mode="after")
     def _together(self):
         if self.until is not None:
-            check_length(self.chains, "model", self.iterations, self.burn_in, self.thin)
+            check_length(self.until, self.chains, "model", self.iterations, self.burn_in, self.thin)
         if self.burn_in + self.thin > self.iterations:
             raise ValueError(
                 f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "

@@ -111,7 +111,7 @@ class MixtureModel(ModelBlock):
             which = f"leave out {', '.join(others)}" if others else "add collapsed"
             raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
         run = self.collapsed
-        check_length(run.chains, "model.collapsed", run.iterations, run.burn_in)
+        check_length(self.until, run.chains, "model.collapsed", run.iterations, run.burn_in)
         if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
             raise ValueError(
                 f"until: a mixture's chains support predictions with rhat at most "

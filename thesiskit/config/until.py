@@ -1,6 +1,6 @@
 """The block `until` of a model: how well chains have to agree before they stop."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -22,10 +22,23 @@ class UntilBlock(Block):
     """The least number of effective draws, of all chains together, of all that is compared; at
     least 40, of a mixture 100, and at most 1,000, which is what is kept."""
 
+    least: Annotated[int, Field(strict=True, ge=defaults.UNTIL_FIRST)] = defaults.UNTIL_FIRST
+    """Iterations before which chains do not stop, though they agree: for reports that show the
+    chains themselves."""
+
     @property
-    def pair(self) -> tuple[float, float]:
-        """R-hat and effective draws, as models take them."""
-        return self.rhat, self.ess
+    def targets(self) -> tuple[Any, ...]:
+        """R-hat, effective draws and the rest, as models take them."""
+        return tuple(getattr(self, name) for name in type(self).model_fields)
+
+
+class LogisticUntilBlock(UntilBlock):
+    """How well chains of logistic models have to agree before they stop."""
+
+    of: Literal["all", "predictions"] = "all"
+    """What has to reach the targets: `all` that is compared, or only the `predictions` for test
+    cases. Where patterns tell all training cases apart, only the prior bounds the log likelihood
+    from above: it may take very long to agree, though the predictions do."""
 
 
 def with_until(block: Any, **usual: int) -> Any:
@@ -39,7 +52,9 @@ def with_until(block: Any, **usual: int) -> Any:
     return {"iterations": defaults.UNTIL_ITERATIONS, **usual, **block}
 
 
-def check_length(chains: int, name: str, iterations: int, burn_in: int, thin: int = 1) -> None:
+def check_length(
+    until: UntilBlock, chains: int, name: str, iterations: int, burn_in: int, thin: int = 1
+) -> None:
     """Raise ValueError for a single chain, a short limit, and keys without place beside `until`.
 
     name : the block that has them.
@@ -53,6 +68,11 @@ def check_length(chains: int, name: str, iterations: int, burn_in: int, thin: in
         raise ValueError(
             f"until: chains are first compared after {defaults.UNTIL_FIRST} iterations; set "
             f"{name}.iterations to {defaults.UNTIL_FIRST} or more, or leave out until"
+        )
+    if iterations < until.least:
+        raise ValueError(
+            f"until: chains do not stop before {until.least:,} iterations (least), and the limit "
+            f"is {iterations:,}; set {name}.iterations to {until.least:,} or more"
         )
     for key, given in (("burn_in", burn_in != 0), ("thin", thin != 1)):
         if given:

@@ -15,7 +15,7 @@ effective draws are those of Vehtari and others (2021), which `draws.compare_cha
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,21 +38,29 @@ MOST_DRAWS = int(MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
+PREDICTION = "prediction"  # how names of predictions begin
+OF = ("all", "predictions")  # what has to reach the targets
 REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
 OURS = ("judged", "judged_at", "kept_at")
 
 
 class Until(NamedTuple):
-    """The largest R-hat, and the least effective sample size, with which chains are enough."""
+    """The largest R-hat, and the least effective sample size, with which chains are enough.
+
+    least : iterations before which chains do not stop.
+    of : what has to reach the targets: "all" that is judged, or "predictions" alone.
+    """
 
     rhat: float = UNTIL_RHAT
     ess: float = UNTIL_ESS
+    least: int = UNTIL_FIRST
+    of: str = "all"
 
 
 def as_until(
-    value: object, *, most_rhat: float = RELIABLE_RHAT, least_ess: float = RELIABLE_ESS
+    value: Any, *, most_rhat: float = RELIABLE_RHAT, least_ess: float = RELIABLE_ESS
 ) -> Until | None:
-    """Return a pair (R-hat, effective draws) as Until; None stays None.
+    """Return (R-hat, effective draws), perhaps with the rest of Until, as Until; None stays None.
 
     most_rhat, least_ess : with which chains still support predictions.
 
@@ -63,12 +71,14 @@ def as_until(
     if value is None:
         return None
     try:
-        rhat, ess = map(float, value)  # type: ignore[call-overload]
+        first, second, *rest = value
+        until = Until(float(first), float(second), *rest)
     except (TypeError, ValueError):
         raise UserError(
             f"until must be a pair of an R-hat and effective draws, such as ({UNTIL_RHAT:g}, "
             f"{UNTIL_ESS:g}), got {quoted(value)}"
         ) from None
+    rhat, ess = until.rhat, until.ess
     if not 1 < rhat <= most_rhat:
         raise UserError(
             f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: no chains "
@@ -84,7 +94,9 @@ def as_until(
             f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: no more draws "
             "are kept"
         )
-    return Until(rhat, ess)
+    if until.of not in OF:
+        raise UserError(f"until: of must be {' or '.join(OF)}, got {quoted(until.of)}")
+    return until
 
 
 def check_run(until: object, chains: int, iterations: int, burn_in: int, thin: int = 1) -> None:
@@ -150,26 +162,48 @@ class Judgement(NamedTuple):
     names: list[str]
 
     @property
+    def compared(self) -> "Judgement":
+        """What is left of it if only the quantities remain that have to reach the targets."""
+        if self.until.of == "all":
+            return self
+        kept = [i for i, name in enumerate(self.names) if name.startswith(PREDICTION)]
+        return self._replace(
+            rhat=self.rhat[kept], ess=self.ess[kept], names=[self.names[i] for i in kept]
+        )
+
+    @property
     def enough(self) -> bool:
-        """Whether all quantities reach both targets."""
-        return bool((self.rhat <= self.until.rhat).all() and (self.ess >= self.until.ess).all())
+        """Whether all that is compared reaches both targets."""
+        return self._within(self.until.rhat, self.until.ess)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether all that is compared supports predictions, whatever the targets are."""
+        return self._within(RELIABLE_RHAT, RELIABLE_ESS)
+
+    def _within(self, rhat: float, ess: float) -> bool:
+        found = self.compared
+        return bool((found.rhat <= rhat).all() and (found.ess >= ess).all())
 
     @property
     def lack(self) -> np.ndarray:
-        """How far each quantity is from the targets, (Q,): at most 1 where it reaches them."""
+        """How far what is compared is from the targets, (Q,): at most 1 where it reaches them."""
+        found = self.compared
         return np.maximum(
-            (self.rhat - 1) / (self.until.rhat - 1), self.until.ess / np.maximum(self.ess, 1e-9)
+            (found.rhat - 1) / (self.until.rhat - 1), self.until.ess / np.maximum(found.ess, 1e-9)
         )
 
     @property
     def worst(self) -> str:
         """The name of the quantity that is furthest from the targets."""
-        return self.names[int(self.lack.argmax())]
+        return self.compared.names[int(self.lack.argmax())]
 
     def arrays(self, done: int) -> Arrays:
         """Return what tables need: the worst R-hat, the least effective draws, and the rest."""
-        lack = self.lack.max()
-        found = (self.rhat.max(), self.ess.min(), self.worst, lack, self.enough, done)
+        those = self.compared
+        found = (
+            those.rhat.max(), those.ess.min(), self.worst, self.lack.max(), self.enough, done,
+        )  # fmt: skip
         return {name: np.array(value) for name, value in zip(REACHED, found, strict=True)}
 
 
@@ -218,7 +252,7 @@ class Rule:
 
     def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
         """Whether chains stop after so many iterations; drawn has the parts of each chain."""
-        if not is_checkpoint(done):
+        if not is_checkpoint(done) or done < self.until.least:
             return False
         judged = [np.concatenate([one["judged"] for one in parts]) for parts in drawn]
         return self.judge([{"judged": one} for one in judged]).enough

@@ -11,8 +11,8 @@ from thesiskit.report.layout import Table
 NAMES = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 Arrays = dict[str, np.ndarray]
 COMPARED = {
-    "logistic": "Compared are the log likelihood, of real responses the log noise",
-    "mixture": "Compared are log alpha, the log posterior, the agreement of labels with responses",
+    "logistic": "the log likelihood, of real responses the log noise, and ",
+    "mixture": "log alpha, the log posterior, the agreement of labels with responses, and ",
 }
 
 
@@ -29,6 +29,7 @@ def reached_table(record: Ran) -> list[Table]:
     """How long the chains of each arm ran, and how well they agreed when they ended."""
     model = record.config["model"]
     until, rows = model["until"], []
+    also = COMPARED[model["kind"]] if until.get("of", "all") == "all" else ""
     for keys, found in record.reached():
         rows.append(
             keys
@@ -49,7 +50,7 @@ def reached_table(record: Ran) -> list[Table]:
             f"{until['rhat']:g} and at least {until['ess']:g} effective draws, all chains "
             f"together, or after {_limit(model):,} iterations. They are compared after 200, 300, "
             "450, ... iterations, each half as many again; the first half of the iterations does "
-            f"not count. {COMPARED[model['kind']]}, and the predictions for up to 20 cases. The "
+            f"not count. Compared are {also}the predictions for up to 20 cases. The "
             "fifth column names the quantity that lacks most, in the fit that lacks most.",
             long=len(rows) > 25,
         )

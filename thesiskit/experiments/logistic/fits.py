@@ -145,16 +145,18 @@ class LogisticFits:
     def _finish(self, arm: Arm, draws, seconds: float) -> Arrays:
         """Write the draws of an arm, and return what tables need of them."""
         rhat, ess = draws.compared()
+        judged = draws.judgement
+        well = logistic.reliable(rhat, ess) if judged is None else judged.reliable
         found = {
             "rhat": rhat,
             "ess": ess,
-            "reliable": np.array(logistic.reliable(rhat, ess)),
+            "reliable": np.array(well),
             "evaluations": draws.evaluations,
             "log_likelihood": np.array(draws.log_likelihood.mean()),
             "separated": np.array(self.separated(arm, draws)),
         }
-        if draws.judgement is not None:
-            found |= draws.judgement.arrays(int(draws.state["done"]))
+        if judged is not None:
+            found |= judged.arrays(int(draws.state["done"]))
         self._write(arm, draws, found)
         return found | {"seconds": np.array(seconds)}
 

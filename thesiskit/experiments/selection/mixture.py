@@ -115,7 +115,7 @@ class MixtureWork(SelectionWork):
             alpha_prior=model.alpha_prior,
             response_alpha_prior=model.response_alpha_prior,
             sampler="collapsed" if arm.variant == EXACT else arm.variant,
-            until=self.model.until.pair if self.model.until else None,
+            until=self.model.until.targets if self.model.until else None,
             **self.runs(arm).model_dump(),
         )
 

@@ -38,8 +38,9 @@ class Settings:
         trajectories (`_kernels.hamiltonian`).
     iterations : the number of all iterations of a chain; the first burn_in are not kept, and of
         the others every thin-th is kept.
-    until : the R-hat and the effective draws with which chains stop before `iterations`; what is
-        kept is then not for burn_in (0) and thin (1) to say, but for models/until.py.
+    until : the R-hat and the effective draws with which chains stop before `iterations`, and
+        perhaps the rest of `models.until.Until`; what is kept is then not for burn_in (0) and thin
+        (1) to say, but for models/until.py.
     """
 
     prior: str = defaults.PRIOR
@@ -60,7 +61,7 @@ class Settings:
     burn_in: int = defaults.BURN_IN
     thin: int = defaults.THIN
     chains: int = defaults.CHAINS
-    until: tuple[float, float] | None = None
+    until: tuple[Any, ...] | None = None
 
     def __post_init__(self):
         if self.prior not in PRIORS:

@@ -81,9 +81,8 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
 
 
 def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
-    """Autocorrelations of log sigma at the largest order (fig-hmm500-acf, fig-text-acf)."""
-    largest = max(record.orders)
-    wanted = record.shown_sigmas
+    """Autocorrelations of log sigma at a large order (fig-hmm500-acf, fig-text-acf)."""
+    largest, wanted = record.widest_order, record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
     traces = {arm: record.log_sigma_trace(arm) for arm in arms}
     figure, axes = canvas(

@@ -257,7 +257,7 @@ class LogisticRecord(Finished):
     @property
     def shown_sigmas(self) -> list[int]:
         """Orders whose sigmas are shown: the thesis's, or the largest."""
-        orders = range(1, max(self.orders) + 1)
+        orders = range(1, self.widest_order + 1)
         return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
 
     @property
@@ -306,6 +306,15 @@ class LogisticRecord(Finished):
         return found["log_sigma_trace"][:, first:]
 
     @property
+    def widest_order(self) -> int:
+        """The largest order of both original and compressed models, of all where one is absent."""
+        both = [
+            order for order in self.orders
+            if {arm.compress for arm in self.own if arm.order == order} == {True, False}
+        ]  # fmt: skip
+        return max(both or self.orders)
+
+    @property
     def drawn_order(self) -> int:
         """The order whose coefficients are shown."""
         return self.config["report"].get("order") or max(self.orders)
@@ -323,12 +332,17 @@ class LogisticRecord(Finished):
     @property
     def warnings(self) -> list[str]:
         """Sentences about chains that do not support their predictions, and absent peers."""
-        fits = self.fits
+        fits, agreed = self.fits, self.config["model"]["until"] is not None
+        rhat, ess = fits["rhat"][:, 0], fits["ess"][:, 0]
+        if agreed:
+            reached = [found for _, found in self.reached()]
+            rhat = np.array([found["judged_rhat"].max() for found in reached])
+            ess = np.array([found["judged_ess"].min() for found in reached])
         many = f" of {self.n_blocks:,} divisions" if self.n_blocks > 1 else ""
         bad = [
             f"{arm.name} ("
             + (f"{round((1 - fits['reliable'][j]) * self.n_blocks):,}{many}, " if many else "")
-            + f"R-hat {fits['rhat'][j, 0]:.2f}, effective draws {fits['ess'][j, 0]:.0f})"
+            + f"R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f})"
             for j, arm in enumerate(self.own)
             if not self.reliable[j]
         ]
@@ -338,7 +352,8 @@ class LogisticRecord(Finished):
         if bad:
             sentences.append(
                 "The chains do not support the predictions of " + "; ".join(bad)
-                + ", judged by the log likelihood. More iterations are needed: "
+                + ("" if agreed else ", judged by the log likelihood")
+                + ". More iterations are needed: "
                 f"--set model.iterations={4 * self.config['model']['iterations']} continues the "
                 "stored chains."
             )  # fmt: skip

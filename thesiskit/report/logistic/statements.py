@@ -132,8 +132,7 @@ def _same_predictions(record: LogisticRecord) -> list[dict[str, Any]]:
 
 def _faster_decay(record: LogisticRecord) -> list[dict[str, Any]]:
     """Integrated autocorrelation times up to lag 50 of the sigmas that the thesis shows."""
-    largest = max(record.orders)
-    wanted = record.shown_sigmas
+    largest, wanted = record.widest_order, record.shown_sigmas
     rows = []
     for prior in _priors(record):
         pair = [record.find(largest, prior, compress=compress) for compress in (True, False)]
