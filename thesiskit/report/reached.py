@@ -72,8 +72,11 @@ def _enough(reached: np.ndarray) -> str:
     return f"{int(reached.sum()):,} of {len(reached):,}"
 
 
-def in_words(found: Arrays) -> str:
-    """Say in a few words how long chains ran, and how many fits reached the limit."""
+def in_words(found: Arrays, of: str = "all") -> str:
+    """Say in a few words how long chains ran, and how many fits reached the limit.
+
+    of : what had to agree, as in `model.until`.
+    """
     done = found["reached"][~np.isnan(found["reached"].astype(float))] == 1
     ran = found["iterations"][~np.isnan(found["iterations"].astype(float))]
     short = int((~done).sum())
@@ -81,4 +84,4 @@ def in_words(found: Arrays) -> str:
     if short:
         which = "they" if short == len(done) else f"those of {short:,} of {len(done):,} fits"
         return f"{text}, and {which} ended at the limit, not at the targets of model.until"
-    return f"{text} until they agreed"
+    return f"{text} until {'they' if of == 'all' else 'their predictions'} agreed"

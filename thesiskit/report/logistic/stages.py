@@ -66,7 +66,7 @@ def _fit(record: LogisticRecord, arrays) -> str:
     )
     model = record.config["model"]
     if model["until"] is not None:
-        text += "; " + reached.in_words(arrays)
+        text += "; " + reached.in_words(arrays, model["until"]["of"])
     if bad:
         few = ", ".join(bad[:4]) + (", ..." if len(bad) > 4 else "")
         text += (
