@@ -13,6 +13,7 @@ from thesiskit.estimators import (
     SequenceClassifier,
 )
 from thesiskit.estimators.lengths import run_length
+from thesiskit.models.until import Until
 
 USUAL = {"chains": 1, "iterations": 2000, "burn_in": 750, "thin": 5}
 NOTHING = dict.fromkeys(USUAL)
@@ -21,8 +22,8 @@ NOTHING = dict.fromkeys(USUAL)
 @pytest.mark.parametrize(
     ("until", "given", "found"),
     [
-        ("auto", {}, {"until": (1.01, 400), "chains": 4, "iterations": LIMIT, "thin": 1}),
-        ("auto", {"chains": 3}, {"until": (1.01, 400), "chains": 3, "iterations": LIMIT}),
+        ("auto", {}, {"until": Until(), "chains": 4, "iterations": LIMIT, "thin": 1}),
+        ("auto", {"chains": 3}, {"until": Until(), "chains": 3, "iterations": LIMIT}),
         ("auto", {"chains": 1}, {"until": None, **USUAL}),
         ("auto", {"burn_in": 9}, {"until": None, **USUAL, "burn_in": 9}),
         ("auto", {"iterations": 99}, {"until": None, **USUAL, "iterations": 99}),

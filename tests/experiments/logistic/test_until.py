@@ -186,7 +186,10 @@ def test_a_larger_limit_goes_on_from_where_the_chains_stand(config, tmp_path, wh
 def test_chains_that_cannot_go_on_are_told(config, tmp_path, whole, monkeypatch):
     shutil.copytree(whole, tmp_path / "r")
     for settings, words in (
-        (("model.until.ess=50",), "made with until [1.1, 120.0], the config says [1.1, 50.0]"),
+        (
+            ("model.until.ess=50",),
+            "made with until [1.1, 120.0, 200, 'all'], the config says [1.1, 50.0, 200, 'all']",
+        ),
         (("model.chains=3",), "made with chains 2, the config says 3"),
         (("model.iterations=200",), "model.iterations asks for 200"),
         (FIXED, "made with burn_in 0, the config says 750"),
