@@ -15,9 +15,10 @@ SCRIPT = """\
 # written by `thesiskit batch`; each task of the array makes the cells of its line of the list
 {setup}
 # At the time limit: stop, with the state written, and go on in the queue.  (Cancelling sends TERM.)
+# $! is the process that makes the cells; it is known as soon as that runs.
 at_limit() {{
-    kill -TERM "$made"
-    wait "$made"
+    kill -TERM "$!"
+    wait "$!"
     code=$?
     case $code in 0|1|2) exit $code ;; esac  # it had ended before it was told
     if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {requeues} ]; then
@@ -28,11 +29,10 @@ at_limit() {{
     exit 0
 }}
 trap at_limit USR1
-trap 'kill -TERM "$made"; wait "$made"; exit 143' TERM
+trap 'kill -TERM "$!"; wait "$!"; exit 143' TERM
 
 {command} --share "$SLURM_ARRAY_TASK_ID/{tasks}" &
-made=$!
-wait "$made"
+wait "$!"
 """
 
 
