@@ -239,6 +239,8 @@ def test_spread_takes_both_ends_and_no_case_twice():
         ({"rhat": 1.01}, "a pair"),
         ((1.01, 400, 200, "some"), "of must be all or predictions"),
         ((1.01, 400, 200, "all", 3), "a pair"),
+        ((1.01, 400, "x"), "least must be a whole number from 200"),
+        ((1.01, 400, 100), "least must be a whole number from 200"),
     ],
 )
 def test_targets_that_cannot_be_are_refused(value, words):
@@ -255,6 +257,8 @@ def test_a_single_chain_a_short_limit_and_burn_in_are_refused():
         check_run(targets, 1, 200, 0, 1)
     with pytest.raises(UserError, match=r"the limit is 199; set iterations to 200 or more"):
         check_run(targets, 2, 199, 0, 1)
+    with pytest.raises(UserError, match=r"after 500 iterations, and the limit is 499"):
+        check_run(as_until([1.01, 400, 500]), 2, 499, 0, 1)
     for burn_in, thin in ((5, 1), (0, 2)):
         with pytest.raises(UserError, match="leave out burn_in and thin"):
             check_run(targets, 2, 200, burn_in, thin)

@@ -23,8 +23,8 @@ class UntilBlock(Block):
     least 40, of a mixture 100, and at most 1,000, which is what is kept."""
 
     least: Annotated[int, Field(strict=True, ge=defaults.UNTIL_FIRST)] = defaults.UNTIL_FIRST
-    """Iterations before which chains do not stop, though they agree: for reports that show the
-    chains themselves."""
+    """Iterations before which chains are not compared: for reports that show the chains
+    themselves."""
 
     @property
     def targets(self) -> tuple[Any, ...]:
@@ -64,15 +64,10 @@ def check_length(
             "until: R-hat compares chains, and here is one; set "
             f"{name}.chains to 2 or more, or leave out until"
         )
-    if iterations < defaults.UNTIL_FIRST:
-        raise ValueError(
-            f"until: chains are first compared after {defaults.UNTIL_FIRST} iterations; set "
-            f"{name}.iterations to {defaults.UNTIL_FIRST} or more, or leave out until"
-        )
     if iterations < until.least:
         raise ValueError(
-            f"until: chains do not stop before {until.least:,} iterations (least), and the limit "
-            f"is {iterations:,}; set {name}.iterations to {until.least:,} or more"
+            f"until: chains are first compared after {until.least} iterations; set "
+            f"{name}.iterations to {until.least} or more, or leave out until"
         )
     for key, given in (("burn_in", burn_in != 0), ("thin", thin != 1)):
         if given:

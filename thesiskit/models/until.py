@@ -29,6 +29,7 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.draws import Named, compare_chains
+from thesiskit.models.priors import whole
 from thesiskit.models.running import Arrays, Chain, joined
 
 MOST_CASES = 20  # whose predictions are judged
@@ -38,7 +39,7 @@ MOST_DRAWS = int(MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
-PREDICTION = "prediction"  # how names of predictions begin
+PREDICTION = "prediction of "  # how names of predictions begin
 OF = ("all", "predictions")  # what has to reach the targets
 REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
 OURS = ("judged", "judged_at", "kept_at")
@@ -47,7 +48,7 @@ OURS = ("judged", "judged_at", "kept_at")
 class Until(NamedTuple):
     """The largest R-hat, and the least effective sample size, with which chains are enough.
 
-    least : iterations before which chains do not stop.
+    least : iterations before which chains are not compared.
     of : what has to reach the targets: "all" that is judged, or "predictions" alone.
     """
 
@@ -96,19 +97,21 @@ def as_until(
         )
     if until.of not in OF:
         raise UserError(f"until: of must be {' or '.join(OF)}, got {quoted(until.of)}")
-    return until
+    return until._replace(least=whole("until: least", until.least, UNTIL_FIRST))
 
 
-def check_run(until: object, chains: int, iterations: int, burn_in: int, thin: int = 1) -> None:
+def check_run(
+    until: Until | None, chains: int, iterations: int, burn_in: int, thin: int = 1
+) -> None:
     """Raise UserError for a single chain, and for what chains that are judged do without."""
     if until is None:
         return
     if chains < 2:
         raise UserError("until: R-hat compares chains, and there is one; set chains to 2 or more")
-    if iterations < FIRST_CHECKPOINT:
+    if iterations < until.least:
         raise UserError(
-            f"until: chains are first compared after {FIRST_CHECKPOINT} iterations, and the limit "
-            f"is {iterations}; set iterations to {FIRST_CHECKPOINT} or more"
+            f"until: chains are first compared after {until.least} iterations, and the limit "
+            f"is {iterations}; set iterations to {until.least} or more"
         )
     if burn_in or thin != 1:
         raise UserError(
@@ -151,6 +154,11 @@ def most_kept(chains: int, numbers: int) -> int:
 def spread(count: int, most: int = MOST_CASES) -> np.ndarray:
     """Return up to `most` of the numbers 0..count - 1, evenly spread and ascending."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+
+
+def names_of_cases(kind: str, place: np.ndarray) -> list[str]:
+    """Return what the predictions for cases of a kind, such as test cases, are called, (T,)."""
+    return [f"{PREDICTION}{kind} case {i + 1:,}" for i in place]
 
 
 class Judgement(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import UNTIL_FIRST
 from thesiskit.report.layout import Table
 
 NAMES = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
@@ -29,6 +30,7 @@ def reached_table(record: Ran) -> list[Table]:
     """How long the chains of each arm ran, and how well they agreed when they ended."""
     model = record.config["model"]
     until, rows = model["until"], []
+    begin = f" from {until['least']:,} on" if until["least"] > UNTIL_FIRST else ""
     also = COMPARED[model["kind"]] if until.get("of", "all") == "all" else ""
     for keys, found in record.reached():
         rows.append(
@@ -49,9 +51,9 @@ def reached_table(record: Ran) -> list[Table]:
             "Chains end when all that is compared has an R-hat of at most "
             f"{until['rhat']:g} and at least {until['ess']:g} effective draws, all chains "
             f"together, or after {_limit(model):,} iterations. They are compared after 200, 300, "
-            "450, ... iterations, each half as many again; the first half of the iterations does "
-            f"not count. Compared are {also}the predictions for up to 20 cases. The "
-            "fifth column names the quantity that lacks most, in the fit that lacks most.",
+            f"450, ... iterations, each half as many again{begin}; the first half of them does "
+            f"not count. Compared are {also}the predictions for up to 20 cases. The fifth "
+            "column names the quantity that lacks most, in the fit that lacks most.",
             long=len(rows) > 25,
         )
     ]

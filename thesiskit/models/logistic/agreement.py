@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.running import Arrays
-from thesiskit.models.until import spread
+from thesiskit.models.until import names_of_cases, spread
 
 SEPARATING = 20  # draws that are tried, those with the highest likelihood
 MOST_ENTRIES = 5_000_000  # of rows in groups, up to which they are tried
@@ -48,8 +48,7 @@ class Probe:
         """Return distinct ones of the cases, evenly spread, called test cases from 1."""
         first = np.unique(shared.case_of, return_index=True)[1]
         place = np.sort(first)[spread(len(first))]
-        names = [f"prediction of test case {i + 1:,}" for i in place]
-        return cls(shared, shared.case_of[place], names)
+        return cls(shared, shared.case_of[place], names_of_cases("test", place))
 
     @classmethod
     def of_training(cls, groups: Groups, X: np.ndarray) -> "Probe":
@@ -57,8 +56,7 @@ class Probe:
         first = np.sort(np.unique(groups.row_of, return_index=True)[1])
         place = first[spread(len(first))]
         shared = groups.shared(X[place])
-        names = [f"prediction of training case {i + 1:,}" for i in place]
-        return cls(shared, shared.case_of, names)
+        return cls(shared, shared.case_of, names_of_cases("training", place))
 
 
 def expected(

@@ -93,8 +93,9 @@ class Settings:
                 f"of {self.iterations} iterations, none is kept after burn_in {self.burn_in} "
                 f"with thin {self.thin}; use more iterations"
             )
-        object.__setattr__(self, "until", as_until(self.until))
-        check_run(self.until, self.chains, self.iterations, self.burn_in, self.thin)
+        until = as_until(self.until)
+        object.__setattr__(self, "until", until)
+        check_run(until, self.chains, self.iterations, self.burn_in, self.thin)
         if self.sigma is not None:
             values = enumerate(np.atleast_1d(self.sigma).tolist())
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)

@@ -12,7 +12,7 @@ from scipy import special
 
 from thesiskit.models.mixture.target import DRAWS, Target
 from thesiskit.models.running import Arrays
-from thesiskit.models.until import MOST_CASES, spread
+from thesiskit.models.until import MOST_CASES, names_of_cases, spread
 
 QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 
@@ -56,7 +56,7 @@ class Probe:
         rows = target.features if words == "training" else np.asarray(table)
         first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
         place = first[spread(len(first), MOST_CASES)]
-        return cls(rows[place], [f"prediction of {words} case {i + 1:,}" for i in place])
+        return cls(rows[place], names_of_cases(words, place))
 
     @property
     def all_names(self) -> list[str]:

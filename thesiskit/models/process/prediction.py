@@ -19,7 +19,7 @@ from thesiskit.models.process.inputs import (
 )
 from thesiskit.models.process.sampler import Draws, Judged, Process
 from thesiskit.models.running import Arrays
-from thesiskit.models.until import spread
+from thesiskit.models.until import names_of_cases, spread
 
 
 def predict(
@@ -73,7 +73,7 @@ def judged_at(X, *, test: bool) -> Judged:
     X = np.asarray(X)
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
     place = first[spread(len(first))]
-    names = [f"prediction of {'test' if test else 'training'} case {i + 1:,}" for i in place]
+    names = names_of_cases("test" if test else "training", place)
 
     def of(process: Process):
         distinct, index = _test_cases(process, X[place])

@@ -308,11 +308,11 @@ class LogisticRecord(Finished):
     @property
     def widest_order(self) -> int:
         """The largest order of both original and compressed models, of all where one is absent."""
-        both = [
-            order for order in self.orders
-            if {arm.compress for arm in self.own if arm.order == order} == {True, False}
-        ]  # fmt: skip
-        return max(both or self.orders)
+        ours = [arm for arm in self.own if arm.engine == "slice"]
+        compressed, original = (
+            {a.order for a in ours if a.compress == is_so} for is_so in (True, False)
+        )
+        return max(compressed & original or self.orders)
 
     @property
     def drawn_order(self) -> int:
