@@ -24,9 +24,9 @@ REAL = {"check_positive_only_tag_during_fit": "the check subtracts a mean: value
 
 @parametrize_with_checks(
     [
-        InteractionClassifier(2, **QUICK),
-        InteractionClassifier(2, prior="gaussian", engine="gp", **QUICK),
-        InteractionRegressor(2, **QUICK),
+        InteractionClassifier(1, **QUICK),
+        InteractionClassifier(1, prior="gaussian", engine="gp", **QUICK),
+        InteractionRegressor(1, **QUICK),
     ],
     expected_failed_checks=lambda _: REAL,
 )

@@ -1,6 +1,7 @@
 """Damage to what a run wrote is found by the next run, and made again."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -22,12 +23,20 @@ from thesiskit.store.results import (
 )
 
 
-@pytest.fixture(params=["mixture", "logistic"])
-def done(request, tmp_path):
-    """A finished experiment with draws; its config."""
+@pytest.fixture(scope="module", params=["mixture", "logistic"])
+def whole(request, tmp_path_factory):
+    """The folder of a finished experiment with draws."""
+    folder = tmp_path_factory.mktemp("whole")
     text = {"mixture": MIXTURE.replace("[collapsed, thesis]", "[collapsed]"), "logistic": LOGISTIC}
-    (tmp_path / "small.yaml").write_text(text[request.param])
-    run("run", tmp_path / "small.yaml", "--results", tmp_path, "--jobs", "0")
+    (folder / "small.yaml").write_text(text[request.param])
+    run("run", folder / "small.yaml", "--results", folder, "--jobs", "0")
+    return folder
+
+
+@pytest.fixture
+def done(whole, tmp_path):
+    """The config of a copy of it."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     return tmp_path / "small.yaml"
 
 
