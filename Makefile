@@ -68,7 +68,9 @@ PYTEST := -m pytest -n 2 --dist worksteal
 # these run once, on the build with bounds checks, which makes the same numbers (check-sdist)
 KERNEL_TESTS := tests/kernels tests/models/patterns
 
-test: lint tests check-sdist
+# While a package is installed one core would wait, and so the two run beside each other.
+test: lint
+	$(MAKE) --jobs=2 --output-sync=target tests check-sdist
 
 tests: $(VENV)/tools
 	$(BIN)/python $(PYTEST) $(KERNEL_TESTS:%=--ignore=%)

@@ -318,7 +318,16 @@ def by_importance(X, y, K, told, order, tests, batches, draws, rng):
     return np.array(parts)
 
 
-@pytest.mark.parametrize(("K", "fixed"), [(2, True), (3, False)])
+@pytest.mark.parametrize(
+    ("K", "fixed"),
+    [
+        (2, True),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in [(2, False), (3, True), (3, False)]
+        ),
+    ],
+)
 def test_features_by_importance(K, fixed):
     X = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 1], [1, 0, 0], [0, -1, 1], [1, 0, 0], [0, -1, 1]])
     y = np.array([1, 1, 0, 0, 1, 0, K - 1])
