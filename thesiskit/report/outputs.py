@@ -163,7 +163,9 @@ def _write_figure(outputs: Outputs, figure: Figure) -> None:
         # names of the user's can have letters that the font does not have; a box stands for them
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         # the layout takes longest: it is made once, and no engine asks for another drawing of it
-        figure.canvas.get_layout_engine().execute(figure.canvas)
+        engine = figure.canvas.get_layout_engine()
+        assert engine is not None, "figures are made by layout.canvas"
+        engine.execute(figure.canvas)
         figure.canvas.set_layout_engine(None)
         for name, kind in zip(files_of(figure), FIGURE_FILES, strict=True):
             metadata = {"CreationDate": None} if kind == "pdf" else None
