@@ -6,12 +6,11 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import yaml
-from commands import ROOT, invoke, run
+from commands import ROOT, invoke, run, wait_for
 from small import KINDS, opened
 
 from thesiskit.config import load_config
@@ -451,10 +450,10 @@ def test_as_few_arrays_as_can_be(jobs, most):
 
 
 STUB = """#!/bin/bash
-# ends as it is told to, and says how it was called
+# ends as it is told to, and says how it was called; a trap that comes while bash reads a $( ) fails
 trap 'echo saved; exit {code}' TERM
 echo "$@"; touch began
-for _ in $(seq 300); do sleep 0.05; done
+for ((i = 0; i < 300; i++)); do sleep 0.05; done
 """
 
 
@@ -473,10 +472,12 @@ def job(tmp_path, commands):
                 "SLURM_RESTART_COUNT": str(restarts)}  # fmt: skip
         process = subprocess.Popen(["bash", "-c", text], cwd=tmp_path, env=os.environ | task,
                                    stdout=subprocess.PIPE, text=True)  # fmt: skip
-        while not (tmp_path / "began").exists():
-            time.sleep(0.01)
-        process.send_signal(how)
-        out = process.communicate(timeout=10)[0].splitlines()
+        try:
+            wait_for((tmp_path / "began").exists)
+            process.send_signal(how)
+            out = process.communicate(timeout=10)[0].splitlines()
+        finally:
+            process.kill()
         (tmp_path / "began").unlink()
         assert out[:2] == ["--share 2/3", "saved"]
         return process.returncode, out[2:]
