@@ -9,6 +9,9 @@ STUDIES := naive-replicates mixture-replicates hmm-replicates cauchy-replicates
 SINGLE := colon correlation-lattice text parameter-reduction
 REPLICATES ?= 8
 
+# processes that tests start would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
     cluster-test bench docs linkcheck wheel conda clean help
 
