@@ -73,7 +73,7 @@ KERNEL_TESTS := tests/kernels tests/models/patterns
 
 # While a package is installed one core would wait, and so the two run beside each other.
 test: lint
-	$(MAKE) --jobs=2 --output-sync=target tests check-sdist
+	$(MAKE) --jobs=2 tests check-sdist
 
 tests: $(VENV)/tools
 	$(BIN)/python $(PYTEST) $(KERNEL_TESTS:%=--ignore=%)

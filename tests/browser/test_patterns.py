@@ -338,8 +338,7 @@ def test_dark_is_dark(show, name):
 
 
 @pytest.mark.parametrize("name", ["letters", "genes", "groups"])
-@pytest.mark.parametrize(
-    ("scheme", "width"), [(LIGHT, WIDE), (DARK, NARROW)], ids=["light, wide", "dark, narrow"]
-)
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_axe_finds_no_serious_violation(show, name, scheme, width):
     assert serious(show(name, width=width, **scheme)) == []

@@ -38,9 +38,7 @@ def test_an_odd_table_is_answered_or_refused(odd, tmp_path, monkeypatch):
     small = ["--set", f"report.parts=[{PART[kind]}]"]
     small += ["--set", "evaluation.folds=2"] if "evaluation:" in looked.stdout else []
     small += ["--set", "model.temperature=none"] if "temperature:" in looked.stdout else []
-    small += ["--set", "model.methods=[corrected]"] if kind == "selection" else [
-        "--smoke", "--set", "model.peers=[]"
-    ]  # fmt: skip
+    small += ["--smoke"] if kind == "logistic" else ["--set", "model.methods=[corrected]"]
     done = command("run", "mine.yaml", "--jobs", "0", *small)
     assert done.exit_code == 0, done.output
     assert "report.html" in done.output

@@ -24,9 +24,9 @@ REAL = {"check_positive_only_tag_during_fit": "the check subtracts a mean: value
 
 @parametrize_with_checks(
     [
-        InteractionClassifier(1, **QUICK),
-        InteractionClassifier(1, prior="gaussian", engine="gp", **QUICK),
-        InteractionRegressor(1, **QUICK),
+        InteractionClassifier("all", **QUICK),
+        InteractionClassifier("all", prior="gaussian", engine="gp", **QUICK),
+        InteractionRegressor("all", **QUICK),
     ],
     expected_failed_checks=lambda _: REAL,
 )
@@ -417,7 +417,7 @@ def test_the_pair_of_published_epistasis_data_is_found():
         pytest.skip("gametes2way.csv.gz is not here")
     table = pd.read_csv(path)
     X, y = table.drop(columns="y"), table["y"]
-    model = InteractionClassifier(2, iterations=150, burn_in=75, chains=2, random_state=1)
+    model = InteractionClassifier(2, iterations=300, burn_in=150, chains=2, random_state=1)
     top = model.fit(X, y).largest(3)["pattern"]
     assert top[0].startswith("P1=")
     assert ", P2=" in top[0]

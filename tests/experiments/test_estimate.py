@@ -192,10 +192,10 @@ def test_seconds_of_an_iteration(data, order, joint, measured, write, tmp_path):
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        (NAIVE, ["data.features=40000", "data.train=[500, 500]", "data.test=1000", "block=1",
+        (NAIVE, ["data.features=100000", "data.train=[500, 500]", "data.test=1000", "block=1",
                  "replicates=1", "selection.features=[10]", "model.quadrature=exact"]),
         (LOGISTIC, ["model.orders=[6]", "model.compress=false", "model.chains=4",
-                    "model.iterations=1200", "model.thin=1", "model.engine=slice"]),
+                    "model.iterations=3000", "model.thin=1", "model.engine=slice"]),
         (LOGISTIC, ["model.orders=[6]", "model.engine=gp", "data.train=1500", "data.test=10",
                     "data.history=12", "model.iterations=20", "model.burn_in=5"]),
     ],

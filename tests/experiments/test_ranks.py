@@ -404,7 +404,7 @@ TINY = {
     "report": {"parts": ["rank-table"]},
 }
 CHAIN = {"iterations": 4160, "burn_in": 200, "thin": 40, "sigma_0": 2.0, "sigma_shape": 1.0}
-SHORT = {"iterations": 695, "thin": 5}
+SHORT = {"iterations": 1190, "thin": 10}
 SEQUENCES = {"source": "logistic", "states": 2, "history": 1, "train": 8, "test": 1}
 FEATURES = {"source": "interactions", "features": 1, "values": 2, "sigma": "prior", "train": 8,
             "test": 1}  # fmt: skip

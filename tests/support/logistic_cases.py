@@ -98,7 +98,7 @@ def tiny(name, rng):
 
 # ---- the joint distribution of parameters and data ----
 
-REPLICATES = 10_000
+REPLICATES = 20_000
 FEW = 6  # steps of a trajectory
 LIGHT = {"sigma_shape": 2.5, "sigma_mode": 0.5}  # the thesis's prior is far heavier
 

@@ -108,8 +108,8 @@ def main(python: str) -> None:
         assert "naive-simulation" in thesiskit("list")
         assert "experiment: colon" in thesiskit("show", "colon")
         thesiskit("run", "colon", "--set", "replicates=5")
-        thesiskit("run", "null", "splice", "--smoke")
-        for report in ("colon", "null-smoke", "splice-smoke"):
+        thesiskit("run", "null", "text", "splice", "votes", "--smoke")
+        for report in ("colon", "null-smoke", "text-smoke", "splice-smoke", "votes-smoke"):
             assert (folder / "results" / report / "report.html").exists()
 
         call("-c", TABLES)
