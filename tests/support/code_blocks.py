@@ -40,8 +40,6 @@ DRAWINGS = {
     "\\input{results": "for LaTeX; tests/report/test_macros.py looks for its macro",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
-# pages on which a table is cross-validated in two folds; in the README and the tutorial in ten
-FEW_FOLDS = ("docs/index.md", "docs/how-to/tables.md")
 # what examples call a config of the user's
 OWN = "naive-simulation --smoke"
 
@@ -125,8 +123,7 @@ def run_block(block: Block, folder: Path) -> None:
         run_r(block, folder)
     elif block.language == "sh":
         for line in block.text.splitlines():
-            few = block.page in FEW_FOLDS and line.startswith("thesiskit run ")
-            run_line(f"{line} --set evaluation.folds=2" if few else line)
+            run_line(line)
     elif block.language == "console":
         check_transcript(block)
     elif block.language == "yaml":
