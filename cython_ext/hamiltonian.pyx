@@ -107,7 +107,8 @@ cdef class Hamiltonian(Tree):
         self.list_groups()
 
     cdef void list_groups(self):
-        # the groups of each row; where they form a tree, its passes do without
+        # the groups of each row, and rows and groups in the order of how many these have of each
+        # other; where groups form a tree, its passes do without
         cdef Py_ssize_t g, i, r, R = self.weight.shape[0]
         cdef Py_ssize_t[::1] begin = np.zeros(R + 1, dtype=np.intp)
         if self.parent.shape[0]:
@@ -115,6 +116,9 @@ cdef class Hamiltonian(Tree):
         for g in range(self.begin.shape[0]):
             for i in range(self.end[g] - self.begin[g]):
                 begin[self.row(g, i) + 1] += 1
+        self.rows_in_turn = np.argsort(begin[1:], kind="stable").astype(np.int32)
+        self.groups_in_turn = np.argsort(
+            np.subtract(self.end, self.begin), kind="stable").astype(np.int32)
         for r in range(R):
             begin[r + 1] += begin[r]
         self.row_begin = begin.copy()
@@ -142,8 +146,9 @@ cdef class Hamiltonian(Tree):
         # root
         cdef Py_ssize_t g, k, r, P = self.sets, a
         if self.parent.shape[0] == 0:
-            gather(&self.value[0, 0], &self.level[0, 0], &self.row_begin[0], &self.row_begin[1],
-                   &self.row_groups[0], self.level.shape[0], P)
+            gather(&self.value[0, 0], &self.level[0, 0], &self.rows_in_turn[0],
+                   &self.row_begin[0], &self.row_begin[1], &self.row_groups[0],
+                   self.level.shape[0], P)
             return
         for g in range(1, self.value.shape[0]):
             a = self.parent[g]
@@ -158,8 +163,8 @@ cdef class Hamiltonian(Tree):
         # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
         if self.parent.shape[0] == 0:
-            gather(&of_rows[0, 0], &self.slopes[0, 0], &self.begin[0], &self.end[0],
-                   &self.members[0], self.slopes.shape[0], P)
+            gather(&of_rows[0, 0], &self.slopes[0, 0], &self.groups_in_turn[0], &self.begin[0],
+                   &self.end[0], &self.members[0], self.slopes.shape[0], P)
             return
         self.slopes[:, :] = 0
         for r in range(of_rows.shape[0]):
@@ -273,13 +278,17 @@ cdef class Hamiltonian(Tree):
         self.sum_rows(self.force)
 
     cdef void kick(self, double step) noexcept nogil:
-        # momenta move on
+        # momenta move on; `value`, of which levels have been made, takes what pulls each group
         cdef Py_ssize_t c, o, j
         cdef double t
-        self.pull[:] = 0
+        cdef double *pulled = &self.value[0, 0]
         kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
-                 &self.slopes[0, 0], &self.kind[0], &self.pull[0], self.position.shape[0],
-                 self.sets)
+                 &self.slopes[0, 0], pulled, self.position.shape[0], self.sets)
+        for c in range(self.kinds.shape[0]):
+            t = 0
+            for j in range(self.kind_begin[c], self.kind_begin[c + 1]):
+                t += pulled[self.by_kind[j]]
+            self.pull[c] = t
         for o in range(1, self.orders):
             t = 0
             for j in range(self.order_begin[o], self.order_begin[o + 1]):

@@ -11,6 +11,20 @@ cdef extern from *:
     #define TK_MOST_FALLEN 200.0
     #define TK_NOTHING 1e-290  /* less is 0, since numbers that are not normal are slow */
 
+    /* weight[t] = by_node[t] / averaged times the row node[t] of a table, for 8 m rows of points */
+    TK_WIDE_CLONES
+    static void tk_weights(ptrdiff_t eights, ptrdiff_t row_eights, const ptrdiff_t *restrict node,
+                           const double *restrict by_node, const double *restrict prior,
+                           const double *restrict averaged, double *restrict weight)
+    {
+        const ptrdiff_t size = 8 * eights, rows = 8 * row_eights;
+        for (ptrdiff_t t = 0; t < size; ++t, weight += rows) {
+            const double *mine = prior + rows * node[t];
+            for (ptrdiff_t r = 0; r < rows; ++r)
+                weight[r] = mine[r] * by_node[t] / averaged[r];
+        }
+    }
+
     /* log of the average density of x over nodes, by each row of weights, less that of the first
        node.  The log density of a node is log_factor - power log(spread + (x - mean)^2 inverse).
        There are 8 n nodes and 8 m rows; density is scratch. */
@@ -112,6 +126,9 @@ cdef extern from *:
         return log_scale;
     }
     """
+    void weights "tk_weights"(Py_ssize_t eights, Py_ssize_t row_eights, const Py_ssize_t *node,
+                              const double *by_node, const double *prior,
+                              const double *averaged, double *weight) noexcept nogil
     void log_ratios "tk_log_ratios"(Py_ssize_t eights, Py_ssize_t row_eights, double x,
                                     double power, const double *log_factor, const double *mean,
                                     const double *inverse, const double *spread,
@@ -144,15 +161,21 @@ cdef inline void lagrange(double u, double *weight) noexcept nogil:
     weight[5] = a * b * c * d * e / 120
 
 
+cdef inline bint all_known(const unsigned char *known) noexcept nogil:
+    # of the values around a place
+    return known[0] & known[1] & known[2] & known[3] & known[4] & known[5]
+
+
 def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
                        const double[::1] power,
                        const double[:, ::1] log_factor, const double[:, ::1] mean,
                        const double[:, ::1] inverse, const double[::1] spread,
-                       const double[:, ::1] weight,
+                       const Py_ssize_t[::1] node, const double[::1] by_node,
+                       const double[:, ::1] prior, const double[:, ::1] averaged,
                        const Py_ssize_t[:, ::1] runs, const double[:, ::1] irrelevant,
                        const double[::1] middle, const double[::1] step,
                        double[:, :, :, ::1] table, unsigned char[:, :, ::1] known,
-                       double[::1] density, double[::1] log_ratio,
+                       double[:, ::1] weight, double[::1] density, double[::1] log_ratio,
                        double[:, :, ::1] product, double[:, ::1] log_scale,
                        double[:, ::1] fallen):
     """Multiply product[i, g] by the predictive density of each feature of case i in class g.
@@ -160,24 +183,28 @@ def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
     The density is product exp(log_scale), relative to that without effect, which all classes have
     in common.  cases (T, k) has NaN where a value is missing: it has no factor.  Feature j has the
     nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and spread (M,), the first
-    without effect; weight (M, R) averages the others for each row.  R and the offsets are
-    multiples of 8.  runs (., 3) are those of points with one pi whose rows follow each
+    without effect; the others are averaged for each row with the weights
+    prior[node[t], r] by_node[t] / averaged[j, r], where node, by_node (M,), prior (., R) and
+    averaged (k, R); by_node of the first is 0.  R and the offsets are multiples of 8.  runs (., 3) are those of points with one pi whose rows follow each
     other: the first point, the one after the last, the first row; their lengths are multiples of 8.
     irrelevant (k, P) is the probability of no effect at each point, product is (T, G, P).
 
     The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
     from its values at middle + i step, |i| <= REACH, which are computed when one is needed first:
-    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  density (the most nodes
-    of a feature) and log_ratio (R,) are scratch; fallen (T, G) begins with 0.
+    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  weight (the most nodes
+    of a feature, R), density (the same) and log_ratio (R,) are scratch; fallen (T, G) begins
+    with 0.
     """
     cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], G = log_factor.shape[0]
     cdef Py_ssize_t eights = log_ratio.shape[0] // 8
     cdef Py_ssize_t i, j, g, first, size, at, near
     cdef double x, place, u = 0
     cdef double[6] around
+    cdef bint weighted
     with nogil:
         for j in range(k):
             first, size = offset[j], (offset[j + 1] - offset[j]) // 8
+            weighted = False
             for i in range(T):
                 x = cases[i, j]
                 if x != x:
@@ -189,17 +216,21 @@ def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
                     near = <Py_ssize_t>u + REACH - 2
                     lagrange(place - u, around)
                 for g in range(G):
+                    if not weighted and (near < 0 or not all_known(&known[j, g, near])):
+                        weights(size, eights, &node[first], &by_node[first], &prior[0, 0],
+                                &averaged[j, 0], &weight[0, 0])
+                        weighted = True
                     if near < 0:
                         log_ratios(size, eights, x, power[j], &log_factor[g, first],
                                    &mean[g, first], &inverse[g, first], &spread[first],
-                                   &weight[first, 0], &density[0], &log_ratio[0])
+                                   &weight[0, 0], &density[0], &log_ratio[0])
                     else:
                         for at in range(near, near + 6):
                             if not known[j, g, at]:
                                 log_ratios(size, eights, middle[j] + (at - REACH) * step[j],
                                            power[j], &log_factor[g, first], &mean[g, first],
                                            &inverse[g, first], &spread[first],
-                                           &weight[first, 0], &density[0], &table[j, g, at, 0])
+                                           &weight[0, 0], &density[0], &table[j, g, at, 0])
                                 known[j, g, at] = 1
                         interpolate(eights, &table[j, g, near, 0], around, &log_ratio[0])
                     log_scale[i, g] += multiply(

@@ -9,16 +9,18 @@ cdef extern from *:
     """
     #include "vector.h"
 
-    /* to[i] = sum of from[members[j]] for j from begin[i] to end[i]; rows of `sets` numbers */
+    /* to[i] = sum of from[members[j]] for j from begin[i] to end[i]; rows of `sets` numbers.  The
+       lists i are taken in the order of `in_turn`: where one list is about as long as the last, a
+       processor guesses where it ends. */
     TK_CLONES
-    static void tk_gather(const double *from, double *to, const ptrdiff_t *begin,
-                          const ptrdiff_t *end, const int32_t *members, ptrdiff_t size,
-                          ptrdiff_t sets)
+    static void tk_gather(const double *from, double *to, const int32_t *in_turn,
+                          const ptrdiff_t *begin, const ptrdiff_t *end, const int32_t *members,
+                          ptrdiff_t size, ptrdiff_t sets)
     {
         if (sets == 1) {
-            for (ptrdiff_t i = 0; i < size; ++i) {
+            for (ptrdiff_t turn = 0; turn < size; ++turn) {
                 double a = 0, b = 0, c = 0, d = 0;
-                ptrdiff_t j = begin[i], stop = end[i];
+                ptrdiff_t i = in_turn[turn], j = begin[i], stop = end[i];
                 for (; j + 4 <= stop; j += 4) {
                     a += from[members[j]];
                     b += from[members[j + 1]];
@@ -31,10 +33,10 @@ cdef extern from *:
             }
             return;
         }
-        for (ptrdiff_t i = 0; i < size; ++i)
+        for (ptrdiff_t turn = 0; turn < size; ++turn)
             for (ptrdiff_t k = 0; k < sets; k += 4) {
                 double a[4] = {0}, b[4] = {0};
-                ptrdiff_t j = begin[i], stop = end[i];
+                ptrdiff_t i = in_turn[turn], j = begin[i], stop = end[i];
                 for (; j + 2 <= stop; j += 2) {
                     const double *x = from + sets * (ptrdiff_t)members[j] + k;
                     const double *y = from + sets * (ptrdiff_t)members[j + 1] + k;
@@ -76,17 +78,16 @@ cdef extern from *:
                 }
     }
 
-    /* p -= step (z - scale slope); of_kind += sums of scale slope z */
+    /* p -= step (z - scale slope); pulled[g] = sum of scale slope z, one number for each group */
     TK_CLONES
     static void tk_kick(double step, const double *z, double *p, const double *scale,
-                        const double *slope, const int32_t *kind, double *of_kind,
-                        ptrdiff_t groups, ptrdiff_t sets)
+                        const double *slope, double *pulled, ptrdiff_t groups, ptrdiff_t sets)
     {
         if (sets == 1) {
             for (ptrdiff_t g = 0; g < groups; ++g) {
                 double pull = scale[g] * slope[g];
                 p[g] -= step * (z[g] - pull);
-                of_kind[kind[g]] += pull * z[g];
+                pulled[g] = pull * z[g];
             }
             return;
         }
@@ -98,7 +99,7 @@ cdef extern from *:
                     p[i + l] -= step * (z[i + l] - pull);
                     sum[l] += pull * z[i + l];
                 }
-            of_kind[kind[g]] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+            pulled[g] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
         }
     }
 
@@ -139,8 +140,8 @@ cdef extern from *:
     """
     # to[i] = sum of from[members[j]], j from begin[i] to end[i]; rows of 1 or 4, 8, ... numbers
     void gather "tk_gather"(
-        const double *values, double *to, const Py_ssize_t *begin, const Py_ssize_t *end,
-        const int32_t *members, Py_ssize_t size, Py_ssize_t sets,
+        const double *values, double *to, const int32_t *in_turn, const Py_ssize_t *begin,
+        const Py_ssize_t *end, const int32_t *members, Py_ssize_t size, Py_ssize_t sets,
     ) noexcept nogil
     # z += step p / m; scale = w a; s = scale z
     void drift_all "tk_drift"(
@@ -148,10 +149,10 @@ cdef extern from *:
         const double *width, const int32_t *kind, double *scale, double *s, Py_ssize_t groups,
         Py_ssize_t sets,
     ) noexcept nogil
-    # p -= step (z - scale slope); of_kind += sums of scale slope z
+    # p -= step (z - scale slope); pulled = sums of scale slope z, (groups,)
     void kick_all "tk_kick"(
         double step, const double *z, double *p, const double *scale, const double *slope,
-        const int32_t *kind, double *of_kind, Py_ssize_t groups, Py_ssize_t sets,
+        double *pulled, Py_ssize_t groups, Py_ssize_t sets,
     ) noexcept nogil
     # cases of the second class less n / (1 + exp(-eta))
     void fill_residuals "tk_residuals"(

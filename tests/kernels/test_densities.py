@@ -35,7 +35,7 @@ def twin(densities, cases):
                 densities.spread[mine] + square
             )
             average = special.logsumexp(
-                log[:, None], b=np.maximum(densities.weight[mine], 1e-290), axis=0
+                log[:, None], b=np.maximum(densities.weight(j), 1e-290), axis=0
             )
             h = densities.irrelevant[j]
             with np.errstate(divide="ignore"):

@@ -39,7 +39,9 @@ class Predictive:
     power : (k,).
     log_factor, mean, inverse : (G, M).
     spread : (M,).
-    weight : (M, R) probabilities of the nodes of a relevant feature.
+    node, by_node : (M,) the row of each node in `prior`, and what the kept feature says of it.
+    prior : (., R) the probabilities of nodes before the data.
+    averaged : (k, R) what the kept features say, averaged over nodes.
     irrelevant : (k, P).
     middle, step : (k,).
     """
@@ -52,7 +54,10 @@ class Predictive:
     mean: np.ndarray
     inverse: np.ndarray
     spread: np.ndarray
-    weight: np.ndarray
+    node: np.ndarray
+    by_node: np.ndarray
+    prior: np.ndarray
+    averaged: np.ndarray
     irrelevant: np.ndarray
     middle: np.ndarray
     step: np.ndarray
@@ -77,7 +82,7 @@ class Predictive:
         nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
         between = Between.of(selection, nodes.ratio)
         evidence = Evidence.of(selection, nodes, between, posterior.variance)
-        feature, node, offset, weight = _used_nodes(nodes, evidence, width)
+        feature, node, offset = _used_nodes(nodes, evidence)
         n = selection.counts.sum(axis=1)
         spread = a * b + selection.within[feature] + between.squares[feature, node]
         means, counts = selection.means[feature], selection.counts[feature]
@@ -87,7 +92,10 @@ class Predictive:
             (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
             blocks[pi, block].reshape(-1), offset, (a + n) / 2,
             np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
-            np.ascontiguousarray(1 / v.T), spread, weight, irrelevant.reshape(len(irrelevant), -1),
+            np.ascontiguousarray(1 / v.T), spread, np.maximum(node - 1, 0),
+            np.where(node > 0, evidence.by_node[feature, node], 0.0),
+            _filled_up(nodes.weight.T, width, 0.0), _filled_up(evidence.averaged, width, 1.0),
+            irrelevant.reshape(len(irrelevant), -1),
             between.mean[:, 0].copy(), STEP * np.sqrt((a * b + selection.within) / (a + n)),
         )  # fmt: skip
 
@@ -98,11 +106,17 @@ class Predictive:
         start = np.append(0, breaks)
         return np.column_stack([start, np.append(breaks, len(self.row)), self.row[start]])
 
+    def weight(self, j: int) -> np.ndarray:
+        """Return the probabilities of the nodes of a kept feature that is relevant, (., R)."""
+        mine = slice(self.offset[j], self.offset[j + 1])
+        return self.prior[self.node[mine]] * self.by_node[mine, None] / self.averaged[j]
+
     def log_densities(self, features: np.ndarray) -> np.ndarray:
         """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
-        T, G, k, R = len(features), len(self.mean), len(self.power), self.weight.shape[1]
+        T, G, k, R = len(features), len(self.mean), len(self.power), self.prior.shape[1]
         log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
-        scratch = np.empty(max(np.diff(self.offset), default=0)), np.empty(R)
+        most = max(np.diff(self.offset), default=0)
+        scratch = np.empty((most, R)), np.empty(most), np.empty(R)
         few = max(1, TABLES // (G * kernel.TABLE * R))
         cases = max(1, PRODUCTS // (G * len(self.log_weight)))
         point_weight, runs = np.exp(self.log_weight), self.runs
@@ -123,7 +137,10 @@ class Predictive:
                         self.mean,
                         self.inverse,
                         self.spread,
-                        self.weight,
+                        self.node,
+                        self.by_node,
+                        self.prior,
+                        self.averaged[some],
                         runs,
                         self.irrelevant[some],
                         self.middle[some],
@@ -139,12 +156,18 @@ class Predictive:
         return log_scale
 
 
-def _used_nodes(
-    nodes: Nodes, evidence: Evidence, width: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return feature and node (M,) of the nodes that have weight, their offsets, and weights.
+def _filled_up(table: np.ndarray, width: int, value: float) -> np.ndarray:
+    """Return a table with columns of some value more, so that there are `width`."""
+    found = np.full((len(table), width), value)
+    found[:, : table.shape[1]] = table
+    return found
 
-    Each feature has a multiple of EIGHT: those that fill up are nodes without effect or weight.
+
+def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return feature and node (M,) of the nodes that have weight, and their offsets.
+
+    Each feature begins with the node without effect, 0, and has a multiple of EIGHT: those that
+    fill up are 0 too.
     """
     weights, averaged, by_node = nodes.weight, evidence.averaged, evidence.by_node[:, 1:]
     most = np.empty_like(by_node)
@@ -155,12 +178,9 @@ def _used_nodes(
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
     feature = np.repeat(np.arange(len(size)), size)
     node = np.zeros(offset[-1], dtype=np.intp)
-    weight = np.zeros((offset[-1], width))
     mine, place = np.nonzero(used)
-    at = offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]
-    node[at] = place + 1
-    weight[at, : len(weights)] = weights.T[place] * by_node[mine, place][:, None] / averaged[mine]
-    return feature, node, offset, weight
+    node[offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]] = place + 1
+    return feature, node, offset
 
 
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
@@ -208,7 +228,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     row = densities.row[point]
     features = np.empty((cases, len(selection.selected)))
     for j, start in enumerate(densities.offset[:-1]):
-        below = np.cumsum(densities.weight[start : densities.offset[j + 1]], axis=0)[:, row]
+        below = np.cumsum(densities.weight(j), axis=0)[:, row]
         relevant = rng.random(cases) >= densities.irrelevant[j, point]
         node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
         degrees = 2 * densities.power[j] - 1

@@ -12,7 +12,7 @@ cdef class Hamiltonian(Tree):
     cdef public Py_ssize_t steps
     # by row: its groups; the linear function, what pulls it, how stiffly
     cdef Py_ssize_t[::1] row_begin
-    cdef int32_t[::1] row_groups
+    cdef int32_t[::1] row_groups, rows_in_turn, groups_in_turn
     cdef double[:, ::1] level, force, stiffness
     # by group: position and momentum, and what a trajectory needs of them
     cdef double[:, ::1] position, momentum, spread, easy, scale, value, slopes
