@@ -91,10 +91,7 @@ def test_the_citation_file_has_what_it_must_have(key):
 
 
 RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
-CONDA_NAMES = {  # of distributions that conda-forge calls otherwise
-    "matplotlib": {"matplotlib-base"},
-    "arviz-stats[xarray]": {"arviz-stats", "arviz-base", "xarray-einstats"},
-}
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # what conda-forge calls otherwise
 
 
 def packages(lines):
@@ -115,9 +112,7 @@ def test_the_recipe_has_the_version_and_licence_of_the_project():
 def test_the_recipe_needs_what_the_project_needs():
     wanted = {"python": PROJECT["project"]["requires-python"].removeprefix(">=")}
     for name, version in packages(PROJECT["project"]["dependencies"]).items():
-        plain = name.partition("[")[0]
-        for conda in CONDA_NAMES.get(name, {plain}):
-            wanted[conda] = version if conda.startswith(plain) else None
+        wanted[CONDA_NAMES.get(name, name)] = version
     assert packages(RECIPE["requirements"]["run"]) == wanted
     host = packages(RECIPE["requirements"]["host"])
     assert {"python", "pip"} < host.keys()

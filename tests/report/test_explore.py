@@ -9,6 +9,7 @@ import pytest
 from thesiskit.report.layout import INK, canvas, save_space
 from thesiskit.report.page import fitting
 from thesiskit.report.vega import explorable, picture
+from thesiskit.report.vega.bundle import library
 from thesiskit.report.vega.words import plain
 
 
@@ -167,3 +168,27 @@ def test_the_picture_in_a_page_is_no_larger_than_its_file(tmp_path):
     figure = every_mark()
     figure.savefig(tmp_path / "one.png", dpi=200)
     assert len(picture(tmp_path / "one.png")) * 3 / 4 < (tmp_path / "one.png").stat().st_size / 1.5
+
+
+def test_the_library_is_bundled_once_for_all_processes(tmp_path, monkeypatch):
+    convert = pytest.importorskip("vl_convert")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    calls = []
+
+    def bundle(code):
+        calls.append(code)
+        return "a </script> b"
+
+    monkeypatch.setattr(convert, "javascript_bundle", bundle)
+    anew = library.__wrapped__  # as another process does it
+    whole = anew()
+    assert "</script" not in whole
+    assert [anew(), anew()] == [whole, whole]
+    assert len(calls) == 1
+    (kept,) = (tmp_path / "thesiskit").iterdir()
+    kept.write_text(whole[:-5])  # damaged: it is made again
+    assert anew() == whole == kept.read_text()
+    assert len(calls) == 2
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))  # no folder: nothing is kept
+    assert anew() == whole
+    assert len(calls) == 3

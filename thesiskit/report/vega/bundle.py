@@ -2,9 +2,14 @@
 
 import base64
 import io
+import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from thesiskit.safe_io import replacing
+
+BEGIN, END = "(() => {", "})();"  # of a script that defines nothing by itself
 COLOURS = 128  # of a picture in a page; the PNG file has all
 
 
@@ -12,15 +17,26 @@ COLOURS = 128  # of a picture in a page; the PNG file has all
 def library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as a script; "" where vl-convert is not installed.
 
-    It defines `vegaEmbed` and nothing else.  `pip install "thesiskit[explore]"` installs it.
+    It defines `vegaEmbed` and nothing else.  `pip install "thesiskit[explore]"` installs it.  To
+    bundle it takes a second, and so it is kept in the user's folder of caches.
     """
     try:
         import vl_convert
     except ImportError:
         return ""
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    kept = Path(base, "thesiskit", f"vega-{vl_convert.__version__}.js")
+    with suppress(OSError, UnicodeDecodeError):
+        script = kept.read_text(encoding="utf-8")
+        if script.startswith(BEGIN) and script.endswith(END):
+            return script
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # it stands in the page: nothing in it may look like the end of the script
-    return f"(() => {{{script}}})();".replace("</script", r"<\/script").replace("<!--", r"<\!--")
+    script = BEGIN + bundle.replace("</script", r"<\/script").replace("<!--", r"<\!--") + END
+    if kept.is_absolute():  # elsewhere there is no such folder
+        with suppress(OSError), replacing(kept) as temporary:
+            temporary.write_text(script, encoding="utf-8")
+    return script
 
 
 def picture(file: Path) -> str:
