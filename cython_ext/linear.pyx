@@ -31,6 +31,17 @@ cdef bint inside_width(void *context, double x, double u, double log_u) noexcept
     return (<Linear> c.sampler).log_width_density(c, x) - c.log_density >= log_u
 
 
+def chebyshev_basis():
+    # what leads from values at the nodes of _interpolant.pxd to coefficients of a polynomial
+    i, j = np.arange(NODES)[:, None], np.arange(NODES)
+    basis = 2.0 / NODES * np.cos(j * np.pi * (i + 0.5) / NODES)
+    basis[:, 0] /= 2
+    return basis
+
+
+NODE_BASIS = chebyshev_basis()
+
+
 cdef class Linear:
     """One chain: its state, and the sweeps that change it, whatever the responses are.
 
@@ -67,10 +78,7 @@ cdef class Linear:
         self.power = np.empty(self.log_sigma.shape[0])
         self.size_of_kind, self.sum_of_kind = np.empty((2, C))
         self.window, self.interpolant = np.full((C, WINDOWS), -1e300), np.empty((C, WINDOWS, NODES))
-        i, j = np.arange(NODES)[:, None], np.arange(NODES)
-        basis = 2.0 / NODES * np.cos(j * np.pi * (i + 0.5) / NODES)
-        basis[:, 0] /= 2
-        self.node_basis = basis
+        self.node_basis = NODE_BASIS
         self.buffer = np.empty(4 * self.most_at_once())
 
     cdef Py_ssize_t most_at_once(self):

@@ -183,17 +183,18 @@ def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
     The density is product exp(log_scale), relative to that without effect, which all classes have
     in common.  cases (T, k) has NaN where a value is missing: it has no factor.  Feature j has the
     nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and spread (M,), the first
-    without effect; the others are averaged for each row with the weights
-    prior[node[t], r] by_node[t] / averaged[j, r], where node, by_node (M,), prior (., R) and
-    averaged (k, R); by_node of the first is 0.  R and the offsets are multiples of 8.  runs (., 3) are those of points with one pi whose rows follow each
-    other: the first point, the one after the last, the first row; their lengths are multiples of 8.
+    without effect; the others are averaged for each row r with the weights
+    prior[node[t], r] by_node[t] / averaged[j, r]: node and by_node (M,), where by_node of the first
+    is 0, prior (., R) and averaged (k, R).  R and the offsets are multiples of 8.  runs (., 3) are
+    those of points with one pi whose rows follow each other: the first point, the one after the
+    last, the first row; their lengths are multiples of 8.
     irrelevant (k, P) is the probability of no effect at each point, product is (T, G, P).
 
     The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
     from its values at middle + i step, |i| <= REACH, which are computed when one is needed first:
-    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  weight (the most nodes
-    of a feature, R), density (the same) and log_ratio (R,) are scratch; fallen (T, G) begins
-    with 0.
+    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  weight (N, R), density
+    (N,) and log_ratio (R,) are scratch, where N are the most nodes of a feature; fallen (T, G)
+    begins with 0.
     """
     cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], G = log_factor.shape[0]
     cdef Py_ssize_t eights = log_ratio.shape[0] // 8

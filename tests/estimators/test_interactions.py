@@ -410,6 +410,7 @@ def test_bad_responses():
         model.predict_quantiles(X, [0.5], split_draws=0)
 
 
+@pytest.mark.slow
 def test_the_pair_of_published_epistasis_data_is_found():
     """In the GAMETES table, simulated by others, P1 and P2 matter together and neither alone."""
     folder = os.environ.get("THESISKIT_DATA_DIR")

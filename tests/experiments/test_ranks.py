@@ -457,7 +457,10 @@ def weighted_real(rng, model, cases, draws=40_000):
     ("data", "model"),
     [
         (SEQUENCES | {"classes": 2}, {"priors": ["cauchy"], "compress": [True, False]}),
-        (SEQUENCES | {"classes": 3}, {"priors": ["gaussian"], "engine": ["slice", "gp"]} | SHORT),
+        pytest.param(
+            SEQUENCES | {"classes": 3}, {"priors": ["gaussian"], "engine": ["slice", "gp"]} | SHORT,
+            marks=pytest.mark.slow,
+        ),
         (FEATURES | {"classes": 3}, {"priors": ["cauchy"], "compress": [True, False]}),
         (FEATURES, {"priors": ["gaussian"], "engine": ["slice", "gp"]} | SHORT),
         (FEATURES, {"response": "gaussian", "standardise": False, "noise_shape": 6.0,

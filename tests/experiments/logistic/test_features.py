@@ -100,6 +100,7 @@ def test_groups_are_listed(config, tmp_path):
     assert "size is fixed twice" in text
 
 
+@pytest.mark.slow
 def test_a_gaussian_process_predicts_the_same(config, tmp_path):
     run("run", config, "--results", tmp_path, "--set", "model.engine=[slice, gp]",
         "--set", "model.priors=[gaussian]", "--set", "model.iterations=3000",

@@ -630,7 +630,9 @@ def feature_cases(seed, n_values, K):
 FEATURE_SIGMA = (1.5, 0.6, 0.4, 0.5, 0.3, 0.8)
 
 
-@pytest.mark.parametrize(("n_values", "K", "order"), [(2, 2, 5), (3, 3, 3)])
+@pytest.mark.parametrize(
+    ("n_values", "K", "order"), [(2, 2, 5), pytest.param(3, 3, 3, marks=pytest.mark.slow)]
+)
 def test_the_compressed_model_of_features_is_this_process(n_values, K, order):
     X, y, tests = feature_cases(50 + n_values, n_values, K)
     sigma = FEATURE_SIGMA[: order + 1]

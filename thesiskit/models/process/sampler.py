@@ -144,22 +144,22 @@ class Chain:
         The latent is the factor times whitened numbers, which are independent standard normal.
         """
         rng, process, settings = self.rng, self.process, self.process.settings
-        white = linalg.solve_triangular(self.factor, self.steps.T, lower=True).T
+        here, step = self.log_sigma[order], settings.sigma_step
+        white = _solved(self.factor, self.steps.T)
 
         def move(x: float) -> tuple[float, np.ndarray, np.ndarray]:
             log_sigma = self.log_sigma.copy()
             log_sigma[order] = x
-            factor = process.factor(log_sigma)
+            factor = self.factor if x == here else process.factor(log_sigma)
             if factor is None:
                 return -np.inf, self.steps, self.factor
             if whitened:
-                steps = white @ factor.T
+                steps = white.T @ factor.T
                 return process.log_prior(order, x) + process.log_likelihood(steps), steps, factor
-            z = linalg.solve_triangular(factor, self.steps.T, lower=True)
+            z = _solved(factor, self.steps.T)
             density = -0.5 * (z**2).sum() - len(self.steps) * np.log(np.diagonal(factor)).sum()
             return process.log_prior(order, x) + density, self.steps, factor
 
-        here, step = self.log_sigma[order], settings.sigma_step
         level = move(here)[0] - rng.exponential()
         low = here - step * rng.random()
         high = low + step
@@ -216,6 +216,11 @@ class Chain:
         self.set(state["steps"], state["log_sigma"])
         self.done = int(state["done"])
         self.rng.bit_generator.state = json.loads(str(state["generator"]))
+
+
+def _solved(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return z (R, S) with factor z = values, for a lower triangular factor."""
+    return linalg.solve_triangular(factor, values, lower=True, check_finite=False)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import io
 import os
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 
 from thesiskit.safe_io import replacing
@@ -25,7 +26,7 @@ def library() -> str:
     except ImportError:
         return ""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    kept = Path(base, "thesiskit", f"vega-{vl_convert.__version__}.js")
+    kept = Path(base, "thesiskit", f"vega-{version('vl-convert-python')}.js")
     with suppress(OSError, UnicodeDecodeError):
         script = kept.read_text(encoding="utf-8")
         if script.startswith(BEGIN) and script.endswith(END):
