@@ -64,6 +64,52 @@ def untuned(Py_ssize_t sets, Py_ssize_t groups, Py_ssize_t order):
     return np.zeros(AVERAGES + order + 1 + groups * sets)
 
 
+cdef class Lists:
+    """The rows of each group, or the groups of each row, in the order of how many they are.
+
+    Where one list is about as long as the last, a processor guesses where it ends.
+
+    begin, end (L,) and members (.) are the lists as they were.
+    """
+
+    def __init__(self, const Py_ssize_t[::1] begin, const Py_ssize_t[::1] end,
+                 const int32_t[::1] members):
+        cdef Py_ssize_t i, j, at = 0
+        length = np.subtract(end, begin)
+        self.of = np.argsort(length, kind="stable").astype(np.int32)
+        self.begin = np.zeros(len(length) + 1, dtype=np.intp)
+        self.members = np.empty(length.sum(), dtype=np.int32)
+        for i in range(self.of.shape[0]):
+            for j in range(begin[self.of[i]], end[self.of[i]]):
+                self.members[at] = members[j]
+                at += 1
+            self.begin[i + 1] = at
+
+    cdef void add_up(self, double *values, double *to, Py_ssize_t sets) noexcept nogil:
+        # sums of values of the members, rows of `sets` numbers
+        gather(values, to, &self.of[0], &self.begin[0], &self.members[0], self.of.shape[0], sets)
+
+
+def lists(const Py_ssize_t[::1] begin, const Py_ssize_t[::1] end, const int32_t[::1] members,
+          Py_ssize_t rows):
+    """Return Lists of the rows of each group, and of the groups of each row."""
+    cdef Py_ssize_t g, i, r
+    cdef Py_ssize_t[::1] first = np.zeros(rows + 1, dtype=np.intp), last
+    cdef int32_t[::1] groups
+    for g in range(begin.shape[0]):
+        for i in range(begin[g], end[g]):
+            first[members[i] + 1] += 1
+    for r in range(rows):
+        first[r + 1] += first[r]
+    last, groups = first[:rows].copy(), np.empty(first[rows], dtype=np.int32)
+    for g in range(begin.shape[0]):
+        for i in range(begin[g], end[g]):
+            r = members[i]
+            groups[last[r]] = g
+            last[r] += 1
+    return Lists(begin, end, members), Lists(first[:rows], last, groups)
+
+
 cdef struct Stretch:
     # what the density of log c depends on
     void *sampler
@@ -104,30 +150,8 @@ cdef class Hamiltonian(Tree):
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, orders))
         self.fixed = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])
-        self.list_groups()
-
-    cdef void list_groups(self):
-        # the groups of each row, and rows and groups in the order of how many these have of each
-        # other; where groups form a tree, its passes do without
-        cdef Py_ssize_t g, i, r, R = self.weight.shape[0]
-        cdef Py_ssize_t[::1] begin = np.zeros(R + 1, dtype=np.intp)
-        if self.parent.shape[0]:
-            return
-        for g in range(self.begin.shape[0]):
-            for i in range(self.end[g] - self.begin[g]):
-                begin[self.row(g, i) + 1] += 1
-        self.rows_in_turn = np.argsort(begin[1:], kind="stable").astype(np.int32)
-        self.groups_in_turn = np.argsort(
-            np.subtract(self.end, self.begin), kind="stable").astype(np.int32)
-        for r in range(R):
-            begin[r + 1] += begin[r]
-        self.row_begin = begin.copy()
-        self.row_groups = np.empty(begin[R], dtype=np.int32)
-        for g in range(self.begin.shape[0]):
-            for i in range(self.end[g] - self.begin[g]):
-                r = self.row(g, i)
-                self.row_groups[begin[r]] = g
-                begin[r] += 1
+        if self.parent.shape[0] == 0:  # the passes of a tree do without
+            self.rows_of_groups, self.groups_of_rows = layout.lists
 
     # ---- what the likelihood does ----
 
@@ -146,9 +170,7 @@ cdef class Hamiltonian(Tree):
         # root
         cdef Py_ssize_t g, k, r, P = self.sets, a
         if self.parent.shape[0] == 0:
-            gather(&self.value[0, 0], &self.level[0, 0], &self.rows_in_turn[0],
-                   &self.row_begin[0], &self.row_begin[1], &self.row_groups[0],
-                   self.level.shape[0], P)
+            self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], P)
             return
         for g in range(1, self.value.shape[0]):
             a = self.parent[g]
@@ -163,8 +185,7 @@ cdef class Hamiltonian(Tree):
         # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
         if self.parent.shape[0] == 0:
-            gather(&of_rows[0, 0], &self.slopes[0, 0], &self.groups_in_turn[0], &self.begin[0],
-                   &self.end[0], &self.members[0], self.slopes.shape[0], P)
+            self.rows_of_groups.add_up(&of_rows[0, 0], &self.slopes[0, 0], P)
             return
         self.slopes[:, :] = 0
         for r in range(of_rows.shape[0]):

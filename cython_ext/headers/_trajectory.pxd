@@ -9,18 +9,17 @@ cdef extern from *:
     """
     #include "vector.h"
 
-    /* to[i] = sum of from[members[j]] for j from begin[i] to end[i]; rows of `sets` numbers.  The
-       lists i are taken in the order of `in_turn`: where one list is about as long as the last, a
-       processor guesses where it ends. */
+    /* to[of[i]] = sum of from[members[j]] for j from begin[i] to begin[i + 1]; rows of `sets`
+       numbers */
     TK_CLONES
-    static void tk_gather(const double *from, double *to, const int32_t *in_turn,
-                          const ptrdiff_t *begin, const ptrdiff_t *end, const int32_t *members,
-                          ptrdiff_t size, ptrdiff_t sets)
+    static void tk_gather(const double *from, double *to, const int32_t *of,
+                          const ptrdiff_t *begin, const int32_t *members, ptrdiff_t size,
+                          ptrdiff_t sets)
     {
         if (sets == 1) {
-            for (ptrdiff_t turn = 0; turn < size; ++turn) {
+            for (ptrdiff_t i = 0; i < size; ++i) {
                 double a = 0, b = 0, c = 0, d = 0;
-                ptrdiff_t i = in_turn[turn], j = begin[i], stop = end[i];
+                ptrdiff_t j = begin[i], stop = begin[i + 1];
                 for (; j + 4 <= stop; j += 4) {
                     a += from[members[j]];
                     b += from[members[j + 1]];
@@ -29,14 +28,14 @@ cdef extern from *:
                 }
                 for (; j < stop; ++j)
                     a += from[members[j]];
-                to[i] = (a + b) + (c + d);
+                to[of[i]] = (a + b) + (c + d);
             }
             return;
         }
-        for (ptrdiff_t turn = 0; turn < size; ++turn)
+        for (ptrdiff_t i = 0; i < size; ++i)
             for (ptrdiff_t k = 0; k < sets; k += 4) {
                 double a[4] = {0}, b[4] = {0};
-                ptrdiff_t i = in_turn[turn], j = begin[i], stop = end[i];
+                ptrdiff_t j = begin[i], stop = begin[i + 1];
                 for (; j + 2 <= stop; j += 2) {
                     const double *x = from + sets * (ptrdiff_t)members[j] + k;
                     const double *y = from + sets * (ptrdiff_t)members[j + 1] + k;
@@ -51,7 +50,7 @@ cdef extern from *:
                         a[l] += x[l];
                 }
                 for (int l = 0; l < 4; ++l)
-                    to[sets * i + k + l] = a[l] + b[l];
+                    to[sets * of[i] + k + l] = a[l] + b[l];
             }
     }
 
@@ -138,10 +137,11 @@ cdef extern from *:
         }
     }
     """
-    # to[i] = sum of from[members[j]], j from begin[i] to end[i]; rows of 1 or 4, 8, ... numbers
+    # to[of[i]] = sum of values[members[j]], j from begin[i] to begin[i + 1]; rows of 1 or 4, 8, ...
+    # numbers
     void gather "tk_gather"(
-        const double *values, double *to, const int32_t *in_turn, const Py_ssize_t *begin,
-        const Py_ssize_t *end, const int32_t *members, Py_ssize_t size, Py_ssize_t sets,
+        const double *values, double *to, const int32_t *of, const Py_ssize_t *begin,
+        const int32_t *members, Py_ssize_t size, Py_ssize_t sets,
     ) noexcept nogil
     # z += step p / m; scale = w a; s = scale z
     void drift_all "tk_drift"(

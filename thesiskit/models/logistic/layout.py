@@ -1,9 +1,11 @@
 """Groups as the kernel reads them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from thesiskit._kernels import hamiltonian  # type: ignore[attr-defined]
 from thesiskit.models.patterns import Groups
 
 
@@ -35,6 +37,11 @@ class Layout:
     order_kind: np.ndarray
     parent: np.ndarray
     owner: np.ndarray
+
+    @cached_property
+    def lists(self) -> tuple[hamiltonian.Lists, hamiltonian.Lists]:
+        """The rows of each group, and the groups of each row, as trajectories add them up."""
+        return hamiltonian.lists(self.begin, self.end, self.members, len(self.weight))
 
 
 def lay_out(groups: Groups, weight: np.ndarray) -> Layout:

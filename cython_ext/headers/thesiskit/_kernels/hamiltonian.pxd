@@ -5,21 +5,25 @@ from numpy.random cimport bitgen_t
 
 from thesiskit._kernels.tree cimport Tree
 
+cdef class Lists:
+    cdef int32_t[::1] of, members
+    cdef Py_ssize_t[::1] begin
+
+    cdef void add_up(self, double *values, double *to, Py_ssize_t sets) noexcept nogil
+
 cdef class Hamiltonian(Tree):
     cdef bint by_trajectories
     cdef Py_ssize_t sets, orders
     cdef Py_ssize_t[::1] fixed  # groups with patterns of order 0
     cdef public Py_ssize_t steps
-    # by row: its groups; the linear function, what pulls it, how stiffly
-    cdef Py_ssize_t[::1] row_begin
-    cdef int32_t[::1] row_groups, rows_in_turn, groups_in_turn
+    cdef Lists rows_of_groups, groups_of_rows
+    # by row: the linear function, what pulls it, how stiffly
     cdef double[:, ::1] level, force, stiffness
     # by group: position and momentum, and what a trajectory needs of them
     cdef double[:, ::1] position, momentum, spread, easy, scale, value, slopes
     cdef double[::1] usual_square, usual_stiffness
     cdef double[::1] width, pull, scale_momentum, scale_slope, scale_mass, old_log_sigma
 
-    cdef void list_groups(self)
     cdef void fill_force(self) noexcept nogil
     cdef void fill_stiffness(self) noexcept nogil
     cdef void refresh_levels(self) noexcept nogil
