@@ -66,14 +66,15 @@ verify: $(VENV)/peers
 	$(BIN)/thesiskit run --results $(RESULTS) $(SINGLE)
 	$(BIN)/thesiskit verify --results $(RESULTS) --partial $(STUDIES) $(SINGLE)
 
-# Whoever of the two processes has no tests left takes some of the other's.
-PYTEST := -m pytest -n 2 --dist worksteal
+# Some tests wait, and so there are more processes than cores.  One that has no tests left takes some
+# of another's.
+PYTEST := -m pytest -n 3 --dist worksteal
 # these run once, on the build with bounds checks, which makes the same numbers (check-sdist)
 KERNEL_TESTS := tests/kernels tests/models/patterns
 
-# While a package is installed one core would wait, and so the two run beside each other.
-test: lint
-	$(MAKE) --jobs=2 tests check-sdist
+# While a package is installed or linted one core would wait, and so they run beside each other.
+test: $(VENV)/tools
+	$(MAKE) --jobs=3 lint tests check-sdist
 
 tests: $(VENV)/tools
 	$(BIN)/python $(PYTEST) $(KERNEL_TESTS:%=--ignore=%)

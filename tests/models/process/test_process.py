@@ -604,7 +604,7 @@ def test_one_row_by_quadrature():
 # --- the compressed model -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_states", "K"), [(2, 2), (3, 3)])
+@pytest.mark.parametrize(("n_states", "K"), [(2, 2), pytest.param(3, 3, marks=pytest.mark.slow)])
 def test_the_compressed_model_is_this_process(n_states, K):
     X, y, tests = cases(10 * n_states + K, n_states, K)
     told = settings(iterations=1050, burn_in=50, thin=2, sigma=SIGMA)
