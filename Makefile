@@ -66,9 +66,8 @@ verify: $(VENV)/peers
 	$(BIN)/thesiskit run --results $(RESULTS) $(SINGLE)
 	$(BIN)/thesiskit verify --results $(RESULTS) --partial $(STUDIES) $(SINGLE)
 
-# Some tests wait, and so there are more processes than cores.  One that has no tests left takes some
-# of another's.
-PYTEST := -m pytest -n 3 --dist worksteal
+# Whoever of the two processes has no tests left takes some of the other's.
+PYTEST := -m pytest -n 2 --dist worksteal
 # these run once, on the build with bounds checks, which makes the same numbers (check-sdist)
 KERNEL_TESTS := tests/kernels tests/models/patterns
 
