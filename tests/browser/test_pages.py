@@ -174,8 +174,9 @@ WHITE, DARK = "rgb(255, 255, 255)", "rgb(31, 31, 31)"
 def test_the_page_is_dark_where_the_system_is_or_by_its_switch(browser, report):
     with browser.page(report, color_scheme="dark") as page:
         assert background(page) == DARK
-        page.get_by_role("button", name="Dark page").click()
+        page.get_by_role("button", name="Light page").click()
         assert background(page) == WHITE
+        assert page.get_by_role("button", name="Dark page").is_visible()
     with browser.page(report) as page:
         assert background(page) == WHITE
         page.get_by_role("button", name="Dark page").click()

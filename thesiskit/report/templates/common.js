@@ -79,8 +79,8 @@ window.thesiskit = (() => {
   const root = document.documentElement;
   const prefers = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : prefers.matches;
-  const toggle = make("button", {type: "button", id: "theme", textContent: "Dark page"});
-  const told = () => toggle.setAttribute("aria-pressed", dark());
+  const toggle = make("button", {type: "button", id: "theme"});
+  const told = () => { toggle.textContent = dark() ? "Light page" : "Dark page"; };
   toggle.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     try { localStorage.setItem("thesiskit-theme", root.dataset.theme); } catch { /* not kept */ }
