@@ -97,8 +97,8 @@ def rows(text: str) -> Iterator[dict[str, str]]:
 
 def main(python: str) -> None:
     """Do what a new user does, and compare what comes out."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         call = caller(python, folder)
 
         def thesiskit(*arguments: str) -> str:
@@ -113,13 +113,12 @@ def main(python: str) -> None:
 
         call("-c", TABLES)
         for table in KINDS:
-            config = f"{table.replace('.', '-')}.yaml"
-            (folder / config).write_text(thesiskit("init", table))
+            name = table.replace(".", "-")
+            (folder / f"{name}.yaml").write_text(thesiskit("init", table))
             # chains are short: it is only asked whether all of it runs
-            quick = ["--set", "model.iterations=200"]
-            quick = quick if table == "reads.fasta" else []
-            thesiskit("run", config, "--name", config.removesuffix(".yaml"), *quick)
-            assert (folder / "results" / config.removesuffix(".yaml") / "report.html").exists()
+            quick = ["--set", "model.iterations=200"] if table == "reads.fasta" else []
+            thesiskit("run", f"{name}.yaml", "--name", name, *quick)
+            assert (folder / "results" / name / "report.html").exists()
 
         # Python fits the model that `init` chose; five genes are clearly the best
         five = ["genes-csv.yaml", "--set", "selection.features=[5]"]

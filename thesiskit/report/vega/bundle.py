@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from thesiskit.safe_io import replacing
+from thesiskit.safe_io import read_text, replacing
 
 BEGIN, END = "(() => {", "})();"  # of a script that defines nothing by itself
 COLOURS = 128  # of a picture in a page; the PNG file has all
@@ -28,7 +28,7 @@ def library() -> str:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     kept = Path(base, "thesiskit", f"vega-{version('vl-convert-python')}.js")
     with suppress(OSError, UnicodeDecodeError):
-        script = kept.read_text(encoding="utf-8")
+        script = read_text(kept)
         if script.startswith(BEGIN) and script.endswith(END):
             return script
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
