@@ -375,6 +375,15 @@ main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2
     assert done.stdout.count("begun") == 1
 
 
+def test_workers_import_what_the_command_does(tmp_path, config):
+    """Where the current folder has the sources, without kernels, of a package that is installed."""
+    (tmp_path / "thesiskit").mkdir()
+    (tmp_path / "thesiskit/__init__.py").touch()
+    command = [Path(sys.executable).with_name("thesiskit"), "run", config, "--jobs", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_workers_start_with_what_they_need(tmp_path):
     """It is imported once, by the server, where linear algebra starts no threads."""
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}

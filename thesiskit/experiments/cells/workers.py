@@ -36,10 +36,25 @@ def _start_server(module: str) -> None:
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
     FORKSERVER.set_forkserver_preload(["thesiskit.experiments.cells.preload", module])
+    # It would look in the current folder first, which may hold the sources and no kernels.
+    path = os.pathsep.join(os.path.abspath(one) for one in sys.path)
     try:
-        forkserver.ensure_running()
+        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=path):
+            forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _environment(**changes: str) -> Iterator[None]:
+    """Give processes that are started in the block other variables."""
+    usual = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(usual)
 
 
 @contextmanager
@@ -231,6 +246,7 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())  # as a cancelled job does
     one_thread = dict.fromkeys(LIBRARIES, "1")  # of libraries still to be loaded
     # chains of a fit have a thread for each core, for the last fits have no others beside them
+    os.environ.clear()
     os.environ.update(environment, **one_thread)
 
     from threadpoolctl import threadpool_limits
