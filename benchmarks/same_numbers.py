@@ -2,10 +2,13 @@
 
     python benchmarks/same_numbers.py BEFORE AFTER --results DIR [--smoke] [--] CONFIG ...
 
-BEFORE and AFTER are checkouts whose kernels are built.  Each runs the configs, which are the same
-paths in both, from `simulate` to `predict`; a result that is there is not made again.  Then every
-array of every result file of BEFORE is compared with that of AFTER: .npz files of stages, and
-files of draws.  Left out are what says how a file was made (keys and digests of code), and times.
+BEFORE and AFTER are checkouts whose kernels are built; BEFORE may also be a folder of results that
+an earlier call made (DIR/before).  Each checkout runs the configs, which are the same paths in
+both, with their reports; a result that is there is not made again.  Then everything of BEFORE is
+compared with AFTER: every array of every .npz file of a stage and of every file of draws, and
+every column of every CSV file of a report (tables, predictions, verdicts).  Left out are what says
+how a file was made (keys and digests of code), and times.  RENAMED maps names of arrays before to
+names after.  A table of BEFORE may have columns in another order in AFTER, but none may be missing.
 """
 
 import argparse
@@ -16,18 +19,19 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pandas as pd
 
 ABOUT = {"key", "draws", "identity", "format"}  # of the making, not of the result
+RENAMED: dict[str, str] = {}  # "stage/name" of an array before: its name after
+TIMES = ("second", "minute", "time", " ms", "per draw", "a draw")  # in names of columns and arrays
 
 
 def run(checkout: Path, results: Path, configs: list[str], smoke: bool, jobs: int) -> None:
-    """Make all cells of configs in a checkout, and join them; a report is not needed."""
+    """Run configs in a checkout, with their reports."""
     environment = os.environ | {"PYTHONPATH": str(checkout.absolute())}
     for config in configs:
-        # commits before `python -m thesiskit` have this too
-        command = [sys.executable, "-c", "from thesiskit.cli import main; main()", "batch", "cell",
-                   config, "--share", "1/1", "--jobs", str(jobs), "--yes", "--results",
-                   str(results.absolute()),
+        command = [sys.executable, "-c", "from thesiskit.cli import main; main()", "run", config,
+                   "--jobs", str(jobs), "--results", str(results.absolute()),
                    *["--smoke"] * smoke]  # fmt: skip
         subprocess.run(command, cwd=checkout, env=environment, check=True)
 
@@ -37,6 +41,8 @@ def arrays(path: Path) -> dict[str, np.ndarray]:
     if path.suffix == ".npz":
         with np.load(path) as found:
             return dict(found)
+    if path.suffix == ".csv":
+        return {name: column.to_numpy() for name, column in pd.read_csv(path, dtype=str).items()}
     read: dict[str, np.ndarray] = {}
 
     def add(name: str, node) -> None:
@@ -54,14 +60,23 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
         return False
     if a.dtype.kind == "f":
         return bool(np.array_equal(a, b, equal_nan=True))
+    if a.dtype.kind == "O":
+        return all(x == y or (x != x and y != y) for x, y in zip(a.flat, b.flat, strict=True))
     return bool((a == b).all())
+
+
+def left_out(path: Path, name: str) -> bool:
+    """Whether an array says how or how fast a file was made."""
+    last = name.rpartition("/")[2]
+    timed = any(word in last.lower() for word in TIMES)
+    return last in ABOUT or timed or path.name.startswith(("timing", "time"))
 
 
 def compare(before: Path, after: Path) -> int:
     """Print what differs between two folders of results; return how many arrays do."""
     files = sorted(
         path.relative_to(before)
-        for kind in ("*.npz", "*.nc")
+        for kind in ("*.npz", "*.nc", "*.csv")
         for path in before.rglob(kind)
         if not {"cells", "unfinished"} & set(path.parts)
     )
@@ -73,16 +88,17 @@ def compare(before: Path, after: Path) -> int:
             different += 1
             continue
         old, now = arrays(before / name), arrays(after / name)
-        for key in sorted(old.keys() - ABOUT):
-            if key.rpartition("/")[2] in ABOUT:
+        for key in sorted(old):
+            if left_out(name, key):
                 continue
-            if key in now and same(old[key], now[key]):
+            there = RENAMED.get(f"{name.parts[-2]}/{key}", key)
+            if there in now and same(old[key], now[there]):
                 equal += 1
             else:
                 different += 1
-                print(f"{name}: {key} {'differs' if key in now else 'is missing'}")
+                print(f"{name}: {key} {'differs' if there in now else 'is missing'}")
         new |= {f"{name.parts[-2]}: {key.rpartition('/')[2]}" for key in now.keys() - old.keys()}
-    print(f"{len(files)} files, {equal} arrays equal, {different} different")
+    print(f"{len(files)} files, {equal} arrays and columns equal, {different} different")
     if new:
         print(f"only after: {', '.join(sorted(new))}")
     return different
@@ -97,10 +113,16 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
-    folders = {"before": asked.before, "after": asked.after}
-    for name, checkout in folders.items():
-        run(checkout, asked.results / name, asked.configs, asked.smoke, asked.jobs)
-    sys.exit(1 if compare(*(asked.results / name for name in folders)) else 0)
+    folders = {"before": asked.results / "before", "after": asked.results / "after"}
+    if not (asked.before / "setup.py").exists():  # results, not a checkout
+        folders["before"] = asked.before
+    for name, folder in folders.items():
+        if folder != asked.before:
+            checkout = getattr(asked, name)
+            run(checkout, folder, asked.configs, asked.smoke, asked.jobs)
+    wanted = [Path(config).stem + "-smoke" * asked.smoke for config in asked.configs]
+    different = sum(compare(*(folders[name] / one for name in folders)) for one in wanted)
+    sys.exit(1 if different else 0)
 
 
 if __name__ == "__main__":
