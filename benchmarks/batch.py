@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.report.layout import INK, canvas, save_space
-from thesiskit.store.results import Results
 
 STUDY = Path(__file__).parent.parent / "configs/studies/naive-replicates.yaml"
 FOUR = "selection.features=[1, 10, 100, 1000]"

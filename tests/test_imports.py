@@ -9,10 +9,9 @@ from commands import ROOT
 
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
-LEAVES = {"errors", "safe_io", "blocks", "defaults", "shipped"}
+LEAVES = {"errors", "files", "blocks", "defaults", "shipped"}
 ALLOWED = {
     "cli": {
-        "store",
         "cli",
         "config",
         "experiments",
@@ -26,15 +25,14 @@ ALLOWED = {
     "config": {"config", "datasets"},
     "defaults": set(),
     "errors": set(),
-    "safe_io": set(),
+    "files": {"errors", "__version__"},
     "shipped": {"errors"},
     "estimators": {"estimators", "models"},
-    "experiments": {"config", "models", "datasets", "report", "store", "experiments", "fitted"},
-    "fitted": {"fitted", "models", "datasets", "store", "__version__"},
+    "experiments": {"config", "models", "datasets", "report", "experiments", "fitted"},
+    "fitted": {"fitted", "models", "datasets", "__version__"},
     "models": {"_kernels", "models"},
     "datasets": {"datasets"},
-    "report": {"report", "store"},
-    "store": {"store", "__version__"},
+    "report": {"report"},
     "_kernels": set(),
     "__init__": set(),
     "__main__": {"cli"},

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from commands import ROOT, invoke, must_fail
 
-from thesiskit.store.results import Results
+from thesiskit.files import Results
 
 SMALL = """\
 experiment: small

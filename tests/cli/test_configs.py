@@ -13,7 +13,7 @@ from thesiskit import shipped
 from thesiskit.cli import names, stages
 from thesiskit.config import load_config
 from thesiskit.config.keys import keys
-from thesiskit.store.results import Results
+from thesiskit.files import Results
 
 CONFIGS = sorted((ROOT / "configs").glob("*/*.yaml"))
 MINE = """

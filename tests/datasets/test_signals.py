@@ -10,9 +10,9 @@ from thesiskit.datasets.source import SelectionPriors
 from thesiskit.errors import ConfigError
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.experiments.selection.design import Design
+from thesiskit.files import Results
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
-from thesiskit.store.results import Results
 
 PRIORS = SelectionPriors((1.0, 1.0), (0.5, 5.0))
 ONE = {"relevant": 5, "of": 60, "effect": 1.5, "train": [30, 31], "test": [40, 50]}

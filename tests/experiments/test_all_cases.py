@@ -20,8 +20,8 @@ from thesiskit.estimators import (
 )
 from thesiskit.experiments.all_cases import AllCases
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.models.temperature import temper
-from thesiskit.store.results import Results
 
 
 def watch(items, total, label):

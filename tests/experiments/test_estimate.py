@@ -17,7 +17,7 @@ from thesiskit.experiments.cells.cell import Meter
 from thesiskit.experiments.cluster.board import board
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.experiments.pattern_counts import patterns
-from thesiskit.store.results import Results
+from thesiskit.files import Results
 
 HEAD = "experiment: small\ntitle: Small\nabout: A test.\n"
 NAIVE = (

@@ -15,9 +15,9 @@ from thesiskit.errors import ConfigError
 from thesiskit.experiments import reduction as reduction_work
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.models.patterns import compress_features
 from thesiskit.report.reduction import reduction_figure
-from thesiskit.store.results import Results
 
 SHIPPED = ROOT / "configs/chapter3/parameter-reduction.yaml"
 SMALL = """

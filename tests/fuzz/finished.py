@@ -12,8 +12,8 @@ from small import LOGISTIC as TWO_ORDERS
 from small import MIXTURE as BOTH_SAMPLERS
 from small import NAIVE
 
+from thesiskit.files import read_key, read_record
 from thesiskit.report.crate import NAME as CRATE
-from thesiskit.store.results import read_key, read_record
 
 SEED = 20070712
 TIMED = re.compile(r"second|\bms\b|factor table")  # columns that no two runs have the same

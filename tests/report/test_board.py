@@ -10,11 +10,11 @@ from rdata_files import Shelf
 
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.models.peers import scikit
 from thesiskit.models.peers import selection as peers
 from thesiskit.report.board import figures, scores, tables
 from thesiskit.report.board.study import Study
-from thesiskit.store.results import Results
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")

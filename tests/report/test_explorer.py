@@ -12,10 +12,9 @@ from commands import arrays, invoke, must_fail, run
 from thesiskit.config import load_config
 from thesiskit.experiments import exploring
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results, read_draws
 from thesiskit.models.logistic.agreement import Probe, expected
 from thesiskit.report.explorer.packing import pack, rounded, unpack
-from thesiskit.store.draws import read_draws
-from thesiskit.store.results import Results
 
 MODEL = "chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
 TWO = f"""

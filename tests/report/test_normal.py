@@ -12,9 +12,9 @@ from sklearn.metrics import log_loss
 
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.report.selection import temperatures as told
 from thesiskit.report.selection.temperatures import number, temperatures
-from thesiskit.store.results import Results
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
 MINE = """

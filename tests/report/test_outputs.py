@@ -11,9 +11,9 @@ import pytest
 from commands import ROOT, run
 
 from thesiskit.errors import ResultsError
+from thesiskit.files import Results, read_record, write_record
 from thesiskit.report.outputs import csv_text
 from thesiskit.report.page import write_index
-from thesiskit.store.results import Results, read_record, write_record
 
 NULL = ROOT / "configs/chapter2/null.yaml"
 SMALL = ("--smoke", "--jobs", "0", "--set", "experiment=paper")

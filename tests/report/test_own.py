@@ -190,7 +190,7 @@ def test_terms_are_explained_where_they_stand(folder):
 
 
 def test_coefficients_are_of_all_divisions(folder):
-    from thesiskit.store.draws import read_draws
+    from thesiskit.files import read_draws
 
     found = table(folder, "loci", "coefficients").set_index("pattern")
     assert found.divisions.max() == 3

@@ -10,9 +10,9 @@ from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss
 
 from thesiskit.cli import main
+from thesiskit.files import Results, replacing
 from thesiskit.report import metrics, page
 from thesiskit.report.parts import PARTS
-from thesiskit.store.results import Results, replacing
 
 
 def predictions(rng, n=500):

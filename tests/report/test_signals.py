@@ -8,12 +8,12 @@ from commands import run
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.experiments.selection.design import Design
+from thesiskit.files import Results
 from thesiskit.models.peers import selection as peers
 from thesiskit.models.peers.selection import cross_validated, fit_predict
 from thesiskit.report.parts import PARTS
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
-from thesiskit.store.results import Results
 
 CASES = {"train": [12, 12], "test": [30, 30]}
 GRID = [

@@ -14,6 +14,7 @@ from commands import ROOT
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
+from thesiskit.files import Results
 from thesiskit.models.mixture import chains
 from thesiskit.report import metrics
 from thesiskit.report.exhibits import exhibits, exhibits_found
@@ -23,7 +24,6 @@ from thesiskit.report.selection.record import Record
 from thesiskit.report.verification import compare, rows, settings
 from thesiskit.report.verification.page import verify
 from thesiskit.report.verification.selections import COLUMNS, calibration, calibration_rows
-from thesiskit.store.results import Results
 
 CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
 STUDIES = ("naive-replicates", "mixture-replicates", "hmm-replicates", "cauchy-replicates")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.store.results import Results
+from thesiskit.files import Results
 
 MIXTURE = """
 experiment: small

@@ -84,8 +84,8 @@ def predict(config, asked, force, new, model, output, arms) -> None:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)
+    from thesiskit.files import write_text
     from thesiskit.report.outputs import csv_text
-    from thesiskit.store.results import write_text
 
     text = csv_text(frame)
     if output is None:

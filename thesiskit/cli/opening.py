@@ -144,8 +144,8 @@ class Asked:
 
         if all_cases:
             from thesiskit.experiments.all_cases import AllCases as Experiment  # type: ignore
+        from thesiskit.files import Results
         from thesiskit.models.running import cores
-        from thesiskit.store.results import Results
 
         loaded = load_config(
             config,

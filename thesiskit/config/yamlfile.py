@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from thesiskit.errors import ConfigError, cut, quoted
-from thesiskit.safe_io import open_regular
+from thesiskit.files import open_regular
 
 MOST_BYTES = 2**20  # of a config
 MOST_NODES = 10_000  # values and keys, aliases written out

@@ -19,8 +19,8 @@ from pydantic import Field, field_validator
 
 from thesiskit.blocks import distinct
 from thesiskit.datasets.source import Source, Table, WrongKeyError
-from thesiskit.errors import DataError, cut
-from thesiskit.safe_io import DAMAGES, read_bytes, read_npz, replacing
+from thesiskit.errors import DataError, ResultsError, cut
+from thesiskit.files import DAMAGES, read_bytes, read_npz, replacing
 
 URL = (
     "https://raw.githubusercontent.com/ramhiser/datamicroarray/"
@@ -239,7 +239,7 @@ def _read_kept(path: Path) -> dict[str, np.ndarray] | None:
 def _keep(path: Path, found: dict[str, np.ndarray]) -> None:
     """Keep a parsed table: parsing takes a second, reading this a tenth."""
     # on a full or read-only disk it is parsed again
-    with suppress(OSError), replacing(path) as temporary, open(temporary, "wb") as file:
+    with suppress(ResultsError), replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **found)  # type: ignore[arg-type]
 
 

@@ -28,7 +28,7 @@ from thesiskit.datasets.reading.numbers import Numbers, typed
 from thesiskit.datasets.reading.text_files import opened, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, quoted
-from thesiskit.safe_io import sha256
+from thesiskit.files import sha256
 
 KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz", ".npy", ".bed", ".h5ad")
 

@@ -25,6 +25,7 @@ from thesiskit.experiments.selection.naive import NaiveWork
 from thesiskit.experiments.selection.normal import NormalWork
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block
+from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, SelectingArm
 from thesiskit.fitted.binary import BinaryArm, EnumeratedArm, MixtureArm, NaiveArm
@@ -32,7 +33,6 @@ from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, Table
 from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.running import Arrays
-from thesiskit.store.results import Results
 
 FOLDER = "all-cases"  # below the results of the experiment
 

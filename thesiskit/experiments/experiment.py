@@ -19,14 +19,13 @@ from thesiskit.experiments.cells.cell import Cell
 from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
+from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
 from thesiskit.report.explorer.content import Content
 from thesiskit.report.explorer.page import explorer_page
 from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import finished, write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
-from thesiskit.store.provenance import code_digest, now, surroundings
-from thesiskit.store.results import Results, sha256, write_text
 
 # what writes a report
 PAGE = (
@@ -234,7 +233,7 @@ class Experiment:
         if self.config.data is None:
             return {}
         names = self.config.data.files(self.graph.folder)
-        return {name: sha256(self.graph.folder / name) for name in names}
+        return {name: sha256(self.graph.folder / name) or None for name in names}
 
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""

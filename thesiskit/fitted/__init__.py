@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
+from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import FittedArm
 from thesiskit.fitted.binary import EnumeratedArm, MixtureArm, NaiveArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
@@ -22,7 +23,6 @@ from thesiskit.fitted.inputs import INPUTS, Inputs
 from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.running import Arrays
-from thesiskit.safe_io import DAMAGES
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise

@@ -20,9 +20,8 @@ import numpy as np
 
 from thesiskit import __version__
 from thesiskit.errors import DataError, UserError, cut, quoted
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npz, replacing
 from thesiskit.models.running import Arrays
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npz
-from thesiskit.store.results import replacing
 
 WHAT = "thesiskit fitted model"
 FORMAT = 2  # 1 had no temperatures and no normal models

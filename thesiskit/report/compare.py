@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import UserError
+from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import Score, aligned
@@ -23,7 +24,6 @@ from thesiskit.report.html import template
 from thesiskit.report.layout import Table
 from thesiskit.report.outputs import Outputs, files_of, write_part
 from thesiskit.report.page import finished, table_item
-from thesiskit.store.results import Results
 
 FOLDER = "compare"
 BEST = "the best arm of each"

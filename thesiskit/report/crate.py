@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thesiskit.files import Results, now, sha256
 from thesiskit.report.outputs import FOLDERS
-from thesiskit.store.provenance import now
-from thesiskit.store.results import Results, sha256
 
 if TYPE_CHECKING:
     from rocrate.rocrate import ROCrate

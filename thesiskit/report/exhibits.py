@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from thesiskit.files import Results
 from thesiskit.report.finished import THESIS
 from thesiskit.report.outputs import changed
-from thesiskit.store.results import Results
 
 WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts that need no explanation
 

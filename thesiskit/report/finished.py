@@ -10,9 +10,9 @@ import numpy as np
 import yaml
 
 from thesiskit.errors import ConfigError
+from thesiskit.files import Results
 from thesiskit.report.explorer.content import Content
 from thesiskit.report.forecasts import Forecast, Score, Tested, headline, score
-from thesiskit.store.results import Results
 
 THESIS = Path(__file__).parent / "thesis"
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.files import Results, remove, replacing, sha256
 from thesiskit.report.layout import Figure, Page, Table
-from thesiskit.store.results import Results, remove, replacing, sha256
 
 TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 FOLDERS = ("", "tables", "figures")  # in which a report writes

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from thesiskit.errors import ResultsError
+from thesiskit.files import Results, is_our_index, write_text
 from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
@@ -24,7 +25,6 @@ from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.reduction import ReductionRecord
 from thesiskit.report.selection.record import Record
 from thesiskit.report.vega import explorable, library, picture
-from thesiskit.store.results import Results, is_our_index, write_text
 
 FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"

@@ -21,7 +21,7 @@ from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, opened
 from thesiskit.experiments.cluster.board import board
 from thesiskit.experiments.cluster.share import first_cells, part
 from thesiskit.experiments.cluster.submissions import append
-from thesiskit.store.results import read_record, write_record
+from thesiskit.files import read_record, write_record
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from commands import arrays, run
 from thesiskit.config import load_config
 from thesiskit.experiments.logistic.cases import Cases
 from thesiskit.experiments.logistic.design import LogisticDesign
-from thesiskit.store.draws import read_draws
+from thesiskit.files import read_draws
 
 CONFIG = """
 experiment: mine

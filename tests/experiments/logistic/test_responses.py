@@ -13,9 +13,9 @@ from thesiskit.datasets.features import draw_interactions
 from thesiskit.errors import DataError
 from thesiskit.experiments.logistic.cases import folds
 from thesiskit.experiments.logistic.design import LogisticDesign
+from thesiskit.files import read_draws
 from thesiskit.models.logistic import Response
 from thesiskit.models.peers.features import REGRESSION_METHODS
-from thesiskit.store.draws import read_draws
 
 CONFIG = """
 experiment: mine

@@ -8,8 +8,8 @@ from commands import ROOT, arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
+from thesiskit.files import read_draws
 from thesiskit.report.logistic.chains import autocorrelation
-from thesiskit.store.draws import read_draws
 
 CONFIG = """
 experiment: tiny

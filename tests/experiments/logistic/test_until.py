@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from commands import arrays, run
 
-from thesiskit.store.draws import read_draws
+from thesiskit.files import read_draws
 
 CONFIG = """
 experiment: tiny

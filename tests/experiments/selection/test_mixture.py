@@ -12,9 +12,9 @@ import pytest
 import xarray
 from commands import arrays, invoke, must_fail
 
+from thesiskit.files import read_draws
 from thesiskit.models import running
 from thesiskit.models.mixture import chains
-from thesiskit.store.draws import read_draws
 
 SMALL = """\
 experiment: small

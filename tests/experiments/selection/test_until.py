@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from commands import arrays, invoke, must_fail
 
+from thesiskit.files import read_draws
 from thesiskit.models import running
 from thesiskit.models.mixture import chains
-from thesiskit.store.draws import read_draws
 
 SMALL = """\
 experiment: small

@@ -156,7 +156,7 @@ def test_draws_are_those_of_chains_of_a_fixed_length(kind, responses, prior):
 
 @pytest.mark.parametrize(("kind", "responses", "prior"), KINDS)
 def test_stored_draws_go_on_as_if_there_had_been_no_limit(kind, responses, prior, tmp_path):
-    from thesiskit.store.draws import read_draws, write_draws
+    from thesiskit.files import read_draws, write_draws
 
     whole = sample(kind, responses, prior)
     first = sample(kind, responses, prior, limit=200)

@@ -11,13 +11,13 @@ from statistical import ALARM
 
 from thesiskit._kernels import splitting as splitting_kernel
 from thesiskit.errors import DataError, UserError
+from thesiskit.files import read_draws, write_draws
 from thesiskit.models import logistic
 from thesiskit.models import process as gp
 from thesiskit.models.patterns import compress_features, compress_sequences
 from thesiskit.models.process import inputs as process_inputs
 from thesiskit.models.process import sampler
 from thesiskit.models.process.inputs import Features
-from thesiskit.store.draws import read_draws, write_draws
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
 

@@ -22,7 +22,7 @@ from thesiskit.datasets.reading.columns import Wanted
 from thesiskit.datasets.reading.content import Content
 from thesiskit.datasets.reading.text_files import shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
-from thesiskit.safe_io import DAMAGES, read_npy, read_npz
+from thesiskit.files import DAMAGES, read_npy, read_npz
 
 LOOKED_AT = 1 << 22  # values of features
 

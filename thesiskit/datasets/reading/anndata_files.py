@@ -26,7 +26,7 @@ from thesiskit.datasets.reading.numbers import typed
 from thesiskit.datasets.reading.text_files import opened, shown
 from thesiskit.datasets.reading.trial import tried
 from thesiskit.errors import DataError, cut, memory_text, quoted
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES
 
 LARGEST = 8e9  # bytes of a sparse matrix whose zeros are written out
 SPARSE = ("csr_matrix", "csc_matrix")

@@ -19,7 +19,7 @@ from thesiskit.datasets.reading.content import Content
 from thesiskit.datasets.reading.numbers import REAL, Numbers, typed
 from thesiskit.datasets.reading.text_files import opened, shown, unreadable
 from thesiskit.errors import DataError, cut, few, quoted
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, read_npy, read_npz
 
 PHENOTYPES = {"1": "control", "2": "case"}  # PLINK's
 

@@ -10,7 +10,7 @@ from thesiskit.datasets.reading.sequence_lines import Lines, split_lines
 from thesiskit.datasets.reading.text_files import shown, unreadable
 from thesiskit.datasets.source import Sequences
 from thesiskit.errors import DataError, brief, quoted
-from thesiskit.safe_io import DAMAGES, read_npy
+from thesiskit.files import DAMAGES, read_npy
 
 
 class Raw(NamedTuple):

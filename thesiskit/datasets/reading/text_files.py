@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from thesiskit.errors import DataError, cut
-from thesiskit.safe_io import BOMB_BYTES, BOMB_TIMES, open_regular
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
 
 CHUNK = 1 << 20
 LONGEST_PATH = 160  # characters that a message shows

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import ResultsError
-from thesiskit.store.provenance import now
-from thesiskit.store.results import (
+from thesiskit.files import (
     damaged,
     ends_well,
+    now,
     read_arrays,
     read_key,
     read_record,

@@ -16,10 +16,8 @@ from thesiskit.experiments.cells.cell import Cell, CellFiles, Meter
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.experiments.work import Work
+from thesiskit.files import Results, code_digest, remove_draws, sealed, without_times
 from thesiskit.models.running import Arrays
-from thesiskit.store.draws import remove_draws, sealed
-from thesiskit.store.provenance import code_digest
-from thesiskit.store.results import Results, without_times
 
 
 class Blocks(Sequence[range]):

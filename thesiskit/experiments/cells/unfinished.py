@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from thesiskit.errors import ResultsError
+from thesiskit.files import read_arrays, read_key, remove, write_arrays
 from thesiskit.models import running
 from thesiskit.models.running import Arrays
-from thesiskit.store.results import read_arrays, read_key, remove, write_arrays
 
 
 class Unfinished:

@@ -14,7 +14,7 @@ from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
 from thesiskit.experiments.cluster.script import heading, on_a_line, setup_lines
-from thesiskit.safe_io import create
+from thesiskit.files import create
 
 TIMEOUT = 300.0  # seconds for the job to start and answer
 LAG = 60.0  # seconds until a file that another host wrote must be seen

@@ -8,13 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from thesiskit import safe_io
+from thesiskit import files
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ResultsError, ThesiskitError, UserError
 from thesiskit.experiments.cluster import sbatch
 from thesiskit.experiments.cluster.script import JOBS, LOG, array_script, on_a_line
 from thesiskit.experiments.cluster.submissions import Entry, append
-from thesiskit.store.provenance import now
+from thesiskit.files import now
 
 GONE = "GONE"  # the state of a job that is neither waiting nor running
 ATTEMPTS = 5  # to ask squeue, over half a minute
@@ -75,7 +75,7 @@ class Slurm:
     def _create(self, path: Path, text: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with safe_io.create(path) as file:
+            with files.create(path) as file:
                 file.write(text.encode())
         except FileExistsError:
             raise
@@ -174,7 +174,7 @@ class Slurm:
         array, _, task = job.partition("_")
         path = self.jobs / LOG.replace("%A", array).replace("%a", task)
         try:
-            with safe_io.open_regular(path) as file:
+            with files.open_regular(path) as file:
                 file.seek(max(0, path.stat().st_size - LOG_END))
                 found = file.read().decode(errors="replace").split("\n")
         except OSError:
@@ -190,7 +190,7 @@ def read_cells(path: Path) -> list[list[str]]:
     UserError: it cannot be read.
     """
     try:
-        return [line.split() for line in safe_io.read_text(path).splitlines()]
+        return [line.split() for line in files.read_text(path).splitlines()]
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; submit again") from None
     except ValueError:

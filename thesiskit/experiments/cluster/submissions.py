@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from thesiskit.store.results import read_record, write_record
+from thesiskit.files import read_record, write_record
 
 Entry = dict[str, Any]
 Say = Callable[[str], object]

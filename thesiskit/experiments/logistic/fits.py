@@ -26,10 +26,10 @@ from thesiskit.experiments.logistic.extending import (
 from thesiskit.experiments.logistic.stored import Stored
 from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.work import Block, Unfinished
+from thesiskit.files import read_draws, write_draws
 from thesiskit.models import logistic, process
 from thesiskit.models.patterns import Groups
 from thesiskit.models.running import Arrays
-from thesiskit.store.draws import read_draws, write_draws
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 SETTINGS = (

@@ -21,13 +21,13 @@ from thesiskit.experiments.selection.temperature import of_probability, tempered
 from thesiskit.experiments.selection.whole_mixture import EXACT, WholeMixture
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
+from thesiskit.files import read_draws, write_draws
 from thesiskit.models import mixture
 from thesiskit.models.mixture import Settings, Target
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
 from thesiskit.models.until import REACHED
-from thesiskit.store.draws import read_draws, write_draws
 
 QUANTITIES = len(mixture.QUANTITIES)
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.files import Results
 from thesiskit.report.data_card import balance
 from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import Forecast, Score, aligned
 from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.ways import Arm
-from thesiskit.store.results import Results
 
 MOST_LINES = 12  # of arms on the terminal
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.files import read_draws
 from thesiskit.report import metrics
 from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import MOST_LINES, Forecast, Tested, aligned
 from thesiskit.report.logistic import about, stages
 from thesiskit.report.logistic.arm import Arm
 from thesiskit.report.reached import NAMES as REACHED
-from thesiskit.store.draws import read_draws
 
 WORST = {
     "rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any",

@@ -8,7 +8,8 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from thesiskit.safe_io import read_text, replacing
+from thesiskit.errors import ResultsError
+from thesiskit.files import read_text, replacing
 
 BEGIN, END = "(() => {", "})();"  # of a script that defines nothing by itself
 COLOURS = 128  # of a picture in a page; the PNG file has all
@@ -35,7 +36,7 @@ def library() -> str:
     # it stands in the page: nothing in it may look like the end of the script
     script = BEGIN + bundle.replace("</script", r"<\/script").replace("<!--", r"<\!--") + END
     if kept.is_absolute():  # elsewhere there is no such folder
-        with suppress(OSError), replacing(kept) as temporary:
+        with suppress(ResultsError), replacing(kept) as temporary:
             temporary.write_text(script, encoding="utf-8")
     return script
 

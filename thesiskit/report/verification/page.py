@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from thesiskit.files import Results
 from thesiskit.report.finished import Finished
 from thesiskit.report.html import template
 from thesiskit.report.layout import Table
@@ -13,7 +14,6 @@ from thesiskit.report.verification import rows as verdicts
 from thesiskit.report.verification import tables
 from thesiskit.report.verification.compare import compare, frame, summary, uncovered
 from thesiskit.report.verification.rows import Row
-from thesiskit.store.results import Results
 
 NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
 

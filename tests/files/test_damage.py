@@ -8,19 +8,19 @@ import pytest
 from commands import run
 from small import LOGISTIC, MIXTURE, content, opened
 
-from thesiskit import safe_io
+from thesiskit import files
 from thesiskit.errors import ResultsError
 from thesiskit.experiments.cells.unfinished import Unfinished
-from thesiskit.models.running import stopping
-from thesiskit.store.draws import read_draws
-from thesiskit.store.results import (
+from thesiskit.files import (
     Results,
     read_arrays,
+    read_draws,
     read_key,
     read_record,
     write_arrays,
     write_record,
 )
+from thesiskit.models.running import stopping
 
 
 @pytest.fixture(scope="module", params=["mixture", "logistic"])
@@ -105,18 +105,18 @@ def test_an_array_must_be_what_it_says(tmp_path):
 def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(2**26))
     with pytest.raises(ValueError, match=r"x.npy unpacks to \d+ times its size"):
-        safe_io.read_npz(tmp_path / "bomb.npz")
+        files.read_npz(tmp_path / "bomb.npz")
     np.savez_compressed(tmp_path / "fine.npz", x=np.zeros(2**20))
-    assert not safe_io.read_npz(tmp_path / "fine.npz")[0]["x"].any()
+    assert not files.read_npz(tmp_path / "fine.npz")[0]["x"].any()
 
 
 def test_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="Python objects"):
-        safe_io.read_npz(tmp_path / "a.npz")
+        files.read_npz(tmp_path / "a.npz")
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="Python objects"):
-        safe_io.read_npy(tmp_path / "a.npy")
+        files.read_npy(tmp_path / "a.npy")
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_arrays_come_back_as_numpy_reads_them(tmp_path, array):
     with np.load(tmp_path / "a.npz") as loaded:
         wanted = loaded["x"]
     for found in (
-        safe_io.read_npz(tmp_path / "a.npz")[0]["x"],
-        safe_io.read_npy(tmp_path / "a.npy"),
+        files.read_npz(tmp_path / "a.npz")[0]["x"],
+        files.read_npy(tmp_path / "a.npy"),
     ):
         assert (found.dtype, found.shape, found.tobytes()) == (
             wanted.dtype, wanted.shape, wanted.tobytes()
@@ -142,9 +142,9 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero", "/dev/tty"):
         with pytest.raises(OSError, match=r"pipe or a device|No such device"):
-            safe_io.open_regular(path)
+            files.open_regular(path)
     with pytest.raises(IsADirectoryError):
-        safe_io.open_regular(tmp_path)
+        files.open_regular(tmp_path)
 
 
 def test_a_damaged_cell_is_to_do_again(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from commands import ROOT
 from small import LOGISTIC, NAIVE
 
-from thesiskit.store.provenance import imported
+from thesiskit.files import imported
 
 NAIVE_WORK = "thesiskit.experiments.selection.naive"
 LOGISTIC_WORK = "thesiskit.experiments.logistic.work"

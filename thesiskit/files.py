@@ -1,0 +1,676 @@
+"""Files: reading what somebody else may have made, writing what is whole or not there, results.
+
+results/EXPERIMENT/STAGE/0000.npz holds arrays and a `key`, which is a digest of everything that
+determines them.  0000.json beside it holds the seconds that they took.  A file is written under a
+temporary name and then renamed, so a file that exists is complete.  Later damage is found by the
+checksums of .npz files, by those that `write_record` adds to .json files, and by the seals of files
+of draws.  Pipes and devices are refused, because reading them could wait for ever.  Nothing is
+unpickled.
+
+thesiskit marks a folder when it makes it.  A folder with files and without a mark belongs to the
+user, and nothing is written there.  Links inside a results folder are never followed.
+
+At the end is what a result depends on besides its config: code, packages, machine.
+"""
+
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+import re
+import secrets
+import signal
+import socket
+import stat
+import threading
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+import thesiskit
+from thesiskit.errors import ResultsError, few
+
+# what reading a damaged .npz or .npy may raise; OSError is for the caller to tell apart
+DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
+FORMAT = 2  # of the files; another version's are refused, not misread
+NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
+END = b"PK\5\6" + bytes(18)  # the end of a zip file; an .npz file is one
+CHECK = "crc32"  # the key of a record's checksum
+MARK = ".thesiskit"
+MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
+INDEX_TITLE = "<title>Reports · thesiskit</title>"  # our index.html is recognised by this
+ELSEWHERE = "choose another folder with --results"
+NUMERIC = ("numpy", "scipy", "scikit-learn", "pandas")  # packages that numbers may depend on
+ROOT = Path(thesiskit.__file__).parent
+IMPORT = re.compile(
+    r"^[ \t]*(?:from (thesiskit[\w.]*) import (\([^)]*\)|[^\n#]+)|import (thesiskit[\w.]+))",
+    re.MULTILINE,
+)
+
+
+# ---- reading files of others ----
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file to read its bytes.
+
+    Raises
+    ------
+    OSError: as `open` does; also where a folder, pipe, socket or device stands in its place, which
+        is not waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(descriptor)
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, opened by `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file, opened by `open_regular`."""
+    return read_bytes(path).decode("utf-8")
+
+
+def sha256(path: Path) -> str:
+    """Return the hexadecimal sha256 of a file; empty if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def read_npz(
+    path: Path, names: Collection[str] | None = None
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return arrays of an .npz file (those of `names` that it has, or all), and the names it holds.
+
+    Each array must fill its member of the archive exactly, and no member may unpack to hundreds of
+    times its size; so a small file cannot fill the memory.  Nothing is unpickled.
+
+    Raises
+    ------
+    OSError: it cannot be opened; one of DAMAGES: it is not such a file.
+    """
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        wanted = [name for name in members if names is None or name in names]
+        return {name: _read_member(archive, members[name]) for name in wanted}, sorted(members)
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    name = info.filename
+    if info.file_size > max(BOMB_BYTES, BOMB_TIMES * info.compress_size):
+        raise ValueError(
+            f"{name} unpacks to {info.file_size / max(1, info.compress_size):.0f} times its size; "
+            "save it with numpy.savez"
+        )
+    with archive.open(info) as member:
+        shape, fortran, dtype = read_header(member, name)
+        count = math.prod(shape)
+        if member.tell() + count * dtype.itemsize != info.file_size:
+            raise ValueError(f"{name} says that it has shape {shape}, which is not what it holds")
+        array = np.empty(count, dtype=dtype)
+        if array.nbytes:
+            buffer, filled = array.view(np.uint8).data, 0
+            while filled < array.nbytes:
+                got = cast(io.BufferedIOBase, member).readinto(buffer[filled:])
+                if not got:
+                    raise EOFError(f"{name} ends early")
+                filled += got
+        member.read(1)  # at its end the checksum is compared
+    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+
+
+def read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Return shape, whether the order is Fortran's, and type, as the head of an .npy file says.
+
+    Raises
+    ------
+    ValueError: it is no such head, or one of objects, which would have to be unpickled.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in HEADERS:
+        raise ValueError(f"{name} is of version {version} of the format")
+    shape, fortran, dtype = HEADERS[version](file)
+    if dtype.hasobject:
+        raise ValueError(f"{name} holds Python objects, which are never read")
+    return shape, fortran, dtype
+
+
+def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
+    """Return the array of an .npy file; with `mapped`, a memory map of it, read when it is used.
+
+    Raises
+    ------
+    OSError: it cannot be opened; one of DAMAGES: it is not such a file.
+    """
+    with open_regular(path) as file:
+        shape, _, dtype = read_header(file, Path(path).name)
+        size = file.tell() + math.prod(shape) * dtype.itemsize
+        if os.fstat(file.fileno()).st_size != size:
+            raise ValueError(f"it says that it has shape {shape}, which is not what it holds")
+        file.seek(0, io.SEEK_SET)
+        if not mapped:
+            return np.load(file, allow_pickle=False)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+# ---- writing what is whole or not there ----
+
+
+def create(path: Path) -> IO[bytes]:
+    """Create and open a file that must not exist yet; a link in its place is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give an empty file beside `path`; rename it to `path` when the block ends well.
+
+    Ctrl-C waits for the end of the block.
+
+    Raises
+    ------
+    ResultsError: it cannot be written, or a pipe or a device stands in its place.
+    """
+    # processes of two hosts may have the same number
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with suppress(FileNotFoundError):
+            kind = os.lstat(path).st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind) or stat.S_ISDIR(kind)):
+                raise ResultsError(f"{path}: is a pipe or a device where a file belongs; remove it")
+        with _uninterrupted():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            create(temporary).close()
+            yield temporary
+            os.replace(temporary, path)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise ResultsError(f"{path}: cannot be written: {why}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait: a library that it breaks off may raise something else, as zipfile does."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual is None:
+        yield
+        return
+    asked = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: asked.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if asked.is_set():
+            signal.raise_signal(signal.SIGINT)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file; an interrupted call leaves the old file."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def remove(path: Path) -> None:
+    """Remove a file of ours, if it exists; pipes, devices and folders are never ours."""
+    with suppress(OSError):
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            path.unlink()
+
+
+# ---- arrays with a key ----
+
+
+def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays and their key to an .npz file; an interrupted call leaves no file."""
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        record: dict[str, Any] = {"key": np.array(key), "format": np.array(FORMAT), **arrays}
+        np.savez(file, **record)
+
+
+def read_arrays(
+    path: Path, names: Collection[str] | None = None, *, with_key: bool = False
+) -> dict[str, np.ndarray]:
+    """Read the arrays of a file, or some of them; also its key, as an array, if asked."""
+    try:
+        arrays, _ = read_npz(path, None if names is None else {*names, "format"})
+        _check_format(path, arrays)
+        left_out = {"format"} if with_key else {"format", "key"}
+        return {name: arrays[name] for name in names or arrays if name not in left_out}
+    except (OSError, *DAMAGES):
+        raise ResultsError(damaged(path)) from None
+
+
+def read_key(path: Path, *, thorough: bool = False) -> str | None:
+    """Return the key of a file, None if the file is missing or damaged.
+
+    thorough : all arrays are read, so that damage anywhere is found.
+    """
+    if thorough and not ends_well(path):
+        return None
+    try:
+        arrays, _ = read_npz(path, None if thorough else ("key", "format"))
+        _check_format(path, arrays)
+        return str(arrays["key"])
+    except (OSError, *DAMAGES):
+        return None
+
+
+def ends_well(path: Path) -> bool:
+    """Whether a file exists and has the end of an .npz file, so that it was not cut."""
+    try:
+        with open_regular(path) as file:
+            file.seek(-len(END), os.SEEK_END)
+            return file.read(4) == END[:4]
+    except OSError:  # it does not exist, or is too short
+        return False
+
+
+def _check_format(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    if int(arrays["format"]) != FORMAT:
+        raise ResultsError(
+            f"{path}: written by another version of thesiskit; {ELSEWHERE}, or delete this one"
+        )
+
+
+def damaged(path: Path) -> str:
+    """Return the message that a file cannot be used, with what to do."""
+    return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
+
+
+def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list]]:
+    """Return the arrays that are the same in every run, and the others, as lists."""
+    times = {name for name in arrays if name.rpartition("/")[2].endswith(NEVER_THE_SAME)}
+    return (
+        {name: values for name, values in arrays.items() if name not in times},
+        {name: np.asarray(arrays[name]).tolist() for name in sorted(times)},
+    )
+
+
+# ---- records ----
+
+
+def write_record(path: Path, record: dict[str, Any], *, of: str = "") -> None:
+    """Write a record as JSON, with a checksum among its keys.
+
+    of : the key of what it describes; the checksum covers it, so a record of something else
+        counts as damaged.
+    """
+    checked = record | {CHECK: _checksum(record, of)}
+    write_text(path, json.dumps(checked, indent=2, sort_keys=True) + "\n")
+
+
+def read_record(path: Path, *, of: str = "") -> dict[str, Any] | None:
+    """Return a record, None if it is missing or damaged."""
+    try:
+        record = json.loads(read_text(path))
+        return record if record.pop(CHECK) == _checksum(record, of) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _checksum(record: dict[str, Any], of: str) -> str:
+    return f"{zlib.crc32((of + json.dumps(record, sort_keys=True)).encode()):08x}"
+
+
+# ---- draws: ArviZ data in netCDF, which xarray.open_datatree opens ----
+#
+# netCDF does not notice all damage.  Therefore each file of draws has a second file beside it, its
+# seal, which holds the key of its cell and its sha256.
+
+
+def write_draws(path: Path, tree) -> None:
+    """Write draws and their seal; an interrupted call leaves no file of draws.
+
+    tree : its attribute `key` is that of the cell.
+    """
+    encoding = {
+        f"/{name}": {
+            key: {"zlib": True, "complevel": 1}
+            for key, values in node.data_vars.items()
+            if values.dtype.kind in "iuf"
+        }
+        for name, node in tree.children.items()
+    }
+    seal, key = _seal(path), tree.attrs.get("key", "")
+    if not sealed(path, key):
+        remove(seal)  # of another file of this name
+    # The file is made in memory first, because HDF5 crashes if it closes a file on a full disk.
+    content = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+    write_record(seal, {"key": key, "sha256": hashlib.sha256(content).hexdigest()})
+
+
+def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> bool:
+    """Whether a file of draws exists with its seal, and has this key if one is given.
+
+    thorough : also compare its sha256 with that in the seal.
+    """
+    record = read_record(_seal(path))
+    if record is None or key not in (None, record.get("key")):
+        return False
+    return sha256(path) == record.get("sha256") if thorough else path.is_file()
+
+
+def remove_draws(path: Path) -> None:
+    """Remove a file of draws; its seal is removed first."""
+    remove(_seal(path))
+    remove(path)
+
+
+def _seal(path: Path) -> Path:
+    """Return the path of the seal of a file of draws."""
+    return path.with_name(f"{path.stem}.key")
+
+
+def read_draws(
+    path: Path, key: str | None = None, *, command: str = "run"
+) -> dict[str, np.ndarray]:
+    """Return all arrays of a file by name; raise if the file has another key than the one given.
+
+    command : the command that writes such a file, for the error message.
+    """
+    import h5py  # xarray would take a tenth of a second for each file
+
+    found: dict[str, np.ndarray] = {}
+
+    def add(name: str, node) -> None:
+        if isinstance(node, h5py.Dataset) and "CLASS" not in node.attrs:  # no dimension
+            text = h5py.check_string_dtype(node.dtype)
+            kind = str if text else node.attrs.get("dtype")  # of booleans: netCDF has none
+            values = node.asstr()[()] if text else node[()]
+            found[name.rsplit("/", 1)[-1]] = np.asarray(values, dtype=kind)
+
+    if not sealed(path, key, thorough=True):
+        raise ResultsError(
+            f"{path}: missing, damaged or of other settings; `thesiskit {command} CONFIG` makes "
+            "it again"
+        )
+    with h5py.File(path) as file:
+        file.visititems(add)
+    return found
+
+
+# ---- the results of an experiment ----
+
+
+class Results:
+    """The results of one experiment."""
+
+    def __init__(self, root: Path, experiment: str):
+        self.root, self.folder = Path(root), Path(root) / experiment
+
+    def prepare(self) -> None:
+        """Make the folder and mark it as ours.
+
+        Raises
+        ------
+        ResultsError: there is no permission; the folder, or the index above it, was not made by
+            thesiskit; or a link in the folder leads elsewhere.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._check_ours()
+            for folder in (self.folder, self.root):  # the index goes there
+                probe = folder / f".probe-{secrets.token_hex(4)}"
+                create(probe).close()
+                probe.unlink()
+            if not (self.folder / MARK).is_file():
+                write_text(self.folder / MARK, MARKED)
+        except OSError as error:
+            raise ResultsError(
+                f"{self.folder}: cannot write results there ({error.strerror}); {ELSEWHERE}"
+            ) from None
+
+    def _check_ours(self) -> None:
+        """Raise ResultsError where something is in the way that thesiskit did not make."""
+        held = {entry.name: entry for entry in os.scandir(self.folder)}
+        others = sorted(name for name in held if not name.startswith("."))
+        if others and MARK not in held and not self._made_before_marks():
+            raise ResultsError(
+                f"{self.folder}: has files that thesiskit did not make ({few(others, 3)}); "
+                f"{ELSEWHERE}"
+            )
+        deep = [entry for name in ("cells", "batch") if name in held and held[name].is_dir()
+                for entry in os.scandir(held[name].path)]  # fmt: skip
+        for entry in [*held.values(), *deep]:
+            if entry.is_symlink() and entry.is_dir():
+                raise ResultsError(
+                    f"{entry.path}: is a link to another folder, in which nothing is written; "
+                    f"remove the link, or {ELSEWHERE}"
+                )
+        if not is_our_index(self.root / "index.html"):
+            raise ResultsError(
+                f"{self.root / 'index.html'}: thesiskit did not make it and would write over it; "
+                f"remove it, or {ELSEWHERE}"
+            )
+
+    def _made_before_marks(self) -> bool:
+        """Whether the folder holds results of a version that did not mark its folders."""
+        try:
+            record = json.loads(read_text(self.folder / "provenance.json"))
+            return {"experiment", "code", "config"} <= record.keys()
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Lock the folder against other processes; the lock of a process that dies is released."""
+        with self._lock() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                who = file.read().strip() or "another process"
+                raise ResultsError(
+                    f"{self.folder}: {who} is at work there; wait until it is done, or {ELSEWHERE}"
+                ) from None
+            except OSError:
+                pass  # a file system without locks: files are whole or absent all the same
+            file.truncate(0)
+            with suppress(OSError):  # on a full disk: the lock holds, others are not told who
+                file.write(f"thesiskit (process {os.getpid()} on {socket.gethostname()})")
+                file.flush()
+            try:
+                yield
+            finally:
+                file.truncate(0)
+
+    def _lock(self) -> IO[str]:
+        """Open the file that is locked, which must be one of ours: no link, no pipe."""
+        path = self.folder / ".runner"
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o666)
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+            raise ResultsError(f"{path}: cannot be locked: {why}; remove it") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ResultsError(f"{path}: cannot be locked: it is not a file; remove it")
+        return open(descriptor, "r+", encoding="utf-8", errors="replace")
+
+    def path(self, stage: str, block: int) -> Path:
+        """The file of a block."""
+        return self.folder / stage / f"{block:04d}.npz"
+
+    def draws(self, stage: str, block: int, name: str) -> Path:
+        """The file of draws of a block that has this name."""
+        return self.folder / stage / f"{block:04d}-{name}.nc"
+
+    def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
+        """Write a block's arrays; those that differ between runs go to a .json file beside them."""
+        path = self.path(stage, block)
+        kept, times = without_times(arrays)
+        write_record(path.with_suffix(".json"), times, of=key)
+        write_arrays(path, key, kept)
+
+    def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
+        """The key of a block, None if its file is missing or damaged.
+
+        thorough : look for damage in the whole file, not only where the key is.
+        """
+        path = self.path(stage, block)
+        beside = path.with_suffix(".json")
+        key = read_key(path, thorough=thorough) if beside.exists() else None
+        if thorough and key is not None and read_record(beside, of=key) is None:
+            return None
+        return key
+
+    def load(
+        self, stage: str, block: int, names: tuple[str, ...] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Read a block's arrays, or some of them."""
+        path = self.path(stage, block)
+        if names is not None:
+            return read_arrays(path, names)
+        arrays = read_arrays(path, with_key=True)
+        times = read_record(path.with_suffix(".json"), of=str(arrays.pop("key")))
+        if times is None:
+            raise ResultsError(damaged(path.with_suffix(".json")))
+        return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
+
+    def remove(self, stage: str, block: int) -> None:
+        """Remove a block, and its stage's folder once that is empty."""
+        path = self.path(stage, block)
+        remove(path)
+        remove(path.with_suffix(".json"))
+        with suppress(OSError):
+            path.parent.rmdir()
+
+    def update_provenance(self, **entries) -> None:
+        """Merge entries into provenance.json."""
+        path = self.folder / "provenance.json"
+        record = self.provenance()
+        for name, value in entries.items():
+            if isinstance(value, dict) and isinstance(record.get(name), dict):
+                record[name] = {**record[name], **value}
+            else:
+                record[name] = value
+        write_record(path, record)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return provenance.json; empty if it is missing or cannot be read."""
+        return read_record(self.folder / "provenance.json") or {}
+
+
+def is_our_index(path: Path) -> bool:
+    """Whether a file is our index, or is missing or empty."""
+    try:
+        with open_regular(path) as file:
+            start = file.read(4096)
+        return not start or INDEX_TITLE.encode() in start
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+# ---- what a result depends on besides its config: code, packages, machine ----
+
+
+@cache
+def code_digest(modules: tuple[str, ...], folders: tuple[str, ...] = ()) -> str:
+    """Return a digest of modules, and of all modules and kernels that they import.
+
+    They are found from import statements, wherever in a module these stand.  Modules of `config`
+    are left out, for the values of a config are part of a result's key.
+
+    folders : of the package, whose files matter too.
+    """
+    content = hashlib.sha256(thesiskit.__version__.encode())
+    files = imported(modules)
+    for folder in folders:
+        files |= {f"{folder}/{path.name}": path for path in (ROOT / folder).iterdir()}
+    for name, path in sorted(files.items()):
+        content.update(name.encode())
+        content.update(path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def imported(modules: Iterable[str]) -> dict[str, Path]:
+    """Return the files of modules, and of all of this package that they lead to, by name."""
+    found: dict[str, Path] = {}
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        if name in found or name.startswith("thesiskit.config"):
+            continue
+        path = _file(name)
+        if path is not None:
+            found[name] = path
+            todo += _imports(name, path)
+    return found
+
+
+def _file(name: str) -> Path | None:
+    """Return the file of a module, or kernel; None for the name of something else."""
+    if name.partition(".")[0] != ROOT.name:  # a data set of another package
+        file = import_module(name).__file__
+        return None if file is None else Path(file)
+    path = ROOT.joinpath(*name.split(".")[1:])
+    if path.is_dir():
+        return path / "__init__.py"
+    if path.with_suffix(".py").is_file():
+        return path.with_suffix(".py")
+    return next(iter(sorted(path.parent.glob(f"{path.name}.*.so"))), None)
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """Yield what a module imports of this package, and the folder above it."""
+    yield name.rpartition(".")[0] or name
+    if path.suffix != ".py":
+        return
+    for module, names, alone in IMPORT.findall(path.read_text(encoding="utf-8")):
+        yield module or alone
+        for part in names.strip("()").split(","):  # each may be a module
+            if part.strip():
+                yield f"{module}.{part.split()[0]}"
+
+
+def surroundings(code: str) -> dict[str, Any]:
+    """Return what provenance.json says about code and machine; code : its digest."""
+    return {
+        "code": {"version": thesiskit.__version__, "digest": code},
+        "packages": {name: metadata.version(name) for name in NUMERIC},
+        "python": platform.python_version(),
+        "machine": {"host": socket.gethostname(), "system": platform.platform()},
+    }
+
+
+def now() -> str:
+    """The time, for people; nothing is ever decided by comparing the clocks of two machines."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,1 +1,0 @@
-"""Result files: arrays, draws, and records of how they were made."""
