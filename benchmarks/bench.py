@@ -33,7 +33,6 @@ from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, write_text
 from thesiskit.models import correlation, integrals, mixture, running
-from thesiskit.models.mixture import chains
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -182,10 +181,10 @@ def sampled(target, seed=1):
 
 def sweep_seconds(target, sweeps=200):
     """Seconds for one sweep of labels once tables are there."""
-    chain = chains.Chain(target, np.random.default_rng(1), "responses")
+    chain = mixture.Chain(target, np.random.default_rng(1), "responses")
     chain.advance(50)
-    tables = chains.SHARED.get(target.n, target.settings.alpha)
-    sampler = chains.collapsed(target, tables, None, chain.labels, chain.point, chain.holder)
+    tables = mixture.SHARED.get(target.n, target.settings.alpha)
+    sampler = mixture.collapsed(target, tables, None, chain.labels, chain.point, chain.holder)
     capsule = chain.rng.bit_generator.capsule
     seconds = []
     for _ in range(sweeps):
@@ -268,7 +267,7 @@ def mode_rows():
         ends = []
         started = time.perf_counter()
         for seed in range(8):
-            chain = chains.Chain(target, np.random.default_rng(seed), "responses")
+            chain = mixture.Chain(target, np.random.default_rng(seed), "responses")
             ends.append(chain.advance(200)["log_posterior"][-50:].mean())
         seconds = (time.perf_counter() - started) / 8
         away = np.sum(np.array(ends) > -87_000)

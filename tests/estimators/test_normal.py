@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.errors import MOST_CHARACTERS, UserError
 from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, NormalClassifier
 from thesiskit.models import normal
+from thesiskit.models.selection import select_by_f
 from thesiskit.models.temperature import fit_temperature, inner_folds
 
 CASES, COLUMNS = 48, 60
@@ -42,7 +43,7 @@ def test_it_is_the_model(correct, relevant):
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     options = {"correct": correct, "relevant": relevant, "class_prior": (1.0, 2.0, 3.0)}
     model = NormalClassifier(8, effect_shapes=(5, None), **options).fit(X, y)
-    selection = normal.select_by_f(X, y, 8, np.random.default_rng(0))
+    selection = select_by_f(X, y, 8, np.random.default_rng(0))
     settings = normal.Settings((1.0, 2.0, 3.0), (5, None), relevant)
     posterior = normal.fit(selection, settings, correct=correct)
     assert model.selected_.tolist() == selection.selected.tolist()
@@ -103,7 +104,7 @@ def test_logs_of_probabilities_go_on_where_probabilities_end():
 def test_a_screened_table_is_as_the_whole_one():
     X, y, new = real_data(p=600, shift=0.3)
     whole = NormalClassifier(8).fit(X, y)
-    twenty = normal.select_by_f(X, y, 20, np.random.default_rng(0))
+    twenty = select_by_f(X, y, 20, np.random.default_rng(0))
     kept = np.sort(twenty.selected)
     part = NormalClassifier(8, screened={"of": 600}).fit(X[:, kept], y)
     assert (kept[part.selected_] == whole.selected_).all()

@@ -18,7 +18,7 @@ from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.mixture import QUANTITIES
-from thesiskit.models.naive_bayes.adjustment import log_factor
+from thesiskit.models.naive_bayes import log_factor
 from thesiskit.models.selection import select_features
 
 REAL = "the check fits real-valued features, which the classifier refuses by design"

@@ -24,7 +24,6 @@ from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
 from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.logistic import Settings
-from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
 from thesiskit.report import rank_bands
@@ -254,7 +253,7 @@ def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
     )
     settings = nb.Settings(alpha_points=1000, alpha_quadrature=rule)
     posterior = nb.fit(selection, settings)
-    draws = naive_draws.sample(posterior, 4_000, rng)
+    draws = nb.sample(posterior, 4_000, rng)
     assert draws.theta.shape == (4_000, 2)
     below = np.array(
         [chance_below(selection, True, a) for a in np.quantile(draws.alpha, [0.1, 0.5, 0.9])]
@@ -267,7 +266,7 @@ def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
 def test_theta_has_its_density(rng, ones, alpha):
     """Equation pxj-b."""
     zeros = tuple(n - i for i, n in zip(ones, N, strict=True))
-    theta = naive_draws.draw_theta(np.full(4_000, alpha), ones, zeros, rng)
+    theta = nb.draw_theta(np.full(4_000, alpha), ones, zeros, rng)
     grid = np.linspace(0, 1, 20_001)[1:-1]
     log = sum(np.log(special.poch(alpha * grid, i)) for i in ones)
     log = log + sum(np.log(special.poch(alpha * (1 - grid), i)) for i in zeros)
@@ -280,10 +279,8 @@ def test_naive_log_odds_by_hand(rng):
     selection = select_features(drawn.train.features, drawn.train.response, 1, rng)
     posterior = nb.fit(selection, nb.Settings(class_prior=(2.0, 1.0)))
     i0, i1 = selection.ones[0]
-    draws = naive_draws.Draws(
-        np.full(2, 2.0), np.ones(2), np.full((2, 1), 0.3), np.array([[True], [False]])
-    )
-    odds = naive_draws.log_odds(posterior, draws, np.array([1]))
+    draws = nb.Draws(np.full(2, 2.0), np.ones(2), np.full((2, 1), 0.3), np.array([[True], [False]]))
+    odds = nb.log_odds(posterior, draws, np.array([1]))
     base = (1 + 7) / (2 + 5)
     ratio = base * ((0.6 + i1) / (2 + 7)) / ((0.6 + i0) / (2 + 5))
     assert odds == pytest.approx(np.log([ratio, base]))
@@ -302,7 +299,7 @@ def naive_ranks(rng, *, n=(8, 8), p=40, some=False, selecting=(None, {"threshold
             rng, features=p, alpha=true["alpha"], train=n, test=1, pi=true.get("pi")
         )
         selection = select_features(drawn.train.features, drawn.train.response, k, rng, **more)
-        draws = naive_draws.sample(nb.fit(selection, model, correct=correct), 99, rng)
+        draws = nb.sample(nb.fit(selection, model, correct=correct), 99, rng)
         for name, value in true.items():
             values = {name: getattr(draws, name)}
             found[name].append(ranks.compare(values, {name: value}, rng).counts[name])

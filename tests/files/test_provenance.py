@@ -55,7 +55,7 @@ def made(root):
         ),
         (["_kernels/splitting.*.so"], {"logistic"}),
         (["models/logistic/splitting.py"], {"logistic"}),
-        (["models/naive_bayes/draws.py"], {"naive"}),
+        (["models/naive_bayes.py"], {"naive"}),
         (["_kernels/naive_bayes.*.so"], {"naive"}),
         (["models/running.py"], {"naive", "logistic"}),
     ],

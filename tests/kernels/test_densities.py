@@ -8,7 +8,8 @@ from scipy import special
 
 from thesiskit._kernels import normal as kernel
 from thesiskit.models import normal
-from thesiskit.models.normal.prediction import EIGHT, Predictive
+from thesiskit.models.normal import EIGHT, Predictive
+from thesiskit.models.selection import select_by_f
 
 
 def predictive(seed=1, n=30, p=60, k=9, G=3):
@@ -16,7 +17,7 @@ def predictive(seed=1, n=30, p=60, k=9, G=3):
     y = np.arange(n) % G
     X = rng.standard_normal((n, p))
     X[:, :4] += 1.5 * rng.standard_normal((G, 4))[y]
-    selection = normal.select_by_f(X, y, k, rng)
+    selection = select_by_f(X, y, k, rng)
     settings = normal.Settings(ratio=(0.01, 0.1, 1.0, 8.0), pi=(0.01, 0.1, 0.5, 1.0))
     return Predictive.of(normal.fit(selection, settings)), rng
 

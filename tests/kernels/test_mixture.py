@@ -23,8 +23,7 @@ from thesiskit.models import mixture
 from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.integrals import pair_integrals
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
-from thesiskit.models.mixture import chains
-from thesiskit.models.mixture.tables import interpolation
+from thesiskit.models.mixture_tables import Tables, interpolation, log_discard_probability
 from thesiskit.models.quadrature import theta_rule
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
@@ -79,8 +78,8 @@ def test_discard_factor_against_rational_arithmetic(counts):
     assert len(interpolation(dense, sum(map(sum, counts)))[0]) < len(dense)
     few = np.array([float(a) for a in ALPHAS])
     for cut in sorted(cuts):
-        direct = mixture.log_discard_probability(counts, cut, few)
-        smooth = mixture.log_discard_probability(counts, cut, dense)
+        direct = log_discard_probability(counts, cut, few)
+        smooth = log_discard_probability(counts, cut, dense)
         for a, ours in zip(few, direct, strict=True):
             exact = log_of(twin.mixture_discard(counts, cut, Fraction(float(a))))
             assert ours == pytest.approx(exact, rel=1e-11, abs=1e-300)
@@ -93,12 +92,12 @@ def test_ties_at_the_cut_are_discarded():
     counts = ((2, 3), (3, 1))
     for value in attained(counts)[:-1]:
         at, above = (
-            mixture.log_discard_probability(counts, cut, 2.0)[0]
+            log_discard_probability(counts, cut, 2.0)[0]
             for cut in (value, value + Fraction(1, 10**15))
         )
         assert at == above
         if value:
-            assert mixture.log_discard_probability(counts, value - Fraction(1, 10**15), 2.0) < at
+            assert log_discard_probability(counts, value - Fraction(1, 10**15), 2.0) < at
 
 
 # ---- ties at the cut ----
@@ -110,7 +109,7 @@ def log_factor(counts, known, cut, alpha, tied_kept=0) -> np.ndarray:
     classes = (n00 + n10, n01 + n11)
     left_out = LeftOut.of(known, classes, cut, tied_kept)
     result = np.empty(len(alpha))
-    mixture.Tables(sum(classes), alpha).discards(classes, left_out).log_discards(n10, n11, result)
+    Tables(sum(classes), alpha).discards(classes, left_out).log_discards(n10, n11, result)
     return result
 
 
@@ -131,7 +130,7 @@ def test_chances_below_and_at_the_cut_against_rational_arithmetic(counts):
             for a in (0, 37, 100):
                 exact = log_of(twin.mixture_discard(counts, cut, float(dense[a]), event))
                 assert others[a] == pytest.approx(exact, rel=1e-11, abs=1e-11)
-        whole = np.exp(mixture.log_discard_probability(counts, cut, few))
+        whole = np.exp(log_discard_probability(counts, cut, few))
         np.testing.assert_allclose(np.exp(direct).sum(axis=0), whole, rtol=0, atol=4e-15)
 
 
@@ -146,7 +145,10 @@ def test_chances_at_the_cut_of_many_cases(cells):
         counts = ((n00, n01), (n10, n11))
         e, s = (np.exp(log_factor(counts, {event: 1}, cut, alpha)) for event in (AT, BELOW))
         np.testing.assert_allclose(
-            e + s, np.exp(mixture.log_discard_probability(counts, cut, alpha)), rtol=0, atol=2e-14
+            e + s,
+            np.exp(log_discard_probability(counts, cut, alpha)),
+            rtol=0,
+            atol=2e-14,
         )
         assert (e > 1e-9).any()
         few = alpha[::13].copy()  # so few that nothing is interpolated
@@ -199,7 +201,7 @@ def test_lots_where_nothing_can_tie():
     cut = Fraction(1, 1000)
     assert cut not in attained(counts)
     ours = log_factor(counts, {LOT: 7}, cut, alpha, 2)
-    np.testing.assert_allclose(ours, 7 * mixture.log_discard_probability(counts, cut, alpha))
+    np.testing.assert_allclose(ours, 7 * log_discard_probability(counts, cut, alpha))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_impossible_ties(known, cut, message):
 def test_features_with_missing_values_have_no_factor():
     left_out = LeftOut.of({WITHIN: 3}, (5, 4), Fraction(1, 9))
     with pytest.raises(DataError, match="seen in 5 and 4 cases of the classes, but there are 5"):
-        mixture.Tables(10, np.ones(1)).discards((5, 5), left_out)
+        Tables(10, np.ones(1)).discards((5, 5), left_out)
 
 
 def retained(counts, cut: Fraction, a: Fraction, sums) -> Fraction:
@@ -244,12 +246,12 @@ def test_factor_very_close_to_one(alpha):
         if i00 + 30 - i11 <= 7 or 30 - i00 + i11 <= 7
     ]
     exact = retained(counts, cut, alpha, sums)
-    ours = mixture.log_discard_probability(counts, cut, float(alpha))[0]
+    ours = log_discard_probability(counts, cut, float(alpha))[0]
     assert ours == pytest.approx(log1p(-float(exact)), rel=1e-11)
     if alpha == 10**8:
         assert 0 < float(exact) < 1e-12
     grid = np.append(np.geomspace(0.05, 1e9, 150), float(alpha))
-    smooth = mixture.log_discard_probability(counts, cut, grid)[-1]
+    smooth = log_discard_probability(counts, cut, grid)[-1]
     assert smooth == pytest.approx(ours, rel=1e-11)
 
 
@@ -264,7 +266,7 @@ def test_factor_close_to_zero(alpha):
             exact += ways * twin._pair_likelihood(
                 (i00 + i01, i11), (23 - i00 - i01, 17 - i11), alpha
             )
-    ours = mixture.log_discard_probability(counts, Fraction(0), float(alpha))[0]
+    ours = log_discard_probability(counts, Fraction(0), float(alpha))[0]
     assert ours == pytest.approx(log(exact.numerator) - log(exact.denominator), rel=1e-11)
 
 
@@ -274,10 +276,10 @@ def test_factor_is_the_same_with_components_or_classes_exchanged(rng):
         for _ in range(4):
             cells = rng.multinomial(n, rng.dirichlet(np.ones(4))).reshape(2, 2)
             cut = Fraction(int(rng.integers(1, 30)), 100)
-            value = mixture.log_discard_probability(cells, cut, alpha)
+            value = log_discard_probability(cells, cut, alpha)
             assert np.isfinite(value).all()
             for other in (cells[::-1], cells[:, ::-1], cells[::-1, ::-1]):
-                swapped = mixture.log_discard_probability(other, cut, alpha)
+                swapped = log_discard_probability(other, cut, alpha)
                 np.testing.assert_allclose(swapped, value, rtol=1e-11, atol=1e-300)
 
 
@@ -295,7 +297,7 @@ def test_factor_of_one_component_is_that_of_no_components():
         Fraction(0),
     )
     for counts in (((4, 5), (0, 0)), ((0, 0), (4, 5))):
-        ours = mixture.log_discard_probability(counts, cut, float(a))[0]
+        ours = log_discard_probability(counts, cut, float(a))[0]
         assert ours == pytest.approx(log_of(total), rel=1e-12)
 
 
@@ -322,9 +324,9 @@ def test_simpson_11_against_a_plain_sum(counts):
             if not twin._is_dropped((i00 + i10, i01 + i11), n, cut):
                 ways = comb(n00, i00) * comb(n01, i01) * comb(n10, i10) * comb(n11, i11)
                 total += ways * float(weight @ (u[0, i00 + i01] * u[1, i10 + i11]))
-        ours = mixture.log_discard_probability(counts, cut, a, quadrature="simpson-11")[0]
+        ours = log_discard_probability(counts, cut, a, quadrature="simpson-11")[0]
         assert ours == pytest.approx(log1p(-total), rel=1e-11)
-        exact = mixture.log_discard_probability(counts, cut, a)[0]
+        exact = log_discard_probability(counts, cut, a)[0]
         assert ours != pytest.approx(exact, rel=1e-9)
 
 
@@ -334,7 +336,7 @@ def test_simpson_11_against_a_plain_sum(counts):
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_marginals_of_all_cells(n):
     alpha = np.array([float(a) for a in ALPHAS])
-    made = mixture.Tables(n, alpha).marginals(np.arange(n // 2 + 1))
+    made = Tables(n, alpha).marginals(np.arange(n // 2 + 1))
     for m, s in product(range(n + 1), range(n // 2 + 1)):
         for i1 in range(max(0, s - (n - m)), min(s, m) + 1):
             i0 = s - i1
@@ -352,7 +354,7 @@ def test_marginals_of_all_cells(n):
 def test_interpolated_marginals_against_integrals(n):
     alpha = np.geomspace(0.02, 1e6, 200)
     totals = np.array([0, 1, n // 7, n // 2])
-    made = mixture.Tables(n, alpha).marginals(totals)
+    made = Tables(n, alpha).marginals(totals)
     points = [0, 3, 77, 140, 199]
     sizes = {0, 1, n // 3, n // 2 - 1, n // 2, n // 2 + 1, n - n // 3, n - 1, n}
     for m in sorted(sizes):
@@ -397,7 +399,7 @@ def test_interpolation_reproduces_rational_functions():
 @pytest.mark.parametrize("class_counts", [(4, 6), (5, 4), (4, 4), (7, 0)])
 def test_hits_and_misses(class_counts):
     n0, n1 = class_counts
-    tables = mixture.Tables(n0 + n1, np.array([1.0, 3.0]))
+    tables = Tables(n0 + n1, np.array([1.0, 3.0]))
     found = tables.discards(class_counts, one(*class_counts, Fraction(1, 9)))
     out = np.empty(2)
     assert (found.hits, found.misses) == (0, 0)
@@ -423,7 +425,7 @@ def test_order_and_forgetting_change_nothing(rng):
     entries = list(product(range(6), range(7)))
 
     def look(order, **options):
-        tables = mixture.Tables(n, alpha, **options)
+        tables = Tables(n, alpha, **options)
         found, out = tables.discards((5, 6), one(5, 6, cut)), np.empty((len(entries), len(alpha)))
         for e in order:
             found.log_discards(*entries[e], out[e])
@@ -452,19 +454,15 @@ def test_order_and_forgetting_change_nothing(rng):
 
 def test_several_cuts_and_classes_share_their_marginals():
     alpha = np.array([0.7, 4.0])
-    tables = mixture.Tables(8, alpha)
+    tables = Tables(8, alpha)
     out = np.empty(2)
     for n1, cut in product((3, 4, 5), (Fraction(0), Fraction(1, 9), Fraction(1, 2))):
         tables.discards((8 - n1, n1), one(8 - n1, n1, cut)).log_discards(1, 2, out)
         counts = ((7 - n1, n1 - 2), (1, 2))
-        np.testing.assert_allclose(
-            out, mixture.log_discard_probability(counts, cut, alpha), rtol=1e-13
-        )
+        np.testing.assert_allclose(out, log_discard_probability(counts, cut, alpha), rtol=1e-13)
     # the thesis's rule has marginals of its own
     tables.discards((4, 4), one(4, 4, Fraction(1, 9)), "simpson-11").log_discards(1, 2, out)
-    expected = mixture.log_discard_probability(
-        ((3, 2), (1, 2)), (1, 9), alpha, quadrature="simpson-11"
-    )
+    expected = log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha, quadrature="simpson-11")
     np.testing.assert_allclose(out, expected, rtol=1e-13)
     for n1 in range(9):  # more than are kept
         for cut in range(1, 4):
@@ -472,7 +470,7 @@ def test_several_cuts_and_classes_share_their_marginals():
                 min(1, 8 - n1), 0, out
             )
     tables.discards((4, 4), one(4, 4, Fraction(1, 9))).log_discards(1, 2, out)
-    expected = mixture.log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha)
+    expected = log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha)
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
@@ -521,13 +519,13 @@ def exact_log_posterior(target, z, point, theta=None) -> float:
 @pytest.mark.parametrize("dropped", [0, 5])
 def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatch):
     if points == 90:  # interpolated, with no room for more than one table
-        monkeypatch.setattr("thesiskit.models.mixture.tables.POOL_BYTES", 1)
+        monkeypatch.setattr("thesiskit.models.mixture_tables.POOL_BYTES", 1)
     target = some_target(rng, dropped=dropped, alpha_points=points, replicas=1)
-    tables = mixture.Tables(target.n, target.settings.alpha, block_bytes=1)
+    tables = Tables(target.n, target.settings.alpha, block_bytes=1)
     discards = tables.discards(target.class_counts, target.left_out) if dropped else None
     labels, point = np.zeros((1, 9), dtype=np.uint8), np.zeros((1, 2), dtype=np.intp)
     holder = np.arange(1)
-    sampler = chains.collapsed(target, tables, discards, labels, point, holder)
+    sampler = mixture.collapsed(target, tables, discards, labels, point, holder)
     capsule = rng.bit_generator.capsule
     for trial in range(12):
         if trial < 4:  # empty components and both sides of n / 2
@@ -549,11 +547,11 @@ def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatc
 def test_log_posterior_of_the_thesis_sampler(rng, dropped):
     """Equations like-part-mix and dir."""
     target = some_target(rng, dropped=dropped, sampler="thesis")
-    tables = mixture.Tables(target.n, target.settings.alpha)
+    tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out) if dropped else None
     labels, point = np.zeros(9, dtype=np.uint8), np.zeros(2, dtype=np.intp)
     theta = rng.random(target.k + 1)
-    sampler = chains.with_theta(target, discards, labels, theta, point)
+    sampler = mixture.with_theta(target, discards, labels, theta, point)
     capsule = rng.bit_generator.capsule
     for trial in range(12):
         if trial < 4:
@@ -576,18 +574,18 @@ def test_draws_do_not_depend_on_what_tables_forget(rng, monkeypatch):
     target = some_target(rng, n=12, alpha_points=80, replicas=3)
 
     def draws(**options):
-        tables = mixture.Tables(target.n, target.settings.alpha, **options)
+        tables = Tables(target.n, target.settings.alpha, **options)
         discards = tables.discards(target.class_counts, target.left_out)
         labels = np.tile(np.arange(12, dtype=np.uint8) % 2, (3, 1))
         point, holder = np.zeros((3, 2), dtype=np.intp), np.arange(3)
-        sampler = chains.collapsed(target, tables, discards, labels, point, holder)
+        sampler = mixture.collapsed(target, tables, discards, labels, point, holder)
         out = np.empty((40, 12), dtype=np.uint8), np.empty((40, 2), dtype=np.intp), np.empty(40)
         capsule = (generator := np.random.default_rng(5)).bit_generator.capsule
         sampler.run(0, 2, *out, np.zeros(2, dtype=np.int_), capsule)
         return *out, np.array(generator.random())
 
     plain = draws()
-    monkeypatch.setattr("thesiskit.models.mixture.tables.POOL_BYTES", 1)
+    monkeypatch.setattr("thesiskit.models.mixture_tables.POOL_BYTES", 1)
     for one, other in zip(plain, draws(block_bytes=1), strict=True):
         assert (one == other).all()
 
@@ -595,10 +593,10 @@ def test_draws_do_not_depend_on_what_tables_forget(rng, monkeypatch):
 def test_exchanges_are_offered_to_every_other_pair(rng):
     # all replicas alike: every offer is accepted, and says which were made
     target = some_target(rng, replicas=5)
-    tables = mixture.Tables(target.n, target.settings.alpha)
+    tables = Tables(target.n, target.settings.alpha)
     labels, point = np.zeros((5, 9), dtype=np.uint8), np.zeros((5, 2), dtype=np.intp)
     holder = np.arange(5)
-    sampler = chains.collapsed(target, tables, None, labels, point, holder)
+    sampler = mixture.collapsed(target, tables, None, labels, point, holder)
     for first, accepted, order in [
         (0, [1, 0, 1, 0], [1, 0, 3, 2, 4]),
         (1, [0, 1, 0, 1], [0, 2, 1, 4, 3]),
@@ -666,14 +664,14 @@ def test_predictions_do_not_depend_on_the_block_length(rng, monkeypatch):
     new = rng.integers(0, 2, (5, 4), dtype=np.uint8)
     whole = target.predict((labels, point), new)
     for length in (1, 7, 1000):
-        monkeypatch.setattr("thesiskit.models.mixture.target.DRAWS", length)
+        monkeypatch.setattr("thesiskit.models.mixture.DRAWS", length)
         np.testing.assert_allclose(target.predict((labels, point), new), whole, rtol=1e-12)
 
 
 def test_nothing_underflows_for_as_many_cases_as_are_taken():
     n = TABLE_CASES
     alpha = np.geomspace(0.05, 1e6, 9)
-    tables = mixture.Tables(n, alpha, block_bytes=1 << 20)
+    tables = Tables(n, alpha, block_bytes=1 << 20)
     rule = theta_rule("exact", n)
     assert len(rule.theta) == n // 2 + 1
     made = tables.marginals(np.array([0, n // 2]))
@@ -687,9 +685,9 @@ def test_nothing_underflows_for_as_many_cases_as_are_taken():
 
 def test_the_kernels_are_the_ones_the_models_use(rng):
     target = some_target(rng)
-    tables = mixture.Tables(target.n, target.settings.alpha)
+    tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out)
     assert isinstance(discards, mixture_discards.Discards)
     assert isinstance(tables.marginals(target.totals[:1]), mixture_tables.Marginals)
-    assert chains.Collapsed is mixture_collapsed.Collapsed
-    assert chains.WithTheta is mixture_theta.WithTheta
+    assert mixture.Collapsed is mixture_collapsed.Collapsed
+    assert mixture.WithTheta is mixture_theta.WithTheta

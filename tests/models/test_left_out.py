@@ -12,8 +12,7 @@ from thesiskit.models import naive_bayes as nb
 from thesiskit.models.correlation import squared_correlation, tied_pairs
 from thesiskit.models.integrals import log_discard_probability, log_tied_probability
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut, Screened
-from thesiskit.models.naive_bayes import posterior as posteriors
-from thesiskit.models.naive_bayes.adjustment import log_factor, log_lot
+from thesiskit.models.naive_bayes import log_factor, log_lot
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.selection import select_features
 
@@ -229,7 +228,7 @@ def test_points_without_weight_predict_nothing_that_matters(monkeypatch):
     ours = nb.predict_log_odds(posterior, new[:, found.selected])
     points = sum(len(at) for at, _ in posterior.points)
     assert points < posterior.log_joint.size / 2
-    monkeypatch.setattr(posteriors, "WEIGHTLESS", np.inf)
+    monkeypatch.setattr(nb, "WEIGHTLESS", np.inf)
     all_points = nb.predict_log_odds(posterior, new[:, found.selected])
     np.testing.assert_allclose(ours, all_points, rtol=0, atol=1e-12)
 

@@ -14,7 +14,7 @@ from thesiskit.models import gaps
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.left_out import LeftOut
-from thesiskit.models.naive_bayes.posterior import KeptCounts
+from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers.selection import fill
 from thesiskit.models.selection import is_binary, select_features

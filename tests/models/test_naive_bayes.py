@@ -13,8 +13,6 @@ from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
 from thesiskit.models.left_out import WITHIN, LeftOut
-from thesiskit.models.naive_bayes import posterior as posteriors
-from thesiskit.models.naive_bayes import prediction
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import Selection, select_features
 
@@ -133,7 +131,7 @@ def test_adaptive_rule_against_direct_integration():
 
     def joint(t, label, row):
         alpha = np.array([np.exp(t)])
-        kept = posteriors.KeptCounts.of(found, True)
+        kept = nb.KeptCounts.of(found, True)
         log_marginal, mean, _ = pair_integrals(kept.pairs, kept.class_counts, alpha)
         total = prior.log_density(alpha)[0] + t + kept.copies @ log_marginal[:, 0]
         total += (
@@ -230,8 +228,8 @@ def test_and_the_test_would_notice_that_uncorrected_ones_are_not():
 
 
 def test_and_a_wrong_sign_in_the_factor(monkeypatch):
-    right = posteriors.log_factor
-    monkeypatch.setattr(posteriors, "log_factor", lambda *a: [-one for one in right(*a)])
+    right = nb.log_factor
+    monkeypatch.setattr(nb, "log_factor", lambda *a: [-one for one in right(*a)])
     with pytest.raises(AssertionError):
         assert_calibrated(*simulate_from_the_prior(1500, True))
 
@@ -311,14 +309,12 @@ def test_adaptive_rule_finds_a_posterior_that_the_prior_did_not_expect(
                       printed((20, 20), gamma_squared, dropped))  # fmt: skip
     rows = np.array([[1, 0, 1], [0, 1, 0]], dtype=np.uint8)
     posterior = nb.fit(found, nb.Settings(alpha_prior=prior, alpha_quadrature="adaptive"))
-    wide = posteriors._evaluate_log_scale(
-        posterior.settings, posterior.kept, np.linspace(-20, 40, 6001)
-    )
+    wide = nb._evaluate_log_scale(posterior.settings, posterior.kept, np.linspace(-20, 40, 6001))
     means = [np.exp(one.log_posterior) @ np.log(one.alpha) for one in (posterior, wide)]
     assert means[0] == pytest.approx(means[1], abs=1e-4)
     np.testing.assert_allclose(
         nb.predict(posterior, rows),
-        nb.as_probability(prediction._predict_all(wide, rows)),
+        nb.as_probability(nb._predict_all(wide, rows)),
         atol=1e-6,
     )
 
@@ -342,7 +338,7 @@ def test_cases_are_predicted_alike_in_any_number(monkeypatch):
     found = select_features(X, y, 3, rng)
     posterior = nb.fit(found, nb.Settings())
     whole = nb.predict(posterior, new[:, found.selected])
-    monkeypatch.setattr(prediction, "CASES", 7)
+    monkeypatch.setattr(nb, "CASES", 7)
     np.testing.assert_allclose(nb.predict(posterior, new[:, found.selected]), whole, rtol=1e-13)
 
 
@@ -378,7 +374,7 @@ def test_density_of_log_alpha_is_one_whatever_the_rule():
 def test_a_posterior_of_nothing_names_a_remedy_that_is_one(quadrature, remedy, monkeypatch):
     X, y, _, rng = small(2)
     monkeypatch.setattr(
-        posteriors, "pair_integrals",
+        nb, "pair_integrals",
         lambda pairs, counts, alpha, rule: PairIntegrals(
             *(np.full((len(pairs), len(alpha)), -np.inf),) * 3
         ),

@@ -15,7 +15,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
-from thesiskit.models.mixture import chains
+from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report.exhibits import exhibits, exhibits_found
 from thesiskit.report.finished import THESIS, Finished, thesis_numbers
@@ -192,7 +192,7 @@ def test_other_settings_are_told():
 
 def test_what_configs_leave_to_the_models():
     assert (settings.GIBBS["labels"], settings.GIBBS["theta"]) == (
-        chains.ROUNDS, chains.THETA_UPDATES,
+        mixture.ROUNDS, mixture.THETA_UPDATES,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import select_by_f, select_features
 
 
 def of_naive_bayes() -> Iterator[tuple[str, Any]]:
@@ -112,7 +112,7 @@ def of_normal_features() -> Iterator[tuple[str, Any]]:
         rng = np.random.default_rng([9, classes])
         y = np.arange(40) % classes
         X = rng.standard_normal((40, 300)) + (y[:, None] == 1) * (np.arange(300) < 5)
-        selection = normal.select_by_f(X, y, 25, rng)
+        selection = select_by_f(X, y, 25, rng)
         found = normal.fit(selection, normal.Settings(), correct=correct)
         yield f"normal {classes} {correct}", [found.log_joint, found.variance]
         yield "its predictions", normal.predict_log(found, 2 * X[:, selection.selected])

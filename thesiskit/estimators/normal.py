@@ -9,7 +9,13 @@ from thesiskit.estimators.selecting import DEFAULT_KEPT, SelectingClassifier, ch
 from thesiskit.models import normal
 from thesiskit.models.packed import read_columns
 from thesiskit.models.priors import positive, whole
-from thesiskit.models.selection import check_threshold
+from thesiskit.models.selection import (
+    FScreened,
+    FSelection,
+    check_threshold,
+    f_of_correlation,
+    select_by_f,
+)
 from thesiskit.models.temperature import temper
 
 
@@ -124,15 +130,15 @@ class NormalClassifier(SelectingClassifier):
     def _prepared(self, X: np.ndarray) -> np.ndarray:
         return X
 
-    def _select(self, table, y, cases, rng) -> normal.FSelection:
+    def _select(self, table, y, cases, rng) -> FSelection:
         k = table.shape[1] if self.n_features is None else int(self.n_features)
         # among the cases of an inner fold fewer features may vary than among all
         at_most = self.n_features in (None, DEFAULT_KEPT) or cases is not None
-        return normal.select_by_f(
+        return select_by_f(
             table, y, k, rng, cases=cases, screened=self._screened(y), at_most=at_most
         )
 
-    def _screened(self, y) -> normal.FScreened | None:
+    def _screened(self, y) -> FScreened | None:
         """Return what is known of a screened table."""
         if self.screened is None:
             return None
@@ -143,8 +149,8 @@ class NormalClassifier(SelectingClassifier):
         if threshold is not None:
             threshold = positive('screened["f"]', threshold)
         if correlation is not None:
-            threshold = normal.f_of_correlation(float(check_threshold(correlation)), np.bincount(y))
-        return normal.FScreened(whole('screened["of"]', said["of"]), threshold)
+            threshold = f_of_correlation(float(check_threshold(correlation)), np.bincount(y))
+        return FScreened(whole('screened["of"]', said["of"]), threshold)
 
     def _learn(self, table, y, cases, selection, settings, rng) -> normal.Posterior:  # noqa: ARG002
         return normal.fit(selection, settings, correct=bool(self.correct))

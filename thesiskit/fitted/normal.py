@@ -11,6 +11,7 @@ from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import normal
 from thesiskit.models.packed import read_columns
 from thesiskit.models.running import Arrays
+from thesiskit.models.selection import FSelection
 from thesiskit.models.temperature import temper
 
 POSTERIOR = ("log_joint", "variance")
@@ -69,7 +70,7 @@ class NormalArm(SelectingArm):
         check(variance.shape == (2,) and bool(((variance > 0) & (variance < MOST_VARIANCE)).all()))
         points = len(settings.effect_shapes), len(settings.ratio), len(settings.pi_points)
         check(log_joint.shape == points and abs(special.logsumexp(log_joint)) < NEARLY)
-        selection = normal.FSelection(
+        selection = FSelection(
             selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
             means=means, within=within, class_counts=class_counts, n_features=len(selected),
             n_constant=0, tied=0, tied_kept=0,

@@ -12,7 +12,7 @@ from thesiskit.errors import ConfigError, DataError
 from thesiskit.experiments.selection.arms import arms
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import f_of_correlation, select_by_f, select_features
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
     X, y = drawn.train.features, drawn.train.response
     k = selection.get("features", [None])[0]
-    f = None if k else normal.f_of_correlation(0.5, np.array([9, 10, 8]))
-    selected = normal.select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
+    f = None if k else f_of_correlation(0.5, np.array([9, 10, 8]))
+    selected = select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
     relevant = model.get("relevant", "some")
     settings = normal.Settings(
         class_prior=tuple(model.get("class_prior", [1.0] * 3)),
@@ -76,7 +76,7 @@ def test_two_classes_have_one_probability(tmp_path):
     assert predicted["method"].tolist() == ["corrected", "uncorrected", "complete"]
     design = Design(load_config(tmp_path / "small.yaml"), tmp_path)
     drawn = design.drawn(0)
-    everything = normal.select_by_f(
+    everything = select_by_f(
         drawn.train.features, drawn.train.response, 60, np.random.default_rng(0)
     )
     posterior = normal.fit(everything, normal.Settings())
@@ -107,7 +107,7 @@ def test_a_table_of_three_classes(tmp_path, table):
     assert np.isnan(p[1]).all()
     fold = found["simulate"]["fold"][0]
     assert all(np.ptp([(y[fold == f] == g).sum() for f in range(3)]) <= 1 for g in range(3))
-    selected = normal.select_by_f(
+    selected = select_by_f(
         X, y.astype(np.uint8), 3, np.random.default_rng(0), cases=np.flatnonzero(fold != 0)
     )
     np.testing.assert_array_equal(found["select"]["selected"][:3], selected.selected)
@@ -135,7 +135,7 @@ def test_groups_of_features_and_a_test_table(tmp_path, table):
     data = OWN["data"] | {"test_path": "test.csv"}
     found, _ = made(tmp_path, OWN, data=data, evaluation={}, results="tested")
     X, y = table
-    selected = normal.select_by_f(X[:24], y[:24].astype(np.uint8), 3, np.random.default_rng(0))
+    selected = select_by_f(X[:24], y[:24].astype(np.uint8), 3, np.random.default_rng(0))
     posterior = normal.fit(selected, normal.Settings())
     expected = normal.predict(posterior, X[24:, selected.selected])
     np.testing.assert_allclose(found["predict"]["probability"][0], expected, atol=1e-12)
@@ -191,8 +191,8 @@ def test_drawn_bits_are_numbers_too(tmp_path):
     model = {"methods": ["corrected", "normal-corrected"]}
     found, _ = made(tmp_path, DRAWN, data=data, model=model, selection={"thresholds": [0.5]})
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
-    f = normal.f_of_correlation(0.5, np.array([9, 9]))
-    selected = normal.select_by_f(
+    f = f_of_correlation(0.5, np.array([9, 9]))
+    selected = select_by_f(
         drawn.train.features, drawn.train.response, None, np.random.default_rng(0), threshold=f
     )
     posterior = normal.fit(selected, normal.Settings())
@@ -233,7 +233,7 @@ def test_constant_columns_are_no_features_before_a_screening_either(tmp_path, ta
 
 def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
     X, y = table
-    whole = normal.select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))
+    whole = select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))
     # an F of half the smallest one, and the same as a correlation ratio
     f = float(whole.f[-1]) / 2
     ratio = float(normal.screening.correlation_of_f(np.array([f]), whole.class_counts[None])[0])

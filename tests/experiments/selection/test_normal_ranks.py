@@ -9,6 +9,7 @@ from thesiskit.datasets.normal import draw_normal
 from thesiskit.errors import ConfigError
 from thesiskit.experiments.selection.normal_ranks import normal_ranks
 from thesiskit.models import normal
+from thesiskit.models.selection import select_by_f
 from thesiskit.report import rank_bands
 
 RATIO, PI, SHAPES = (0.01, 0.1, 0.4, 1.5), (0.02, 0.1, 0.5), (3.0, None)
@@ -32,7 +33,7 @@ def p_values(train, *, correct=True, sets=SETS):
             test=1,
         )
         X, y = drawn.train.features, drawn.train.response
-        kept = normal.select_by_f(X, y, KEPT, rng)
+        kept = select_by_f(X, y, KEPT, rng)
         found = normal_ranks(
             normal.fit(kept, SETTINGS, correct=correct), drawn, kept.selected,
             X[0, kept.selected].astype(float), rng,

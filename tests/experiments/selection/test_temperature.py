@@ -13,7 +13,7 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import arms
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import select_by_f, select_features
 from thesiskit.models.temperature import as_log_probability, cross_validated, temper
 from thesiskit.report.selection.temperatures import temperatures
 
@@ -29,7 +29,7 @@ def reals(X, y, k=3):
 
     def predict(train, test, new=None):
         rng = np.random.default_rng(0)
-        found = normal.select_by_f(X, y, k, rng, cases=train)
+        found = select_by_f(X, y, k, rng, cases=train)
         posterior = normal.fit(found, normal.Settings())
         table = X[test] if new is None else new
         return normal.predict_log(posterior, table[:, found.selected])

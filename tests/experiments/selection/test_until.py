@@ -6,8 +6,7 @@ import pytest
 from commands import arrays, invoke, must_fail
 
 from thesiskit.files import read_draws
-from thesiskit.models import running
-from thesiskit.models.mixture import chains
+from thesiskit.models import mixture, running
 
 SMALL = """\
 experiment: small
@@ -75,7 +74,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     monkeypatch.setattr(running, "SAVE_SECONDS", -1)
     monkeypatch.setattr(running, "SAVE_SHARE", -1)
     monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks of one iteration
-    calls, advance = [0], chains.Chain.advance
+    calls, advance = [0], mixture.Chain.advance
 
     def interrupted(chain, iterations):
         calls[0] += 1
@@ -83,7 +82,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
             raise KeyboardInterrupt
         return advance(chain, iterations)
 
-    monkeypatch.setattr(chains.Chain, "advance", interrupted)
+    monkeypatch.setattr(mixture.Chain, "advance", interrupted)
     assert invoke(*stage, tmp_path / "parts").exit_code == 130
     assert list(tmp_path.glob("parts/small/unfinished/*.npz"))
     monkeypatch.undo()

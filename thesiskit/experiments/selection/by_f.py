@@ -3,7 +3,7 @@
 import numpy as np
 
 from thesiskit.experiments.selection.split import Split
-from thesiskit.models.normal import FScreened, FSelection, select_by_f
+from thesiskit.models.selection import FScreened, FSelection, select_by_f
 
 
 def by_f(

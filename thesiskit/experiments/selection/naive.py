@@ -16,7 +16,6 @@ from thesiskit.experiments.selection.temperature import tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
-from thesiskit.models.naive_bayes import draws as naive_draws
 from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
@@ -161,10 +160,10 @@ def naive_ranks(
     Where some features are relevant also log pi, and how many of the kept ones are.
     kept (k,) are the features kept, case (1, k) their values.
     """
-    draws = naive_draws.sample(posterior, MOST, rng)
+    draws = naive_bayes.sample(posterior, MOST, rng)
     everything = np.ones(len(drawn.truth["theta"]), dtype=bool)
     # the truth is the last of the draws
-    draws = naive_draws.Draws(
+    draws = naive_bayes.Draws(
         np.append(draws.alpha, drawn.alpha),
         np.append(draws.pi, drawn.truth.get("pi", 1.0)),
         np.concatenate([draws.theta, drawn.truth["theta"][None, kept]]),
@@ -174,5 +173,5 @@ def naive_ranks(
     if posterior.settings.relevant == SOME:
         quantities["log pi"] = np.log(draws.pi)
         quantities["relevant features"] = draws.relevant.sum(axis=1)
-    quantities["log odds"] = naive_draws.log_odds(posterior, draws, case[0])
+    quantities["log odds"] = naive_bayes.log_odds(posterior, draws, case[0])
     return compare_last(quantities, rng)

@@ -17,8 +17,8 @@ from thesiskit.experiments.selection.temperature import as_stored, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import normal
-from thesiskit.models.normal import FSelection
 from thesiskit.models.running import Arrays
+from thesiskit.models.selection import FSelection
 
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
 POINTS = ("log_joint", "log_discard")  # which are many

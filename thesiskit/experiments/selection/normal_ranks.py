@@ -4,8 +4,7 @@ import numpy as np
 
 from thesiskit.datasets.source import Drawn
 from thesiskit.experiments.ranks import MOST, Ranks, compare_last
-from thesiskit.models.normal import Posterior
-from thesiskit.models.normal.draws import Draws, log_probability, sample
+from thesiskit.models.normal import Draws, Posterior, log_probability, sample
 
 
 def normal_ranks(

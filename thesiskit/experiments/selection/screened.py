@@ -17,9 +17,14 @@ from thesiskit.experiments.selection.arms import Chosen, selecting_model
 from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import Screened
-from thesiskit.models.normal import FScreened, f_of_correlation
-from thesiskit.models.normal.screening import correlation_of_f
-from thesiskit.models.selection import is_binary, select_features, weakest_features
+from thesiskit.models.selection import (
+    FScreened,
+    correlation_of_f,
+    f_of_correlation,
+    is_binary,
+    select_features,
+    weakest_features,
+)
 
 if TYPE_CHECKING:
     from thesiskit.experiments.selection.design import Design

@@ -15,11 +15,12 @@ from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.screened import f_screened_before, screened_before
 from thesiskit.experiments.selection.split import Split
 from thesiskit.models.left_out import LeftOut
-from thesiskit.models.normal import FSelection, f_of_correlation
 from thesiskit.models.selection import (
+    FSelection,
     Selection,
     correlations,
     count_present,
+    f_of_correlation,
     score_present,
     select_features,
 )

@@ -8,8 +8,13 @@ from statistical import z_score
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
-from thesiskit.models.normal import draws, posterior
-from thesiskit.models.normal.screening import LARGEST, FScreened, correlation_of_f
+from thesiskit.models.selection import (
+    LARGEST,
+    FScreened,
+    correlation_of_f,
+    f_of_correlation,
+    select_by_f,
+)
 
 RATIOS = [1e-5, 1e-3, 0.05, 1.0, 100.0]
 GRID = {"ratio": (0.02, 0.3, 2.0), "pi": (0.01, 0.2, 1.0), "variance": (6.0, 1.1)}
@@ -84,7 +89,7 @@ def test_marginals_against_brute_force_integration():
 
 def compare(X, y, k, settings, *, correct=True, tolerance=2e-5, **sabotage):
     rng = np.random.default_rng(3)
-    selection = normal.select_by_f(X, y, k, rng)
+    selection = select_by_f(X, y, k, rng)
     found = normal.fit(selection, settings, correct=correct)
     cases = rng.standard_normal((3, k)) * 1.5
     cases[1, 0] = np.nan
@@ -140,15 +145,15 @@ def test_variances_are_the_most_probable(seed, n, p, kept, equal):
     X, y, rng = drawn(seed, n=n, p=p, G=2, strong=5)
     if not equal:
         X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, p))  # a = 4
-    selection = normal.select_by_f(X, y, kept, rng)
+    selection = select_by_f(X, y, kept, rng)
     a, b = normal.fit(selection, normal.Settings()).variance
-    assert (30 if equal else 1) < a <= (posterior.MOST_A if equal else 30)
+    assert (30 if equal else 1) < a <= (normal.MOST_A if equal else 30)
 
     def evidence(a, b):
         fitted = normal.Settings(variance=(a, b))
-        nodes = posterior.Nodes.of(fitted, 2)
-        between = posterior.Between.of(selection, nodes.ratio)
-        factor, _ = posterior._left_out(selection, fitted, True)
+        nodes = normal.Nodes.of(fitted, 2)
+        between = normal.Between.of(selection, nodes.ratio)
+        factor, _ = normal._left_out(selection, fitted, True)
         n = selection.counts.sum(axis=1)
         log = between.log_factor - (a + n[:, None] - 1) / 2 * np.log(
             a * b + selection.within[:, None] + between.squares
@@ -164,28 +169,28 @@ def test_variances_are_the_most_probable(seed, n, p, kept, equal):
 
     best = evidence(a, b)
     for move in ((1.1, 1), (1 / 1.1, 1), (1, 1.05), (1, 1 / 1.05), (1.1, 1.05)):
-        if a * move[0] <= posterior.MOST_A:
+        if a * move[0] <= normal.MOST_A:
             assert evidence(a * move[0], b * move[1]) < best
 
 
-@pytest.mark.parametrize("bound", [posterior.LEAST_A, posterior.MOST_A])
+@pytest.mark.parametrize("bound", [normal.LEAST_A, normal.MOST_A])
 def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
     X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
     X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))
-    selection = normal.select_by_f(X, y, 30, rng)
-    nodes = posterior.Nodes.of(normal.Settings(), 2)
-    between = posterior.Between.of(selection, nodes.ratio)
+    selection = select_by_f(X, y, 30, rng)
+    nodes = normal.Nodes.of(normal.Settings(), 2)
+    between = normal.Between.of(selection, nodes.ratio)
     shares = np.zeros(between.squares.shape)
     shares[:, 0] = 1
-    found = posterior._best_variance(selection, between, shares, np.log([bound, bound]))
-    inside = posterior._best_variance(selection, between, shares, np.log([6.0, 6.0]))
+    found = normal._best_variance(selection, between, shares, np.log([bound, bound]))
+    inside = normal._best_variance(selection, between, shares, np.log([6.0, 6.0]))
     assert 1 < np.exp(inside[0]) < 30
     np.testing.assert_allclose(found, inside, rtol=1e-4)
 
 
 def test_what_is_stored_makes_the_same_predictions():
     X, y, rng = drawn(8, G=3)
-    selection = normal.select_by_f(X, y, 10, rng)
+    selection = select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Settings())
     again = normal.restore(
         selection,
@@ -208,23 +213,23 @@ def test_what_is_stored_makes_the_same_predictions():
 def test_screening_is_that_of_the_analysis_of_variance():
     X, y, rng = drawn(9, G=3)
     X[:, 5] = 2.5
-    selection = normal.select_by_f(X, y, 39, rng)
+    selection = select_by_f(X, y, 39, rng)
     each = np.array([stats.f_oneway(*(X[y == g, j] for g in range(3))).statistic
                      for j in range(40) if j != 5])  # fmt: skip
     np.testing.assert_allclose(selection.f, np.sort(each)[::-1], rtol=1e-10)
     assert (selection.n_features, selection.n_constant, selection.n_dropped) == (39, 1, 0)
     assert 5 not in selection.selected
     two, z, _ = drawn(9, G=2)
-    first = normal.select_by_f(two, z, 1, rng)
+    first = select_by_f(two, z, 1, rng)
     cor = abs(np.corrcoef(two[:, first.selected[0]], z)[0, 1])
     assert first.correlation[0] == pytest.approx(cor)
-    assert normal.f_of_correlation(cor, [12, 12]) == pytest.approx(first.f[0])
+    assert f_of_correlation(cor, [12, 12]) == pytest.approx(first.f[0])
 
 
 def test_ties_are_broken_by_lot():
     X, y, _ = drawn(10)
     X = np.repeat(X[:, :1], 6, axis=1) * np.array([1, -2, 3, 1, 7, 0.1])
-    kept = [normal.select_by_f(X, y, 2, np.random.default_rng(i)) for i in range(60)]
+    kept = [select_by_f(X, y, 2, np.random.default_rng(i)) for i in range(60)]
     assert {(one.tied, one.tied_kept, one.n_dropped) for one in kept} == {(6, 2, 4)}
     assert len({int(f) for one in kept for f in one.selected}) == 6
 
@@ -233,7 +238,7 @@ def test_missing_values_leave_their_counts():
     X, y, rng = drawn(11, G=2)
     X[3, :7] = np.nan
     X[:, 9] = np.where(y == 0, np.nan, X[:, 9])  # seen in one class only: no feature
-    selection = normal.select_by_f(X, y, 10, rng)
+    selection = select_by_f(X, y, 10, rng)
     assert selection.n_features == 39
     groups = {tuple(row[:-1]): row[-1] for row in selection.left_out.tolist()}
     few = sum(one < 7 for one in selection.selected.tolist())
@@ -249,53 +254,53 @@ def test_a_table_read_in_parts(tmp_path):
     table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, X.shape)
     table[:] = X
     cases = np.arange(3, 30)
-    whole = normal.select_by_f(table[:].astype(float), y, 50, rng, cases=cases)
-    parts = normal.select_by_f(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 50, rng, cases=cases)
+    whole = select_by_f(table[:].astype(float), y, 50, rng, cases=cases)
+    parts = select_by_f(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 50, rng, cases=cases)
     np.testing.assert_array_equal(whole.selected, parts.selected)
     np.testing.assert_array_equal(whole.within, parts.within)
 
 
 def test_screened_tables_are_as_the_whole_table():
     X, y, rng = drawn(13, p=200)
-    whole = normal.select_by_f(X, y, 10, rng)
-    kept = normal.select_by_f(X, y, 50, rng)
+    whole = select_by_f(X, y, 10, rng)
+    kept = select_by_f(X, y, 50, rng)
     table = X[:, np.sort(kept.selected)]
-    again = normal.select_by_f(table, y, 10, rng, screened=FScreened(200))
+    again = select_by_f(table, y, 10, rng, screened=FScreened(200))
     assert again.threshold == whole.threshold
     np.testing.assert_array_equal(again.left_out, whole.left_out)
     both = [normal.fit(one, normal.Settings()).log_joint for one in (whole, again)]
     np.testing.assert_array_equal(*both)
-    all_kept = normal.select_by_f(table, y, None, rng, screened=FScreened(200, kept.threshold))
+    all_kept = select_by_f(table, y, None, rng, screened=FScreened(200, kept.threshold))
     np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
     with pytest.raises(UserError, match="smaller threshold"):
-        normal.select_by_f(table, y, None, rng, screened=FScreened(200, 2 * kept.threshold))
+        select_by_f(table, y, None, rng, screened=FScreened(200, 2 * kept.threshold))
     with pytest.raises(UserError, match="cannot have been kept from 20"):
-        normal.select_by_f(table, y, None, rng, screened=FScreened(20))
+        select_by_f(table, y, None, rng, screened=FScreened(20))
 
 
 def test_bad_tables_are_refused():
     X, y, rng = drawn(14)
     with pytest.raises(DataError, match="feature 3"):
-        normal.select_by_f(np.where(np.arange(40) == 2, np.inf, X), y, 5, rng)
+        select_by_f(np.where(np.arange(40) == 2, np.inf, X), y, 5, rng)
     with pytest.raises(DataError, match="no column varies"):
-        normal.select_by_f(np.ones((24, 4)), y, 2, rng)
+        select_by_f(np.ones((24, 4)), y, 2, rng)
     with pytest.raises(UserError, match=r"from 1 to 39, got 40 \(1 do not vary\)"):
-        normal.select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng)
-    most = normal.select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng, at_most=True)
+        select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng)
+    most = select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng, at_most=True)
     assert (len(most.selected), most.n_features, most.n_dropped) == (39, 39, 0)
     with pytest.raises(DataError, match="class 1 has no training case"):
-        normal.select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
+        select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
     with pytest.raises(DataError, match="more cases than classes"):
-        normal.select_by_f(X[:2], y[:2], 5, rng)
+        select_by_f(X[:2], y[:2], 5, rng)
     with pytest.raises(UserError, match="3 numbers for 2 classes"):
-        selection = normal.select_by_f(X, y, 5, rng)
+        selection = select_by_f(X, y, 5, rng)
         normal.fit(selection, normal.Settings(class_prior=(1.0, 1.0, 1.0)))
 
 
 def test_separated_columns_have_a_large_f():
     y = np.repeat([0, 1], 6)
     X = np.column_stack([y, y + 5.0, np.random.default_rng(0).standard_normal(12)])
-    selection = normal.select_by_f(X, y, 2, np.random.default_rng(0))
+    selection = select_by_f(X, y, 2, np.random.default_rng(0))
     assert (selection.f == LARGEST).all()
     assert correlation_of_f(selection.f, selection.counts) == pytest.approx([1, 1])
     p = normal.predict(normal.fit(selection, normal.Settings()), X[:, selection.selected])
@@ -331,14 +336,14 @@ def test_predictions_come_true_as_often_as_promised(G):
     promised, right = {True: [], False: []}, {True: [], False: []}
     for _ in range(200):
         X, y, ratio, *_ = from_the_prior(rng, settings, 6 * G, 100, G)
-        selection = normal.select_by_f(X[:-1], y[:-1], 8, rng)
+        selection = select_by_f(X[:-1], y[:-1], 8, rng)
         case = X[-1:, selection.selected]
         for correct in (True, False):
             found = normal.fit(selection, settings, correct=correct)
             p = normal.predict(found, case)[0]
             promised[correct].append(p.max())
             right[correct].append(p.argmax() == y[-1])
-        one = draws.sample(normal.fit(selection, settings), 19, rng)
+        one = normal.sample(normal.fit(selection, settings), 19, rng)
         below = (one.ratio < ratio).sum() + rng.random() * (1 + (one.ratio == ratio).sum())
         ranks.append(int(below))
     for correct in (True, False):
@@ -351,13 +356,13 @@ def test_predictions_come_true_as_often_as_promised(G):
 
 def test_draws_are_from_the_posterior():
     X, y, rng = drawn(30, G=3)
-    selection = normal.select_by_f(X, y, 8, rng)
+    selection = select_by_f(X, y, 8, rng)
     found = normal.fit(selection, normal.Settings(variance=(6.0, 1.0)))
-    drawn_ones = draws.sample(found, 4000, rng)
+    drawn_ones = normal.sample(found, 4000, rng)
     error = np.sqrt(found.relevance * (1 - found.relevance) / 4000)
     assert (np.abs(drawn_ones.relevant.mean(axis=0) - found.relevance) < 4.5 * error + 1e-4).all()
     case = rng.standard_normal(8)
-    averaged = np.exp(draws.log_probability(found, drawn_ones, case))
+    averaged = np.exp(normal.log_probability(found, drawn_ones, case))
     direct = normal.predict(found, case[None])[0]
     # predictions weigh draws by the density of the case; with one case of moderate density the
     # means agree roughly, and the order does
@@ -366,7 +371,7 @@ def test_draws_are_from_the_posterior():
 
 def test_a_promise_is_kept_by_the_cases_that_it_is_of():
     X, y, rng = drawn(31, n=40, p=300, G=2)
-    selection = normal.select_by_f(X, y, 10, rng)
+    selection = select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Settings())
     p = normal.promise(found, rng, 3000)
     tested = normal.predict(found, X[:, selection.selected])

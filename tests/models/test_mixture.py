@@ -14,7 +14,7 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import mixture, running
 from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
-from thesiskit.models.mixture import chains, diagnostics
+from thesiskit.models.mixture_tables import Tables, log_discard_probability
 
 PRIORS = {"class_prior": (2.0, 1.0), "alpha_prior": (1.0, 1.0), "response_alpha_prior": (1.0, 0.5)}
 
@@ -47,7 +47,7 @@ def draws_of(target, seed, chains_=None, **options):
     generators = [
         np.random.default_rng([seed, c]) for c in range(chains_ or target.settings.chains)
     ]
-    return chains.sample(target, generators, **options)
+    return mixture.sample(target, generators, **options)
 
 
 def two_samples(one, other) -> float:
@@ -201,7 +201,7 @@ SWEEPS = {
 
 def factor_tables(settings, sign=1.0, rule="within", *, ties=True):
     """Tables, and adjustment factors by the size of class 1, with their sign as wanted."""
-    tables = mixture.Tables(CASES, settings.alpha)
+    tables = Tables(CASES, settings.alpha)
     made = {}
     for n1 in range(CASES + 1):
         if rule != "within" and 2 * n1 != CASES:
@@ -233,7 +233,7 @@ def swept(draws, sampler, sweep, factors, times=2, seed=8, dropped=DROPPED):
             R = len(group)
             labels = draws["labels"][group].copy()
             point = draws["point"][group].astype(np.intp)
-            made = chains.collapsed(
+            made = mixture.collapsed(
                 with_powers(target, np.ones(R)), tables, factor, labels, point, np.arange(R)
             )
             for r in range(R):
@@ -243,7 +243,7 @@ def swept(draws, sampler, sweep, factors, times=2, seed=8, dropped=DROPPED):
             continue
         labels, point = np.zeros(CASES, dtype=np.uint8), np.zeros(2, dtype=np.intp)
         theta = np.zeros(target.k + 1)
-        made = chains.with_theta(target, factor, labels, theta, point)
+        made = mixture.with_theta(target, factor, labels, theta, point)
         for d in group:
             labels[:], point[:] = draws["labels"][d], draws["point"][d]
             theta[:] = np.where(flip, 1 - draws["theta"][d], draws["theta"][d])
@@ -315,7 +315,7 @@ def test_a_factor_left_out_is_noticed(exact_draws):
 
 def test_updates_of_theta_where_data_say_much(monkeypatch):
     # theta given labels has a polynomial density; features from rare to even, two alphas
-    monkeypatch.setattr(chains, "THETA_STEP", 0.4)
+    monkeypatch.setattr(mixture, "THETA_STEP", 0.4)
     n, number, bins = 12, 12_000, 12
     labels = (np.arange(n) % 3 == 0).astype(np.uint8)
     x = np.stack([np.arange(n) < ones for ones in (0, 1, 4, 6)], axis=1).astype(np.uint8)
@@ -339,7 +339,7 @@ def test_updates_of_theta_where_data_say_much(monkeypatch):
         edges.append(np.interp(np.arange(1, bins) / bins, cdf, grid))
     theta, state = np.stack(theta, axis=1), np.zeros(5)
     point = np.ones(2, dtype=np.intp)
-    made = chains.with_theta(target, None, labels.copy(), state, point)
+    made = mixture.with_theta(target, None, labels.copy(), state, point)
     accepted = 0
     for row in theta:
         state[:] = row
@@ -413,11 +413,11 @@ def test_updates_at_any_power(sweep, power):
     state = labels[code // 9].copy()
     point = np.column_stack([code // 3 % 3, code % 3]).astype(np.intp)
     assert (code_of(state, point) == code).all()
-    tables = mixture.Tables(target.n, target.settings.alpha)
+    tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out)
     for part in np.split(np.arange(number), 300):
         z, at = state[part].copy(), point[part].copy()
-        made = chains.collapsed(
+        made = mixture.collapsed(
             with_powers(target, np.full(100, power)), tables, discards, z, at, np.arange(100)
         )
         for r in range(100):
@@ -437,11 +437,11 @@ def test_exchanges_leave_every_power_its_distribution(first):
     rng = np.random.default_rng(62 + first)
     number = 15_000
     codes = np.stack([rng.choice(len(q), size=number, p=q) for q in p], axis=1)
-    tables = mixture.Tables(target.n, target.settings.alpha)
+    tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out)
     z, at = np.zeros((3, target.n), dtype=np.uint8), np.zeros((3, 2), dtype=np.intp)
     holder, accepted = np.arange(3), np.zeros(2, dtype=np.int_)
-    made = chains.collapsed(target, tables, discards, z, at, holder)
+    made = mixture.collapsed(target, tables, discards, z, at, holder)
     after = np.empty_like(codes)
     for d, code in enumerate(codes):
         holder[:] = rng.permutation(3)
@@ -468,9 +468,9 @@ def test_exchanges_leave_every_power_its_distribution(first):
 
 def quick_thesis(monkeypatch):
     """The thesis's sampler with larger steps and fewer of them: as right, and faster."""
-    monkeypatch.setattr(chains, "ROUNDS", 3)
-    monkeypatch.setattr(chains, "THETA_UPDATES", 3)
-    monkeypatch.setattr(chains, "THETA_STEP", 0.6)
+    monkeypatch.setattr(mixture, "ROUNDS", 3)
+    monkeypatch.setattr(mixture, "THETA_UPDATES", 3)
+    monkeypatch.setattr(mixture, "THETA_STEP", 0.6)
 
 
 RUNS = [
@@ -663,8 +663,8 @@ def test_draws_do_not_depend_on_threads(sampler):
     target = random_target(sampler=sampler, chains=5)
     draws = draws_of(target, 6)
     for c in (4, 2, 0, 1, 3):
-        chain = chains.Chain(
-            target, np.random.default_rng([6, c]), chains.STARTS[c % len(chains.STARTS)]
+        chain = mixture.Chain(
+            target, np.random.default_rng([6, c]), mixture.STARTS[c % len(mixture.STARTS)]
         )
         parts = [chain.advance(length) for length in (1, 11, 28)]
         made = {name: np.concatenate([part[name] for part in parts])[10:] for name in
@@ -692,14 +692,14 @@ def test_recorded_log_posterior_is_that_of_the_recorded_state():
 def test_starts():
     rng = np.random.default_rng(0)
     y = np.array([0, 1, 1, 0, 1, 1, 1], dtype=np.uint8)
-    made = {start: chains.start_labels(start, y, rng) for start in chains.STARTS}
+    made = {start: mixture.start_labels(start, y, rng) for start in mixture.STARTS}
     assert (made["responses"] == y).all()
     assert made["responses"] is not y
     assert (made["one component"] == 0).all()
     assert made["random"].sum() == 3
     assert set(np.unique(made["half the responses"])) <= {0, 1}
     assert all(labels.dtype == np.uint8 for labels in made.values())
-    half = np.mean([chains.start_labels("half the responses", y, rng) == y for _ in range(4000)])
+    half = np.mean([mixture.start_labels("half the responses", y, rng) == y for _ in range(4000)])
     assert abs(half - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 28_000)
 
 
@@ -726,7 +726,7 @@ def test_degenerate_data(sampler, case):
     assert set(np.unique(draws.labels)) <= {0, 1}
     p = target.predict(draws.flat, x)
     assert ((p > 0) & (p < 1)).all()
-    found = diagnostics.diagnose(target, draws)
+    found = mixture.diagnose(target, draws)
     assert found.quantities.shape == (4, 50, 4)
     assert np.isfinite(found.quantities).all()
     assert (sum(draws.table) > 0) == (dropped > 0)
@@ -744,7 +744,7 @@ def test_components_may_empty(sampler):
 
 
 def fake(target, labels, point, log_posterior):
-    return chains.Draws(
+    return mixture.Draws(
         labels, point, log_posterior, None, ("random",) * len(labels), np.zeros((len(labels), 0)),
         (0, 0), labels.shape[1],
     )  # fmt: skip
@@ -755,7 +755,7 @@ def test_diagnostics_of_chains_that_stand_still():
     C, D = 4, 50
     labels = np.zeros((C, D, 8), dtype=np.uint8)
     point = np.full((C, D, 2), 3, dtype=np.intp)
-    same = diagnostics.diagnose(target, fake(target, labels, point, np.full((C, D), -7.0)))
+    same = mixture.diagnose(target, fake(target, labels, point, np.full((C, D), -7.0)))
     assert (same.rhat == 1).all()
     assert (same.ess == C * D).all()
     assert same.reliable
@@ -763,7 +763,7 @@ def test_diagnostics_of_chains_that_stand_still():
     stuck = point.copy()
     stuck[0, :, 0], stuck[1, :, 0] = 0, 5
     log_posterior = np.repeat(np.arange(C), D).reshape(C, D) - 7.0
-    found = diagnostics.diagnose(target, fake(target, labels, stuck, log_posterior))
+    found = mixture.diagnose(target, fake(target, labels, stuck, log_posterior))
     assert found.rhat[0] > 2
     assert found.rhat[1] > 2
     assert not found.reliable
@@ -776,18 +776,18 @@ def test_diagnostics_of_independent_draws_and_of_one_chain():
     for C, D in [(4, 400), (1, 801)]:
         labels = rng.integers(0, 2, (C, D, 8), dtype=np.uint8)
         point = rng.integers(0, 6, (C, D, 2))
-        found = diagnostics.diagnose(target, fake(target, labels, point, rng.normal(size=(C, D))))
+        found = mixture.diagnose(target, fake(target, labels, point, rng.normal(size=(C, D))))
         assert (found.rhat < 1.03).all()
         assert (found.ess > C * D / 3).all()
         assert found.reliable
         # halves that disagree
         drift = fake(target, labels, point, np.arange(C * D).reshape(C, D) // (D / 2) * 10.0
                      + rng.normal(size=(C, D)))  # fmt: skip
-        found = diagnostics.diagnose(target, drift)
+        found = mixture.diagnose(target, drift)
         assert found.rhat[1] > 1.2
         assert not found.reliable
     # exchanging the components changes nothing that is compared
-    one = diagnostics.diagnose(target, fake(target, labels, point, np.zeros((1, 801))))
+    one = mixture.diagnose(target, fake(target, labels, point, np.zeros((1, 801))))
     same = (labels == target.response).sum(axis=2)
     assert (one.quantities[:, :, 2] == np.maximum(same, 8 - same)).all()
     assert (one.quantities[:, :, 0] == np.log(target.settings.alpha)[point[:, :, 0]]).all()
@@ -801,14 +801,14 @@ def test_a_single_chain_has_diagnostics(sampler):
     target = random_target(sampler=sampler, chains=1, iterations=300, burn_in=51)
     draws = draws_of(target, 15)
     assert draws.starts == ("random",)
-    found = diagnostics.diagnose(target, draws)
+    found = mixture.diagnose(target, draws)
     assert np.isfinite(found.rhat).all()
     assert (found.ess > 0).all()
 
 
 def test_very_few_draws_are_not_reliable():
     target = random_target(chains=1, iterations=4, burn_in=1)
-    found = diagnostics.diagnose(target, draws_of(target, 16))
+    found = mixture.diagnose(target, draws_of(target, 16))
     assert not found.reliable
 
 
@@ -898,14 +898,14 @@ COUNTS = ((2, 3), (1, 4))
 )
 def test_bad_arguments_of_the_discard_probability(arguments, words):
     with pytest.raises(UserError, match=words):
-        mixture.log_discard_probability(*arguments)
+        log_discard_probability(*arguments)
 
 
 def test_arguments_of_the_discard_probability():
     with pytest.raises(UserError, match="unknown quadrature 'simpson'"):
-        mixture.log_discard_probability(COUNTS, 0, 1.0, quadrature="simpson")
-    one = mixture.log_discard_probability(COUNTS, (1, 9), [1.0, 2.0])
-    other = mixture.log_discard_probability(np.array(COUNTS), Fraction(1, 9), np.array([1.0, 2.0]))
+        log_discard_probability(COUNTS, 0, 1.0, quadrature="simpson")
+    one = log_discard_probability(COUNTS, (1, 9), [1.0, 2.0])
+    other = log_discard_probability(np.array(COUNTS), Fraction(1, 9), np.array([1.0, 2.0]))
     assert (one == other).all()
     assert one.shape == (2,)
 

@@ -1,0 +1,768 @@
+"""The binary mixture model (thesis, chapter 2): its posterior, its chains, and what they show.
+
+| thesis | name | shape |
+|---|---|---|
+| f_0, f_1 | `class_prior`, the Beta prior of psi = P(z = 1) | pair |
+| a, b of alpha; of alpha_0 | `alpha_prior`, `response_alpha_prior` | pairs |
+| z^train | `labels` | (n,) |
+| x_0^train | `response` | (n,) |
+| I_{1,j} + I_{0,j} | `totals` | (k,) |
+| n_y^[z] | `counts[z][y]` | (2, 2) |
+| P(S given labels, alpha) | of `left_out`; its log is in `Tables.discards` | (K,) |
+
+Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
+
+What chains have to agree in does not change if the components are exchanged: log alpha, the log
+posterior, the agreement of labels with responses (the larger of the number of cases whose label is
+their response, and whose is not), and predictive probabilities of class 1 given a draw.
+
+With one feature the posterior can be enumerated, with which samplers are compared: cases with the
+same feature and response are exchangeable, so the posterior depends on the labels only through four
+counts (n_y^[z] by value of the feature), and is summed over these.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from threading import local
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from thesiskit._kernels.mixture_collapsed import Collapsed
+from thesiskit._kernels.mixture_prediction import LogOdds
+from thesiskit._kernels.mixture_theta import WithTheta
+from thesiskit.defaults import (
+    ALPHA_PRIOR,
+    CLASS_PRIOR,
+    COLLAPSED,
+    MIXTURE_ESS,
+    MIXTURE_RHAT,
+    MOST_POINTS,
+    THESIS,
+)
+from thesiskit.errors import DataError, UserError
+from thesiskit.models.draws import Named, as_tree, compare_chains, reliable
+from thesiskit.models.integrals import pair_integrals
+from thesiskit.models.left_out import LeftOut
+from thesiskit.models.mixture_tables import Tables, check_cases, recent
+from thesiskit.models.naive_bayes import as_probability
+from thesiskit.models.packed import as_bits
+from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
+from thesiskit.models.quadrature import check_rule, theta_rule
+from thesiskit.models.running import Arrays, after_fork, run
+from thesiskit.models.until import (
+    MOST_CASES,
+    OURS,
+    Judgement,
+    Rule,
+    Until,
+    as_until,
+    check_run,
+    names_of_cases,
+    spread,
+)
+
+SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
+LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
+REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors of the model and length of the chains.
+
+    iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
+    many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
+    (collapsed only; by default REPLICAS, and 1 beyond MOST_TEMPERED training cases, where the
+    tables that the others would need cost more than they bring).  None takes the sampler's
+    default: see SAMPLERS.  quadrature is the rule for theta in the adjustment factor.
+
+    With `until`, an R-hat and effective draws, chains stop when they have reached these, and
+    iterations is the limit; burn_in is then 0, for the first half of a run does not count.
+
+    `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
+    the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
+    """
+
+    class_prior: tuple[float, float] = CLASS_PRIOR
+    alpha_prior: tuple[float, float] = ALPHA_PRIOR
+    response_alpha_prior: tuple[float, float] = ALPHA_PRIOR
+    sampler: str = "collapsed"
+    chains: int = None  # type: ignore[assignment]
+    iterations: int = None  # type: ignore[assignment]
+    burn_in: int = None  # type: ignore[assignment]
+    replicas: int | None = None
+    alpha_points: int = None  # type: ignore[assignment]
+    quadrature: str = "exact"
+    until: tuple[float, float] | None = None
+
+    def __post_init__(self):
+        until = as_until(self.until, most_rhat=MIXTURE_RHAT, least_ess=MIXTURE_ESS)
+        object.__setattr__(self, "until", until)
+        check_class_prior(self.class_prior)
+        for name in ("alpha_prior", "response_alpha_prior"):
+            check_alpha_prior(name, getattr(self, name))
+        if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):
+            raise UserError(
+                f"unknown sampler {self.sampler!r}; choose one of {', '.join(SAMPLERS)}"
+            )
+        for name, default in SAMPLERS[self.sampler].items():
+            value = getattr(self, name)
+            if value is None:
+                value = 0 if until is not None and name == "burn_in" else default
+                usual = SAMPLERS[self.sampler]["iterations"]
+                if until is None and name == "burn_in" and self.iterations != usual:
+                    value = self.iterations // 4
+            most = MOST_POINTS if name == "alpha_points" else None
+            value = whole(name, value, 0 if name == "burn_in" else 1, most)
+            object.__setattr__(self, name, value)
+        if self.replicas is not None:
+            object.__setattr__(self, "replicas", whole("replicas", self.replicas))
+        if self.burn_in >= self.iterations:
+            raise UserError(
+                f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
+            )
+        if until is not None and self.samples_theta:
+            raise UserError("until is for the collapsed sampler; leave it out with this one")
+        check_run(until, self.chains, self.iterations, self.burn_in)
+        check_rule(self.quadrature)
+
+    @property
+    def samples_theta(self) -> bool:
+        """Whether theta is part of the state, not integrated out."""
+        return self.sampler != "collapsed"
+
+    @property
+    def kept(self) -> int:
+        """Draws kept of each chain."""
+        return self.iterations - self.burn_in
+
+    def powers(self, n: int) -> np.ndarray:
+        """Powers of the likelihood that replicas are sampled at, from 1 down, for n cases."""
+        if self.samples_theta:
+            return np.ones(1)
+        replicas = self.replicas or (REPLICAS if n <= MOST_TEMPERED else 1)
+        return np.geomspace(1, LEAST_POWER, replicas) if replicas > 1 else np.ones(1)
+
+    @cached_property
+    def alpha(self) -> np.ndarray:
+        """The grid of alpha, (K,)."""
+        return InverseGamma(*self.alpha_prior).midpoints(self.alpha_points)
+
+    @cached_property
+    def response_alpha(self) -> np.ndarray:
+        """The grid of alpha_0, (K,)."""
+        return InverseGamma(*self.response_alpha_prior).midpoints(self.alpha_points)
+
+
+DRAWS = 64  # predicted from together
+
+
+class Target:
+    """The posterior of labels, alpha and alpha_0 given the kept features and their selection.
+
+    Equations like-part-mix and dir; the priors are prior-p, prior-alpha0 and prior-theta.
+
+    Parameters
+    ----------
+    features : (n, k) of 0 and 1, the kept features of the training cases.
+    response : (n,) of 0 and 1, both present.
+    settings : priors.
+    left_out : the features left out, and what their correlations are known to be; None where there
+        is nothing to correct for.
+    """
+
+    def __init__(self, features, response, settings: Settings, left_out: LeftOut | None = None):
+        bits = as_bits(np.asarray(features))
+        if bits is None or bits.ndim != 2:
+            raise DataError("features must be a (cases, features) table of 0 and 1")
+        self.settings = settings
+        self.features = bits
+        self.response = np.ascontiguousarray(response, dtype=np.uint8)
+        self.n, self.k = bits.shape
+        check_cases(self.n)
+        # exchanging 0 and 1 changes nothing in the model, so that at most half are ones
+        self.exchanged = 2 * bits.sum(axis=0, dtype=np.intp) > self.n
+        self.bits = np.ascontiguousarray(bits ^ self.exchanged)
+        self.totals = self.bits.sum(axis=0, dtype=np.intp)
+        n1 = int(self.response.sum())
+        self.class_counts = (self.n - n1, n1)
+        self.left_out = left_out if left_out is not None and left_out.total else None
+
+    @property
+    def powers(self) -> np.ndarray:
+        """Powers of the likelihood that replicas are sampled at, from 1 down, (replicas,)."""
+        return self.settings.powers(self.n)
+
+    @cached_property
+    def log_prior(self) -> np.ndarray:
+        """log P(labels) by size of component 1 (equation dir), (n + 1,)."""
+        f0, f1 = self.settings.class_prior
+        m = np.arange(self.n + 1)
+        return special.betaln(f1 + m, f0 + self.n - m) - special.betaln(f1, f0)
+
+    def oriented(self, features: np.ndarray) -> np.ndarray:
+        """Return test features, (T, k) of 0 and 1, with 0 and 1 exchanged as in `bits`."""
+        bits = as_bits(np.asarray(features))
+        if bits is None or bits.ndim != 2 or bits.shape[1] != self.k:
+            shape = np.shape(features)
+            raise DataError(f"{self.k} features of 0 and 1 were kept; got a table of shape {shape}")
+        return bits ^ self.exchanged
+
+    def log_joint(self, draws, features, *, block: int = DRAWS) -> Iterator[np.ndarray]:
+        """Yield log P(x*, y* given each draw), (T, 2, B), for test features (T, k), by blocks.
+
+        block : draws in a block; the last digits depend on it.
+        draws is (labels (D, n), point (D, 2)), or has theta (D, k + 1) too.  Without theta, the
+        probability is averaged over theta in closed form, which is possible because it is linear
+        in theta.
+        """
+        bits = self.oriented(features).astype(float)
+        odds = LogOdds(self.bits, self.response, theta_rule("exact", self.n))
+        f0, f1 = self.settings.class_prior
+        for start in range(0, len(draws[0]), block):
+            labels, point, *theta = (one[start : start + block] for one in draws)
+            B = len(labels)
+            slope, base = np.empty((B, 2, self.k)), np.empty((B, 2))
+            response = np.empty((B, 2, 2))
+            odds.fill(
+                np.ascontiguousarray(labels),
+                self.settings.alpha[point[:, 0]],
+                self.settings.response_alpha[point[:, 1]],
+                np.ascontiguousarray(theta[0]) if theta else None,
+                slope,
+                base,
+                response,
+            )
+            size = labels.sum(axis=1, dtype=np.intp)
+            base += np.log(np.stack([f0 + self.n - size, f1 + size], axis=1) / (f0 + f1 + self.n))
+            given = (bits @ slope.reshape(2 * B, self.k).T).reshape(len(bits), B, 2) + base
+            # over components: log sum of P(z*) P(y* given z*) P(x* given z*)
+            yield np.stack(
+                [np.logaddexp(*np.moveaxis(given + response[:, :, y], 2, 0)) for y in (0, 1)],
+                axis=1,
+            )
+
+    def predict(self, draws, features) -> np.ndarray:
+        """Return P(y* = 1) for each row of the kept features, (T, k) -> (T,).
+
+        Joint probabilities of response and features are averaged over draws (as in log_joint),
+        then divided (prob-pred-mix).
+        """
+        return as_probability(self.predict_log_odds(draws, features))
+
+    def predict_log_odds(self, draws, features) -> np.ndarray:
+        """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T,)."""
+        total = np.full((len(features), 2), -np.inf)
+        for block in self.log_joint(draws, features):
+            total = np.logaddexp(total, np.logaddexp.reduce(block, axis=2))
+        return total[:, 1] - total[:, 0]
+
+
+QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
+
+
+def quantities(
+    target: Target, drawn: Arrays, features: np.ndarray, *, block: int = DRAWS
+) -> np.ndarray:
+    """Return of draws (D, ...) log alpha, log posterior, agreement and P(class 1), (D, 3 + T).
+
+    drawn : labels (D, n), point (D, 2) and log_posterior (D,), theta (D, k + 1) if there is one;
+    features (T, k) of the cases that are predicted;
+    block : draws that are predicted from together.
+    """
+    n = drawn["labels"].shape[1]
+    same = (drawn["labels"] == target.response).sum(axis=1)
+    draws = [drawn[name] for name in ("labels", "point", "theta") if name in drawn]
+    blocks = target.log_joint(draws, features, block=block)
+    probability = [special.expit(block[:, 1] - block[:, 0]).T for block in blocks]
+    return np.column_stack([
+        np.log(target.settings.alpha)[drawn["point"][:, 0]],
+        drawn["log_posterior"],
+        np.maximum(same, n - same),
+        np.concatenate(probability) if probability else np.empty((0, len(features))),
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Quantities of which chains are judged: three of those of `diagnose`, and predictions.
+
+    features (T, k) and names (T,) of the cases.
+    """
+
+    features: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def of(cls, target: Target, table: np.ndarray | None = None) -> "Probe":
+        """Return up to MOST_CASES distinct rows of a table (T, k), or of the training cases."""
+        words = "training" if table is None or not len(table) else "test"
+        rows = target.features if words == "training" else np.asarray(table)
+        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        place = first[spread(len(first), MOST_CASES)]
+        return cls(rows[place], names_of_cases(words, place))
+
+    @property
+    def all_names(self) -> list[str]:
+        """What the quantities are called."""
+        return [*(name.replace("_", " ") for name in QUANTITIES[:-1]), *self.names]
+
+    def quantities(self, target: Target, drawn: Arrays) -> np.ndarray:
+        """Return the quantities of draws, (D, 3 + T), each as if there were no other draw."""
+        return quantities(target, drawn, self.features, block=1)
+
+
+ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
+THETA_STEP = 0.1  # half-width of its Metropolis proposal
+STARTS = ("random", "responses", "one component", "half the responses")
+SUMS = ("table", "exchanged")  # counts: over blocks of iterations they add up
+KEPT = {"labels": np.uint8, "point": np.intp, "log_posterior": float}  # with until: thinned
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The draws that are kept of chains, and statistics of the sampler.
+
+    labels (C, D, n) and point (C, D, 2), positions of alpha and alpha_0 on their grids,
+    log_posterior (C, D), theta (C, D, k + 1) or None where it is integrated out; starts (C,) in
+    words; exchanged (C, replicas - 1), fractions of exchanges accepted; hits and misses of the
+    table of adjustment factors; iterations that a chain has done; of chains that ran until they
+    agree, judgement, what they reached.
+    """
+
+    labels: np.ndarray
+    point: np.ndarray
+    log_posterior: np.ndarray
+    theta: np.ndarray | None
+    starts: tuple[str, ...]
+    exchanged: np.ndarray
+    table: tuple[int, int]
+    iterations: int
+    judgement: Judgement | None = None
+
+    @property
+    def flat(self) -> tuple[np.ndarray, ...]:
+        """All draws in a row, for `Target.predict`."""
+        arrays = [self.labels, self.point] + ([] if self.theta is None else [self.theta])
+        return tuple(one.reshape(-1, one.shape[2]) for one in arrays)
+
+
+def sample(
+    target: Target,
+    generators: list[np.random.Generator],
+    *,
+    probe: Probe | None = None,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
+) -> Draws:
+    """Run one chain for each generator, from dispersed labels; the options are those of `run`.
+
+    probe : with settings.until, the cases whose predictions chains have to agree in; unless given,
+        training cases.
+    """
+    numbers = range(len(generators))
+    rule = None
+    if target.settings.until is not None:
+        probe = probe or Probe.of(target)
+        rule = Rule(
+            Until(*target.settings.until), partial(probe.quantities, target), probe.all_names, KEPT,
+            len(generators), target.n, SUMS,
+        )  # fmt: skip
+    found = run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs, rule=rule)
+    return gather(target, found, None if rule is None else rule.judge(found))
+
+
+def run_chains(
+    target: Target,
+    generators: list[np.random.Generator],
+    numbers: Sequence[int],
+    *,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
+    jobs: int | None = None,
+    rule: Rule | None = None,
+) -> list[Arrays]:
+    """Run some of the chains, given by their numbers; return the draws that are kept of each.
+
+    rule : with settings.until, when to stop; all chains have to run together then.
+    """
+    settings = target.settings
+    chains = [
+        Chain(target, rng, start_of(settings, number))
+        for rng, number in zip(generators, numbers, strict=True)
+    ]
+    found = run(
+        chains, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs, rule=rule
+    )
+    counted = [{"iterations": np.array(chain.done)} for chain in chains]
+    return [
+        {name: one if rule or name in SUMS else one[settings.burn_in :]
+         for name, one in arrays.items()} | count
+        for arrays, count in zip(found, counted, strict=True)
+    ]  # fmt: skip
+
+
+def start_of(settings, number: int) -> str:
+    """Return the name of the labels that a chain starts from; a single chain starts at random."""
+    return STARTS[number % len(STARTS)] if settings.chains > 1 else STARTS[0]
+
+
+def gather(target: Target, found: list[Arrays], judgement: Judgement | None = None) -> Draws:
+    """Return the draws of all chains, joined in their order."""
+    settings, done = target.settings, int(found[0]["iterations"])
+    others = (*SUMS, *OURS, "iterations")
+    kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in others}
+    # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
+    pairs = np.arange(len(target.powers) - 1)
+    offers = np.maximum((done + 1 - pairs % 2) // 2, 1)
+    hits, misses = np.sum([one["table"] for one in found], axis=0)
+    return Draws(
+        kept["labels"],
+        kept["point"],
+        kept["log_posterior"],
+        kept.get("theta"),
+        tuple(start_of(settings, number) for number in range(len(found))),
+        np.stack([one["exchanged"] for one in found]) / offers,
+        (int(hits), int(misses)),
+        done,
+        judgement,
+    )
+
+
+class Shared(local):
+    """Tables of each thread, kept from fit to fit."""
+
+    def __init__(self):
+        self.tables: dict[tuple, Tables] = {}
+
+    def get(self, n: int, alpha: np.ndarray) -> Tables:
+        """Return the tables for n cases and this grid."""
+        return recent(self.tables, (n, alpha.tobytes()), lambda: Tables(n, alpha))
+
+
+SHARED = Shared()
+after_fork(lambda: SHARED.tables.clear())
+
+
+class Chain:
+    """One chain: its state, and the kernel that moves it on."""
+
+    def __init__(self, target: Target, rng: np.random.Generator, start: str):
+        self.target, self.rng, self.start = target, rng, start
+        settings = target.settings
+        replicas = len(target.powers)
+        starts = [start] + [STARTS[0]] * (replicas - 1)
+        self.labels = np.array([start_labels(one, target.response, rng) for one in starts])
+        self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
+        self.holder = np.arange(replicas)
+        self.done = 0
+        self.theta = rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that the next iteration depends on."""
+        generator = json.dumps(self.rng.bit_generator.state)
+        return {
+            "labels": self.labels.copy(),
+            "point": self.point.copy(),
+            "holder": self.holder.copy(),
+            "done": np.array(self.done),
+            "theta": self.theta.copy(),
+            "generator": np.array(generator),
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go back to a state."""
+        self.labels[:], self.point[:] = state["labels"], state["point"]
+        self.theta[:], self.holder[:] = state["theta"], state["holder"]
+        self.done = int(state["done"])
+        self.rng.bit_generator.state = json.loads(str(state["generator"]))
+
+    def advance(self, iterations: int) -> dict[str, np.ndarray]:
+        """Go on, and return the draws of every iteration and how tables were used."""
+        target = self.target
+        tables = SHARED.get(target.n, target.settings.alpha)
+        discards = None
+        if target.left_out is not None:
+            discards = tables.discards(
+                target.class_counts, target.left_out, target.settings.quadrature
+            )
+        before = (discards.hits, discards.misses) if discards else (0, 0)
+        draws: dict[str, np.ndarray] = {
+            "labels": np.empty((iterations, target.n), dtype=np.uint8),
+            "point": np.empty((iterations, 2), dtype=np.intp),
+            "log_posterior": np.empty(iterations),
+            "exchanged": np.zeros(len(self.holder) - 1, dtype=np.int64),
+        }
+        capsule = self.rng.bit_generator.capsule
+        with self.rng.bit_generator.lock:
+            if target.settings.samples_theta:
+                draws["theta"] = np.empty((iterations, target.k + 1))
+                sampler = with_theta(target, discards, self.labels[0], self.theta, self.point[0])
+                sampler.run(
+                    ROUNDS, THETA_UPDATES, draws["labels"], draws["point"], draws["theta"],
+                    draws["log_posterior"], capsule,
+                )  # fmt: skip
+            else:
+                sampler = collapsed(target, tables, discards, self.labels, self.point, self.holder)
+                sampler.run(
+                    self.done, ROUNDS, draws["labels"], draws["point"], draws["log_posterior"],
+                    draws["exchanged"], capsule,
+                )  # fmt: skip
+        self.done += iterations
+        after = (discards.hits, discards.misses) if discards else (0, 0)
+        draws["table"] = np.subtract(after, before)
+        return draws
+
+
+def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> Collapsed:
+    """Return the collapsed sampler; it changes labels, point and holder in place."""
+    assert labels.shape == (len(target.powers), target.n)
+    response_tables = SHARED.get(target.n, target.settings.response_alpha)
+    return Collapsed(
+        target.bits,
+        target.response,
+        tables.marginals(np.unique(target.totals)),
+        response_tables.marginals(np.array([min(target.class_counts)])),
+        discards,
+        target.log_prior,
+        target.powers,
+        labels,
+        point,
+        holder,
+    )
+
+
+def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
+    """Return the thesis's sampler; it changes labels, theta and point in place.
+
+    Equations post-zi and post-phi-mix, each times the factor adjust-factor-mix.
+    """
+    settings = target.settings
+    return WithTheta(
+        np.ascontiguousarray(np.column_stack([target.bits, target.response])),
+        target.response,
+        settings.alpha,
+        settings.response_alpha,
+        discards,
+        settings.sampler == "thesis",
+        THETA_STEP,
+        target.log_prior,
+        labels,
+        theta,
+        point,
+    )
+
+
+def start_labels(start: str, response: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return labels (n,) to start from, by name."""
+    n = len(response)
+    if start == "responses":
+        labels = response.copy()
+    elif start == "one component":
+        labels = np.zeros(n, dtype=np.uint8)
+    elif start == "half the responses":
+        labels = np.where(rng.random(n) < 0.5, response, rng.integers(0, 2, n))
+    else:
+        labels = rng.permutation(np.arange(n) % 2)
+    return np.ascontiguousarray(labels, dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """R-hat and effective sample size of quantities that do not change if components are exchanged.
+
+    quantities (C, D, Q) are log alpha, log posterior, agreement (the larger of the number of
+    cases whose label is their response, and whose is not) and the predictive probability of
+    class 1 for a case like the first; rhat, ess (Q,), by QUANTITIES.
+    """
+
+    quantities: np.ndarray
+    rhat: np.ndarray
+    ess: np.ndarray
+    at_end: tuple[float, float]  # fraction of draws with alpha at the ends of its grid
+
+    @property
+    def reliable(self) -> bool:
+        """Whether chains agree well enough to believe the answer."""
+        return reliable(self.rhat, self.ess)
+
+
+def diagnose(target: Target, draws: Draws) -> Diagnostics:
+    """Compare the chains."""
+    chains, kept, _ = draws.labels.shape
+    drawn = dict(zip(("labels", "point", "theta"), draws.flat, strict=False))
+    drawn["log_posterior"] = draws.log_posterior.reshape(-1)
+    shape = (chains, kept, len(QUANTITIES))
+    values = quantities(target, drawn, target.features[:1]).reshape(shape)
+    rhat, ess = compare_chains(values)
+    place = draws.point[:, :, 0]
+    last = target.settings.alpha_points - 1
+    return Diagnostics(
+        values, rhat, ess, (float((place == 0).mean()), float((place == last).mean()))
+    )
+
+
+def as_arviz(target: Target, draws: Draws, found: Diagnostics):
+    """Return draws and diagnostics of one fit as ArviZ data."""
+    settings = target.settings
+    arrays = {
+        "labels": draws.labels,
+        "point": draws.point,
+        "log_posterior": draws.log_posterior,
+        "quantities": found.quantities,
+        "rhat": found.rhat,
+        "ess": found.ess,
+    }
+    return draws_tree(
+        arrays | ({} if draws.theta is None else {"theta": draws.theta}),
+        (settings.alpha, settings.response_alpha),
+        {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
+    )
+
+
+def draws_tree(
+    arrays: dict[str, np.ndarray],
+    grids: tuple[np.ndarray, np.ndarray],
+    attributes: dict[str, Any],
+    *,
+    split: tuple[str, ...] = (),
+    more: dict[str, Named] | None = None,
+):
+    """Return ArviZ data of one fit, or of several side by side.
+
+    arrays: labels, point, log_posterior, quantities and perhaps theta, by chain, draw and the
+    dimensions `split` (points are -1 where a fit has fewer draws than others); rhat and ess by
+    `split` and quantity.  grids: of alpha and alpha_0.
+    more: variables to add to a group.
+    """
+    point, q = arrays["point"], arrays["quantities"]
+    log_alpha = [np.where(point[..., i] < 0, np.nan, np.log(grid)[point[..., i]])
+                 for i, grid in enumerate(grids)]  # fmt: skip
+    groups: dict[str, Named] = {
+        "posterior": {
+            "log_alpha": (split, log_alpha[0]),
+            "log_alpha_0": (split, log_alpha[1]),
+            "labels": ((*split, "case"), arrays["labels"]),
+        },
+        "sample_stats": {
+            "lp": (split, arrays["log_posterior"]),
+            "agreement": (split, q[..., 2]),
+            "predictive_probability": (split, q[..., 3]),
+        },
+        "diagnostics": {
+            "rhat": ((*split, "quantity"), arrays["rhat"]),
+            "ess": ((*split, "quantity"), arrays["ess"]),
+            "quantity": (("quantity",), np.array(QUANTITIES)),
+        },
+    }
+    if "theta" in arrays:
+        groups["posterior"]["theta"] = ((*split, "feature"), arrays["theta"])
+    for name, variables in (more or {}).items():
+        groups[name] |= variables
+    about = groups.pop("diagnostics")
+    return as_tree(groups, about, attributes)
+
+
+MOST = 20_000_000  # sums over counts and points for alpha
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """The exact posterior.
+
+    alpha (K,) and response_alpha (K,) probabilities of the grid points, agreement (n + 1,) of the
+    larger of the number of cases whose label is their response, and whose is not; predictive
+    (2,), P(y* = 1) by the feature of a new case.
+    """
+
+    alpha: np.ndarray
+    response_alpha: np.ndarray
+    agreement: np.ndarray
+    predictive: np.ndarray
+
+
+def enumerate_posterior(target: Target) -> Enumerated:
+    """Sum over all labels.
+
+    Raises UserError if more than one feature is kept, or if there are too many sums.
+    """
+    if target.k != 1:
+        raise UserError(f"only one feature can be enumerated, not {target.k}")
+    x, y, n = target.features[:, 0], target.response, target.n
+    settings = target.settings
+    group = [int(((x == i) & (y == j)).sum()) for i in (0, 1) for j in (0, 1)]
+    sums = int(np.prod([size + 1 for size in group]))
+    if sums * settings.alpha_points > MOST:
+        raise UserError(
+            f"{sums:,} sums over counts, for {settings.alpha_points} points of alpha, are too many "
+            "to enumerate; use fewer cases or points"
+        )
+    # cases in component 1 by (x, y) = (0, 0), (0, 1), (1, 0), (1, 1)
+    a = np.stack(np.meshgrid(*(np.arange(size + 1) for size in group), indexing="ij"), axis=-1)
+    a = a.reshape(-1, 4)
+    m, c0, c1 = a.sum(axis=1), a[:, 0] + a[:, 2], a[:, 1] + a[:, 3]
+    ones = a[:, 2] + a[:, 3]
+    log_weight = target.log_prior[m] + sum(
+        _log_choose(size, a[:, g]) for g, size in enumerate(group)
+    )
+    feature = _Column(ones, int(x.sum()), m, n, settings.alpha)
+    response = _Column(c1, target.class_counts[1], m, n, settings.response_alpha)
+    log_feature = feature.log_marginal
+    if target.left_out is not None:
+        tables = Tables(n, settings.alpha)
+        discards = tables.discards(target.class_counts, target.left_out, settings.quadrature)
+        entry = np.empty(len(settings.alpha))
+        for i, counts in enumerate(zip(c0.tolist(), c1.tolist(), strict=True)):
+            discards.log_discards(*counts, entry)
+            log_feature[i] += entry
+    both = [special.logsumexp(one, axis=1) for one in (log_feature, response.log_marginal)]
+    weight = special.softmax(log_weight + both[0] + both[1])
+    given = [special.softmax(one, axis=1) for one in (log_feature, response.log_marginal)]
+    same = c1 + (target.class_counts[0] - c0)
+    f0, f1 = settings.class_prior
+    component = np.stack([f0 + n - m, f1 + m], axis=1) / (f0 + f1 + n)
+    joint = np.zeros((2, 2))  # of x* and y*
+    for z in (0, 1):
+        one = [
+            (part * column.predictive(z)).sum(axis=1)
+            for part, column in zip(given, (feature, response), strict=True)
+        ]
+        for i, j in np.ndindex(2, 2):
+            chance = (one[0] if i else 1 - one[0]) * (one[1] if j else 1 - one[1])
+            joint[i, j] += weight @ (component[:, z] * chance)
+    return Enumerated(
+        weight @ given[0],
+        weight @ given[1],
+        np.bincount(np.maximum(same, n - same), weight, n + 1),
+        joint[:, 1] / joint.sum(axis=1),
+    )
+
+
+def _log_choose(n, k) -> np.ndarray:
+    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+
+
+class _Column:
+    """log marginals (M, K) of a binary column given labels, and its predictive probabilities."""
+
+    def __init__(self, ones, total, m, n, alpha):
+        self.ones, self.total, self.m, self.n, self.alpha = ones, total, m, n, alpha
+        self.log_marginal = np.empty((len(m), len(alpha)))
+        self.mean = np.empty((len(m), len(alpha)))
+        for size in np.unique(m):
+            rows = np.flatnonzero(m == size)
+            pairs = np.stack([total - ones[rows], ones[rows]], axis=1)
+            found = pair_integrals(pairs, (n - size, size), alpha)
+            orderings = _log_choose(n - size, pairs[:, 0]) + _log_choose(size, pairs[:, 1])
+            self.log_marginal[rows] = found.log_marginal - orderings[:, None]
+            self.mean[rows] = found.theta_mean
+
+    def predictive(self, z: int) -> np.ndarray:
+        """P(1) for a new case of component z, (M, K)."""
+        i, size = (self.ones, self.m) if z else (self.total - self.ones, self.n - self.m)
+        return (self.alpha * self.mean + i[:, None]) / (self.alpha + size[:, None])

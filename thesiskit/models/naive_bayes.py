@@ -1,0 +1,714 @@
+"""The binary naive Bayes model of selected features, with the correction for the selection.
+
+| thesis | name | shape |
+|---|---|---|
+| f_0, f_1 | `class_prior` | pair |
+| a, b | `alpha_prior` | pair |
+| N_0, N_1 | `class_counts`; of features with missing values `present` | pair; (D, 2) |
+| I_{0,j}, I_{1,j} | distinct ones are `pairs`; `group` has the row of each feature | (D, 2); (k,) |
+| alpha at the quadrature points | `alpha` | (K,) |
+| E(theta_j given x_j^train, y^train, alpha) | `theta_mean` | (D, K) |
+| E(1 - theta_j given the same) | `complement_mean` | (D, K) |
+| log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
+| pi, the probability that a feature is relevant; not in the thesis | `pi` | (J,) |
+| draws of alpha, pi, theta_j and whether a feature is relevant | `Draws` | (L,), (L, k) |
+
+Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
+Adjustment Factor for Naive Bayes Models".  Two facts keep the computation small.  The posterior
+depends on a feature only through its pair of counts (I0, I1), so integrals are computed once for
+each distinct pair.  The predictive integral eq-jfact is an average of phi-hat, which is linear in
+theta, so a prediction needs only the posterior mean of theta:
+P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
+
+The thesis's model has one alpha for all features (`relevant="all"`).  With `relevant="some"`, each
+feature is relevant with probability pi, and else phi_0 = phi_1 = theta: alpha is infinite for it.
+Then the posterior is over (alpha, pi), and what a feature says of both, and of a test case, is a
+mixture, with the probability r that it is relevant given its counts, alpha and pi:
+
+    M = P(counts given alpha),   M_0 = P(counts given alpha infinite),
+    r = pi M / (pi M + (1 - pi) M_0),
+    P(x* = 1 given y*) = r (alpha E(theta) + I_y) / (alpha + N_y) + (1 - r) (I + 1) / (N + 2),
+
+with I = I_0 + I_1 ones of N = N_0 + N_1 cases.
+
+A missing value has no term in the likelihood, which is exact under the model where values are
+missing whatever they would be.  So N_0 and N_1 differ by feature; a test case has terms of the
+features that it has; and the probability that a feature is left out depends on its own N_0 and N_1.
+
+The event that features were left out (eq-corfact, adj-fact-H2 to eq-sum-H) is that of
+`models/left_out`; its probability for a feature is the mixture of what it is for a relevant
+feature, and for one whose phi_0 = phi_1 (alpha infinite).
+
+Predictions need no draws from the posterior, for they are integrals; simulation-based calibration
+does.  Given alpha, the density of theta_j is a product of factors linear in theta (pxj-b), those of
+cases that are one and those of cases that are zero.  Written out,
+
+    prod over y of prod_{i < I_y} (alpha theta + i) = sum_t A_t (alpha theta)^t,
+
+and so with B_u (alpha (1 - theta))^u for the zeros; no term is negative.  theta is therefore a
+mixture of Beta(1 + t, 1 + u) with weights A_t B_u alpha^(t + u) B(1 + t, 1 + u), and can be drawn
+exactly.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy import special
+
+from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
+from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
+from thesiskit.models.gaps import log_discard_of, log_tied_of, pair_integrals_of
+from thesiskit.models.integrals import (
+    IRRELEVANT,
+    PairIntegrals,
+    log_discard_probability,
+    log_tied_probability,
+    pair_integrals,
+)
+from thesiskit.models.left_out import AT, BELOW, LOT, LeftOut
+from thesiskit.models.packed import as_bits, find_missing
+from thesiskit.models.priors import (
+    InverseGamma,
+    check_alpha_prior,
+    check_class_prior,
+    check_pi,
+    whole,
+)
+from thesiskit.models.quadrature import check_rule
+from thesiskit.models.selection import Selection
+
+ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
+ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
+ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
+ALPHA_LIMIT = 150.0  # of abs log alpha
+WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
+# test case moves it by about as much as one of the training cases did
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors and rules of a fit: equations prior-psi-b to prior-phi-b.
+
+    class_prior is (f_0, f_1); alpha_quadrature is `midpoint` (the thesis's rule, alpha_points
+    prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).  relevant is
+    `all`, as in the thesis, or `some`: then each of the values in pi is as probable as the others.
+    """
+
+    class_prior: tuple[float, float] = CLASS_PRIOR
+    alpha_prior: tuple[float, float] = ALPHA_PRIOR
+    alpha_points: int = NAIVE_ALPHA_POINTS
+    alpha_quadrature: str = "midpoint"
+    quadrature: str = "exact"
+    relevant: str = "all"
+    pi: tuple[float, ...] = PI
+
+    def __post_init__(self):
+        check_class_prior(self.class_prior)
+        check_alpha_prior("alpha_prior", self.alpha_prior)
+        whole("alpha_points", self.alpha_points, most=MOST_POINTS)
+        check_rule(self.quadrature)
+        check_pi(self.pi)
+        if self.relevant not in ("all", "some"):
+            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
+        if self.alpha_quadrature not in ("midpoint", "adaptive"):
+            raise UserError(
+                f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
+            )
+
+    @property
+    def prior(self) -> InverseGamma:
+        """The prior of alpha."""
+        return InverseGamma(*self.alpha_prior)
+
+    @property
+    def pi_points(self) -> np.ndarray:
+        """The grid of pi, (J,)."""
+        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """Counts of the kept features, by distinct pair, and what is known of the others.
+
+    pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
+    how many features share a row; left_out is None where selection is not conditioned on.  Where
+    values are missing, present (D, 2) are the cases that have the feature; else it is None.
+    """
+
+    class_counts: tuple[int, int]
+    pairs: np.ndarray
+    group: np.ndarray
+    copies: np.ndarray
+    left_out: LeftOut | None
+    present: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, selection: Selection, correct: bool) -> "KeptCounts":
+        """Group the kept features of a selection."""
+        if selection.ones is None or selection.class_counts is None:
+            raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
+        ones = np.asarray(selection.ones, dtype=np.intp)
+        if selection.present is not None:
+            return cls._of_present(selection, ones, correct)
+        width = selection.class_counts[1] + 1
+        code, group, copies = np.unique(
+            ones[:, 0] * width + ones[:, 1], return_inverse=True, return_counts=True
+        )
+        return cls(
+            selection.class_counts,
+            np.stack([code // width, code % width], axis=1),
+            group.astype(np.intp),
+            copies,
+            selection.left_out if correct and selection.n_dropped else None,
+        )
+
+    @classmethod
+    def _of_present(cls, selection: Selection, ones: np.ndarray, correct: bool) -> "KeptCounts":
+        """Group the kept features of a selection with missing values."""
+        counts = np.hstack([ones, np.asarray(selection.present, dtype=np.intp)])
+        rows, group, copies = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
+        assert selection.class_counts is not None
+        return cls(
+            selection.class_counts,
+            rows[:, :2],
+            group.reshape(-1).astype(np.intp),
+            copies,
+            selection.left_out if correct and selection.n_dropped else None,
+            rows[:, 2:],
+        )
+
+    def cases(self, y: int) -> int | np.ndarray:
+        """Return how many cases of class y have the features of a row: (D, 1), or one number."""
+        return self.class_counts[y] if self.present is None else self.present[:, y, None]
+
+    def integrals(self, alpha: np.ndarray, quadrature: str) -> PairIntegrals:
+        """Return what `pair_integrals` does of each row, (D, K) each."""
+        if self.present is None:
+            return pair_integrals(self.pairs, self.class_counts, alpha, quadrature)
+        return pair_integrals_of(self.pairs, self.present, alpha, quadrature)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior: a probability for each alpha and pi, and the mean of theta given each alpha.
+
+    Attributes
+    ----------
+    alpha : (K,) quadrature points.
+    pi : (J,) probabilities that a feature is relevant; 1 alone in the thesis's model.
+    log_weight : (K,) log of the rule's weight times the prior at each alpha, up to a constant.
+    log_discard : (K,) log P(|COR| <= gamma) of one relevant feature, or of what else is known of
+        those left out, their mean; zeros where nothing was dropped.
+    log_joint : (K, J) log probability of each alpha and pi; their logsumexp is 0.
+    integrals : (D, K) each, of each distinct pair of counts, log P(counts), and the posterior means
+        of theta and 1 - theta.
+    irrelevant : the same for alpha infinite, (D, 1) each; None where all features are relevant.
+    """
+
+    settings: Settings
+    kept: KeptCounts
+    alpha: np.ndarray
+    pi: np.ndarray
+    log_weight: np.ndarray
+    log_discard: np.ndarray
+    log_joint: np.ndarray
+    integrals: PairIntegrals
+    irrelevant: PairIntegrals | None
+
+    @property
+    def log_posterior(self) -> np.ndarray:
+        """Log probability of each alpha, (K,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=1)
+
+    @property
+    def log_pi(self) -> np.ndarray:
+        """Log probability of each pi, (J,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=0)
+
+    @property
+    def points(self) -> list[tuple[np.ndarray, int]]:
+        """The points that have weight: some of alpha, with each of pi that has any.
+
+        All of them where all features are relevant.
+        """
+        if self.irrelevant is None:
+            return [(np.arange(len(self.alpha)), 0)]
+        heavy = self.log_joint > self.log_joint.max() - WEIGHTLESS
+        return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(self.pi)) if heavy[:, j].any()]
+
+    @cached_property
+    def relevance(self) -> np.ndarray:
+        """The posterior probability that each kept feature is relevant, (k,)."""
+        if self.irrelevant is None:
+            return np.ones(len(self.kept.group))
+        found = np.zeros(len(self.kept.pairs))
+        for at, j in self.points:
+            found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
+        return np.minimum(found, 1.0)[self.kept.group]
+
+
+def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:
+    """Return r of each distinct pair, (D, len(at)), at some points of alpha and one of pi."""
+    assert posterior.irrelevant is not None
+    pi = posterior.pi[j]
+    if pi == 1:
+        return np.ones((len(posterior.kept.pairs), len(at)))
+    odds = posterior.integrals.log_marginal[:, at] - posterior.irrelevant.log_marginal
+    return special.expit(odds + np.log(pi) - np.log1p(-pi))
+
+
+def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Posterior:
+    """Fit to the kept features; with `correct`, condition on the dropped features being weak.
+
+    Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  If no feature
+    was dropped, both give the same posterior.
+    """
+    kept = KeptCounts.of(selection, correct)
+    if settings.alpha_quadrature == "midpoint":
+        alpha = settings.prior.midpoints(settings.alpha_points)
+        return _evaluate(settings, kept, alpha, np.zeros(len(alpha)))
+    return _locate_alpha(settings, kept)
+
+
+def restore(
+    selection: Selection,
+    settings: Settings,
+    *,
+    correct: bool,
+    alpha: np.ndarray,
+    log_weight: np.ndarray,
+    log_discard: np.ndarray,
+    log_joint: np.ndarray,
+) -> Posterior:
+    """Return the posterior that `fit` gave, from the arrays that were stored."""
+    kept = KeptCounts.of(selection, correct)
+    found = _integrals(settings, kept, alpha)
+    pi = settings.pi_points
+    return Posterior(settings, kept, alpha, pi, log_weight, log_discard, log_joint, *found)
+
+
+def log_alpha_density(posterior: Posterior) -> np.ndarray:
+    """Return the log posterior density of log alpha at the points, (K,).
+
+    Under the midpoint rule each point stands for 1/K of prior probability, so the density is
+    K times its probability times alpha p(alpha) (caption of the thesis's figure fig-post-alpha).
+    """
+    t = np.log(posterior.alpha)
+    if posterior.settings.alpha_quadrature == "adaptive":
+        return posterior.log_posterior - np.log(t[1] - t[0])
+    prior = posterior.settings.prior.log_density(posterior.alpha)
+    return posterior.log_posterior + np.log(len(t)) + prior + t
+
+
+def _integrals(
+    settings: Settings, kept: KeptCounts, alpha: np.ndarray
+) -> tuple[PairIntegrals, PairIntegrals | None]:
+    """Return integrals for relevant features, (D, K) each, and for others, (D, 1) each."""
+    if settings.relevant == "all":
+        return kept.integrals(alpha, settings.quadrature), None
+    found = kept.integrals(np.append(alpha, IRRELEVANT), settings.quadrature)
+    K = len(alpha)
+    return (
+        PairIntegrals(*(np.ascontiguousarray(one[:, :K]) for one in found)),
+        PairIntegrals(*(one[:, K:] for one in found)),
+    )
+
+
+def _evaluate(
+    settings: Settings, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
+) -> Posterior:
+    """Return the posterior on the points alpha, each with the log of its weight times prior."""
+    pi = settings.pi_points
+    integrals, irrelevant = _integrals(settings, kept, alpha)
+    log_discard = np.zeros(len(alpha))
+    log_joint = np.repeat(log_weight[:, None], len(pi), axis=1)
+    if irrelevant is None:
+        log_joint += (kept.copies @ integrals.log_marginal)[:, None]
+    else:
+        log_joint += _log_mixed(kept, integrals.log_marginal, irrelevant.log_marginal, pi)
+    if kept.left_out is not None:
+        factor, log_discard = log_factor(kept.left_out, alpha, pi, settings.quadrature)
+        log_joint += factor
+    if not np.isfinite(log_joint).any():
+        remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
+        raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
+    log_joint -= np.logaddexp.reduce(log_joint.ravel())
+    return Posterior(
+        settings, kept, alpha, pi, log_weight, log_discard, log_joint, integrals, irrelevant
+    )
+
+
+def _log_mixed(
+    kept: KeptCounts, log_relevant: np.ndarray, log_irrelevant: np.ndarray, pi: np.ndarray
+) -> np.ndarray:
+    """Return the sum over kept features of log(pi M + (1 - pi) M_0), (K, J)."""
+    odds = log_relevant - log_irrelevant
+    top = np.maximum(odds, 0)
+    relevant, irrelevant = np.exp(odds - top), np.exp(-top)
+    base = kept.copies @ (top + log_irrelevant)
+    each = [kept.copies @ np.log(one * relevant + (1 - one) * irrelevant) for one in pi]
+    return base[:, None] + np.stack(each, axis=1)
+
+
+def _evaluate_log_scale(settings: Settings, kept: KeptCounts, t: np.ndarray) -> Posterior:
+    """The same on an even grid of t = log alpha, where the prior has density alpha p(alpha)."""
+    alpha = np.exp(t)
+    return _evaluate(settings, kept, alpha, settings.prior.log_density(alpha) + t)
+
+
+def _locate_alpha(settings: Settings, kept: KeptCounts) -> Posterior:
+    """Find the interval of log alpha that holds the posterior, and put an even grid on it.
+
+    The trapezoid rule on such a grid converges faster than any power of its step.
+    """
+    with np.errstate(divide="ignore"):
+        ends = np.log(settings.prior.quantile(np.array([1e-12, 1 - 1e-12])))
+    low, high = np.clip(ends, -ALPHA_LIMIT, ALPHA_LIMIT)
+    for _ in range(60):
+        t = np.linspace(low, high, 33)
+        height = _evaluate_log_scale(settings, kept, t).log_posterior
+        drop = height.max() - height
+        wider = (
+            drop[0] < ALPHA_END and low > -ALPHA_LIMIT,
+            drop[-1] < ALPHA_END and high < ALPHA_LIMIT,
+        )
+        if any(wider):  # the prior did not expect what the data say
+            width = high - low
+            low = max(low - width, -ALPHA_LIMIT) if wider[0] else low
+            high = min(high + width, ALPHA_LIMIT) if wider[1] else high
+            continue
+        inside = np.flatnonzero(drop < ALPHA_DROP)
+        low, high = t[max(inside[0] - 1, 0)], t[min(inside[-1] + 1, len(t) - 1)]
+        if inside[-1] - inside[0] >= 16:
+            return _evaluate_log_scale(settings, kept, np.linspace(low, high, ALPHA_POINTS))
+    raise ThesiskitError(
+        "the posterior of alpha could not be located; use alpha_quadrature: midpoint"
+    )
+
+
+def refine(posterior: Posterior) -> Posterior:
+    """Halve the step of the adaptive rule's grid of log alpha."""
+    t = np.log(posterior.alpha)
+    finer = np.linspace(t[0], t[-1], 2 * len(t) - 1)
+    return _evaluate_log_scale(posterior.settings, posterior.kept, finer)
+
+
+LEAST = 1e-280  # an incomplete beta function below has lost digits
+
+
+def log_factor(
+    left_out: LeftOut, alpha: np.ndarray, pi: np.ndarray, quadrature: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(S given alpha, pi), (K, J), and the same for pi = 1 by feature, (K,).
+
+    Equation eq-corfact.
+
+    alpha (K,) and pi (J,).
+    """
+    found = np.zeros((len(alpha), len(pi)))
+    relevant = np.zeros(len(alpha))
+    ends = alpha if pi.min() == 1 else np.append(alpha, IRRELEVANT)
+    for event in np.unique(left_out.rows[:, 2]).tolist():
+        rows = left_out.rows[left_out.rows[:, 2] == event]
+        each = [_log_probabilities(one, rows[:, :2], left_out.gamma_squared, ends, quadrature)
+                for one in ((AT, BELOW) if event == LOT else (event,))]  # fmt: skip
+        mixed = [mix(one[:, : len(alpha)], one[:, len(alpha) :], pi) for one in each]
+        for d, count in enumerate(rows[:, 3].tolist()):
+            if event == LOT:
+                found += log_lot(mixed[0][d], mixed[1][d], count, left_out.tied_kept)
+                log_e, log_s = (part[d, : len(alpha)] for part in each)
+                relevant += log_lot(log_e, log_s, count, left_out.tied_kept) / left_out.total
+            else:
+                found += count * mixed[0][d]
+                relevant += count / left_out.total * each[0][d, : len(alpha)]
+    return found, relevant
+
+
+def mix(relevant: np.ndarray, irrelevant: np.ndarray, pi: np.ndarray) -> np.ndarray:
+    """Return log(pi exp(relevant) + (1 - pi) exp(irrelevant)), (D, K, J), for each pi (J,).
+
+    relevant (D, K); irrelevant (D, 1), which is not looked at where every pi is 1.
+    """
+    if pi.min() == 1:
+        return np.repeat(relevant[:, :, None], len(pi), axis=2)
+    with np.errstate(divide="ignore"):
+        return np.logaddexp(
+            relevant[:, :, None] + np.log(pi), irrelevant[:, :, None] + np.log1p(-pi)
+        )
+
+
+def _log_probabilities(event, counts, gamma_squared, alpha, quadrature) -> np.ndarray:
+    """Return log of the probability of an event for features with these class counts, (D, K)."""
+    if len(counts) == 1:  # by tables that other integrals share
+        of = log_tied_probability if event == AT else log_discard_probability
+        n0, n1 = counts[0].tolist()
+        below = {"below": True} if event == BELOW else {}
+        return of(n0, n1, gamma_squared, alpha, quadrature=quadrature, **below)[None]
+    if event == AT:
+        return log_tied_of(counts, gamma_squared, alpha, quadrature)
+    return log_discard_of(counts, gamma_squared, alpha, quadrature, below=event == BELOW)
+
+
+def log_lot(log_e: np.ndarray, log_s: np.ndarray, d: int, m: int) -> np.ndarray:
+    """Return log of the sum over t of C(d, t) e^t s^(d - t) / C(m + t, m).
+
+    With q = e + s and x = e / q it is q^d times the sum of (m + 1 + j)-terms below, or
+
+        m B(m, d + 1) x^(-m) I_x(m, d + 1) q^d,     I_x the regularised incomplete beta function,
+
+    because 1 / C(m + t, m) is m times the integral of v^t (1 - v)^(m - 1) over (0, 1).  Where I_x
+    is too small for a number, its series converges fast.
+    """
+    log_q = np.logaddexp(log_e, log_s)
+    x = np.exp(log_e - log_q)
+    with np.errstate(divide="ignore"):
+        whole = special.betainc(m, d + 1, x)
+        direct = np.log(m) + special.betaln(m, d + 1) - m * np.log(x) + np.log(whole)
+    small = whole < LEAST
+    if small.any():
+        direct = np.where(small, _log_series(np.where(small, x, 0), d, m), direct)
+    return d * log_q + direct
+
+
+def _log_series(x: np.ndarray, d: int, m: int) -> np.ndarray:
+    """Return log of (1 - x)^(d + 1) times the sum of (m + d + 1)_j / (m + 1)_j x^j."""
+    total, term, j = np.ones_like(x), np.ones_like(x), 0
+    while (term > 1e-17 * total).any():
+        term = term * x * ((m + d + 1 + j) / (m + 1 + j))
+        total, j = total + term, j + 1
+    return (d + 1) * np.log1p(-x) + np.log(total)
+
+
+ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
+CASES = 4096  # test cases predicted together
+CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
+
+
+def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return P(y* = 1) for each row of the kept features, (T, k) of 0, 1 or NaN (missing) -> (T,).
+
+    Equation eq-unc-pp with predp-y and eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so
+    that both they and their complements are strictly between.
+
+    Raises DataError for another number of columns, or values that are not 0 or 1.
+    """
+    return as_probability(predict_log_odds(posterior, features))
+
+
+def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,).
+
+    With the adaptive rule for alpha, grids are refined until no probability moves by 1e-6.
+    """
+    k = len(posterior.kept.group)
+    features = np.asarray(features)
+    if features.ndim != 2 or features.shape[1] != k:
+        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
+    missing = find_missing(features)
+    bits = as_bits(features if missing is None else np.where(missing, 0, features))
+    if bits is None:
+        raise DataError("features must be 0 or 1")
+    found = _predict_all(posterior, bits, missing)
+    if posterior.settings.alpha_quadrature == "midpoint":
+        return found
+    for _ in range(12):
+        posterior, last = refine(posterior), as_probability(found)
+        found = _predict_all(posterior, bits, missing)
+        if np.abs(as_probability(found) - last).max(initial=0) < ALPHA_TOLERANCE:
+            return found
+    raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
+
+
+def _predict_all(
+    posterior: Posterior, bits: np.ndarray, missing: np.ndarray | None = None
+) -> np.ndarray:
+    """Return log odds at the posterior's points of alpha and pi, some cases at a time."""
+    kept = posterior.kept
+    slopes, bases, single, log_weight = _log_odds(posterior)
+    result = np.empty(len(bits))
+    for start in range(0, len(bits), CASES):
+        rows = bits[start : start + CASES]
+        counts = np.zeros((len(rows), len(kept.pairs)))
+        kernel.accumulate_counts(rows, kept.group, counts)
+        # log P(x* given y*, point) + log posterior of the point, for each row, y* and point
+        joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + log_weight
+        if missing is not None:
+            absent = np.zeros((len(rows), len(kept.pairs)))
+            gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
+            kernel.accumulate_counts(gaps, kept.group, absent)
+            joint -= np.stack([absent @ one for one in single], axis=1)
+        total = np.logaddexp.reduce if posterior.irrelevant is None else _log_sums
+        result[start : start + CASES] = np.subtract(*total(joint, axis=2).T[::-1])
+    f0, f1 = posterior.settings.class_prior
+    n0, n1 = kept.class_counts
+    return result + np.log((f1 + n1) / (f0 + n0))
+
+
+def _log_sums(joint: np.ndarray, axis: int) -> np.ndarray:
+    """Return logs of sums of exponentials; of many points several times as fast as by pairs."""
+    top = joint.max(axis=axis, keepdims=True)
+    return np.log(np.exp(joint - top).sum(axis=axis)) + top.squeeze(axis)
+
+
+def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
+    """Return P(y* = 1) for new cases drawn as the posterior expects them, (cases,).
+
+    The mean of min(p, 1 - p) is the error that the model promises where no case is tested.  Given
+    alpha, pi and y*, the features of a new case are independent.
+    """
+    f0, f1 = posterior.settings.class_prior
+    n0, n1 = posterior.kept.class_counts
+    y = (rng.random(cases) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
+    slopes, _, single, log_weight = _log_odds(posterior)
+    weight = np.exp(log_weight - log_weight.max())
+    point = rng.choice(len(weight), size=cases, p=weight / weight.sum())
+    rows = np.empty((cases, len(posterior.kept.group)), dtype=np.uint8)
+    for row, label, g in zip(rows, y.tolist(), point.tolist(), strict=True):
+        one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
+        row[:] = rng.random(len(row)) < one[posterior.kept.group]
+    return predict(posterior, rows)
+
+
+def as_probability(log_odds: np.ndarray) -> np.ndarray:
+    """Return probabilities that stay CLOSEST away from 0 and 1."""
+    return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
+
+
+def _log_odds(
+    posterior: Posterior,
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+    """Return how log P(x* given y*, point) depends on test counts per pair: slopes and bases.
+
+    A point is one of alpha and of pi.  slopes (D, 2 G) holds log P(x* = 1) - log P(x* = 0), bases
+    (2 G,) the sum of log P(x* = 0) over features; the columns are y* = 0 for all points, then
+    y* = 1.  The third result has log P(x* = 0) of one feature of each pair, (D, G) for each y*; the
+    fourth the log probability of each point, (G,).
+    """
+    kept, points = posterior.kept, posterior.points
+    G = sum(len(at) for at, _ in points)
+    slopes, bases = np.empty((len(kept.pairs), 2 * G)), np.empty(2 * G)
+    single = []
+    for y in (0, 1):
+        columns = slice(y * G, (y + 1) * G)
+        parts = [_log_predictive(posterior, y, at, j) for at, j in points]
+        slopes[:, columns] = np.hstack([slope for slope, _ in parts])
+        single.append(np.hstack([log_zero for _, log_zero in parts]))
+        bases[columns] = kept.copies @ single[y]
+    log_weight = np.concatenate([posterior.log_joint[at, j] for at, j in points])
+    return slopes, bases, single, log_weight
+
+
+def _log_predictive(
+    posterior: Posterior, y: int, at: np.ndarray, j: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(x* = 1) - log P(x* = 0), and log P(x* = 0), of one feature of each pair.
+
+    (D, len(at)) each, for y* = y, some points of alpha and one of pi.
+    """
+    kept, alpha = posterior.kept, posterior.alpha[at]
+    ones, cases = kept.pairs[:, y, None], kept.cases(y)
+    # in the order of memory that a matrix product adds up in
+    _, theta, complement = (np.ascontiguousarray(one[:, at]) for one in posterior.integrals)
+    # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
+    one, zero = alpha * theta + ones, alpha * complement + (cases - ones)
+    if posterior.irrelevant is None:
+        log_zero = np.log(zero)
+        return np.log(one) - log_zero, log_zero - np.log(alpha + cases)
+    r, (_, same_one, same_zero) = relevant_given(posterior, at, j), posterior.irrelevant
+    zero = r * zero / (alpha + cases) + (1 - r) * same_zero
+    one = r * one / (alpha + cases) + (1 - r) * same_one
+    log_zero = np.log(zero)
+    return np.log(one) - log_zero, log_zero
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of alpha and pi (L,); of each kept feature theta, and whether it is relevant (L, k)."""
+
+    alpha: np.ndarray
+    pi: np.ndarray
+    theta: np.ndarray
+    relevant: np.ndarray
+
+
+def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
+    """Return draws from the posterior.
+
+    Each point of the posterior's grid of alpha stands for a cell, in which the likelihood is taken
+    to be what it is at the point: alpha is drawn from the prior within the cell under the midpoint
+    rule, evenly on the log scale under the adaptive one.  pi is a point of its grid.
+    """
+    J = len(posterior.pi)
+    drawn = rng.choice(posterior.log_joint.size, size=count, p=np.exp(posterior.log_joint.ravel()))
+    point, j = np.divmod(drawn, J)
+    within = rng.random(count)
+    if posterior.settings.alpha_quadrature == "midpoint":
+        alpha = posterior.settings.prior.quantile((point + within) / len(posterior.alpha))
+    else:
+        t = np.log(posterior.alpha)
+        alpha = np.exp(t[point] + (t[1] - t[0]) * (within - 0.5))
+    group = posterior.kept.group
+    relevant = np.ones((count, len(group)), dtype=bool)
+    if posterior.irrelevant is not None:
+        chance = np.empty((count, len(posterior.kept.pairs)))
+        for one in np.unique(j):
+            mine = j == one
+            chance[mine] = relevant_given(posterior, point[mine], one).T
+        relevant = rng.random(relevant.shape) < chance[:, group]
+    ones = posterior.kept.pairs[group]
+    zeros = posterior.kept.class_counts - ones
+    theta = np.empty(relevant.shape)
+    for f, (one, zero) in enumerate(zip(ones.tolist(), zeros.tolist(), strict=True)):
+        at = relevant[:, f]
+        theta[at, f] = draw_theta(alpha[at], tuple(one), tuple(zero), rng)
+        theta[~at, f] = rng.beta(1 + sum(one), 1 + sum(zero), size=(~at).sum())
+    return Draws(alpha, posterior.pi[j], theta, relevant)
+
+
+def draw_theta(
+    alpha: np.ndarray, ones: tuple[int, ...], zeros: tuple[int, ...], rng: np.random.Generator
+) -> np.ndarray:
+    """Draw theta of a feature with these counts in the classes, one given each alpha, (L,).
+
+    Its density is pxj-b.
+    """
+    log_a, log_b = _log_coefficients(ones), _log_coefficients(zeros)
+    t, u = (one.reshape(-1) for one in np.indices((len(log_a), len(log_b))))
+    log_weight = log_a[t] + log_b[u] + special.betaln(1 + t, 1 + u)
+    log_weight = log_weight + np.log(alpha)[:, None] * (t + u)
+    cumulative = np.exp(log_weight - log_weight.max(axis=1, keepdims=True)).cumsum(axis=1)
+    at = rng.random(len(alpha)) * cumulative[:, -1]
+    term = (cumulative <= at[:, None]).sum(axis=1)
+    return rng.beta(1 + t[term], 1 + u[term])
+
+
+@lru_cache(maxsize=4096)
+def _log_coefficients(counts: tuple[int, ...]) -> np.ndarray:
+    """Log coefficients of prod over y of prod_{i < counts_y} (x + i), lowest power first."""
+    log = np.zeros(1)
+    for count in counts:
+        for i in range(count):
+            by_i = np.append(log, -np.inf) + (np.log(i) if i else -np.inf)
+            log = np.logaddexp(np.append(-np.inf, log), by_i)
+    return log
+
+
+def log_odds(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.ndarray:
+    """Return log P(y* = 1) - log P(y* = 0) given x* = case, (k,) of 0 and 1, by each draw, (L,).
+
+    phi and psi are integrated out: P(x_j* = 1 given y*) = (alpha theta_j + I_y) / (alpha + N_y) of
+    a relevant feature.  Others are as probable in both classes.
+    """
+    kept, alpha, theta = posterior.kept, draws.alpha[:, None], draws.theta
+    ones = kept.pairs[kept.group]
+    f0, f1 = posterior.settings.class_prior
+    n0, n1 = kept.class_counts
+    log = []
+    for y, n in enumerate((n0, n1)):
+        one = alpha * theta + ones[:, y]
+        zero = alpha * (1 - theta) + (n - ones[:, y])
+        each = np.log(np.where(case == 1, one, zero) / (alpha + n))
+        log.append(np.where(draws.relevant, each, 0).sum(axis=1))
+    return np.log((f1 + n1) / (f0 + n0)) + log[1] - log[0]

@@ -1,0 +1,934 @@
+"""The naive Bayes model with normal features and any number of classes, corrected for selection.
+
+| symbol | name | shape |
+|---|---|---|
+| y_i = g, x_ij | responses 0 to G - 1, real features | (n,), (n, p) |
+| n_g, m_g, W of a feature | `FSelection.counts`, `means`, `within` | (k, G), (k, G), (k,) |
+| rho | `ratio` | (R,) |
+| pi | `pi` | (J,) |
+| c | `shapes`, `effect_shapes` | (C,) |
+| rho_j | `Nodes.ratio`, 0 first | (M,) |
+| a, b | `variance` | (2,) |
+| h, 1 - h | `irrelevance`, `relevance` | (k, .) |
+| A(rho) | `log_discard` | (C, R) |
+| rho_j in `tails`; T_j = rho_j / rho | `ratio`; integrated out | any |
+| c, the shape of T_j; d_i | `shape`, None where T_j is 1; `_spreads` | scalar; (G - 1,) |
+
+    x_ij ~ N(mu_jg, w_j),  mu_jg ~ N(nu_j, rho_j w_j),  nu_j flat,  w_j ~ Inverse-Gamma(a/2, ab/2),
+    rho_j = 0 with probability 1 - pi, else rho T_j,  T_j ~ Inverse-Gamma(c/2, c/2) or 1,
+    probabilities of the classes ~ Dirichlet.
+
+The idea, to condition on the fact that the features left out were weak, is that of the thesis
+(section "Our Method for Avoiding Selection Bias"); its normal form is that of Li (2012), "Bias-
+corrected hierarchical Bayesian classification with a selected subset of high-dimensional features",
+Journal of the American Statistical Association 107, 120-134.  Here all integrals are by
+quadrature.  With r_g = n_g / (1 + rho_j n_g), R = sum r_g, m = sum r_g m_g / R and
+Q = sum r_g (m_g - m)^2, the marginal likelihood of a feature is proportional to
+
+    prod sqrt(r_g / n_g) R^(-1/2) (ab + W + Q)^(-(a + N - 1) / 2),
+
+which is averaged over T_j by the trapezoid rule in log rho_j, and mixed with that of rho_j = 0.
+Features left out have the factor [(1 - pi) A(0) + pi A(rho)]^(p - k), where A is the probability
+that F is at most the threshold.  A missing value has no term in the likelihood.
+
+The variances' (a, b) are those that make the kept features most probable; W alone would be too
+small, because features with a small W are selected.  They are found by the EM algorithm: its latent
+quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.
+
+Given rho_j, the sum of squares between classes is w_j times a sum of c_i chi-squared variables with
+one degree of freedom, c_i = 1 + rho_j d_i, where d_i are the nonzero eigenvalues of
+diag(n) - n n' / N; that within classes is w_j times one with N - G.  So F does not depend on w_j.
+With two classes F / (1 + rho_j d) has the F distribution.  With more, Ruben's series (1962, Annals
+of Mathematical Statistics 33, 542-570) has positive terms only: with beta = min c_i,
+
+    P(F <= f) = sum_k alpha_k I_{q / (1 + q)}((G - 1) / 2 + k, (N - G) / 2),
+    q = f (G - 1) / ((N - G) beta),   alpha_0 = prod sqrt(beta / c_i),
+    alpha_k = 1 / (2 k) sum_{r < k} g_{k - r} alpha_r,   g_m = sum_i (1 - beta / c_i)^m.
+
+T_j is integrated out by the trapezoid rule in log rho_j, on one lattice for every rho.  The factor
+is raised to the power p - k, so the smaller of P(F <= f) and P(F > f) is always kept, too.
+
+Given rho_j, a new value of class g has a Student t density with a + N - 1 degrees of freedom,
+s = rho_j r_g, mean s m_g + (1 - s) m and squared scale (a b + W + Q) v / (a + N - 1), where
+v = 1 + rho_j / (1 + rho_j n_g) + (1 - s)^2 / R.  At a point (c, rho, pi) it is averaged over rho_j
+by the posterior probabilities of the nodes; the products over features are averaged over points.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize, special
+
+from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
+from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
+from thesiskit.errors import DataError, UserError, quoted
+from thesiskit.models.naive_bayes import CLOSEST
+from thesiskit.models.priors import LEAST_COUNT, MOST_COUNT, check_pi, positive
+from thesiskit.models.selection import FSelection
+
+RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
+LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors of a fit.
+
+    class_prior : parameter of the Dirichlet prior of the class probabilities: one number for all
+        classes, or one for each.
+    effect_shapes : the values of c, each as probable as the others; None where T_j is 1.
+    relevant : "some" features are relevant, each with probability pi; or "all".
+    ratio, pi : the values of rho and pi, each as probable as the others.
+    variance : (a, b) of the Inverse-Gamma(a / 2, a b / 2) prior of the variances; None to take
+        those that make the kept features most probable.
+    """
+
+    class_prior: float | tuple[float, ...] = 1.0
+    effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
+    relevant: str = "some"
+    ratio: tuple[float, ...] = RATIO
+    pi: tuple[float, ...] = NORMAL_PI
+    variance: tuple[float, float] | None = None
+
+    def __post_init__(self):
+        _check_dirichlet(self.class_prior)
+        _check_shapes(self.effect_shapes)
+        check_pi(self.pi)
+        if not len(self.ratio):
+            raise UserError("ratio must have at least one value")
+        for value in self.ratio:
+            positive("ratio", value)
+        if self.relevant not in ("all", "some"):
+            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
+        if self.variance is not None:
+            for name, value in zip("ab", self.variance, strict=True):
+                positive(name, value)
+
+    @property
+    def pi_points(self) -> np.ndarray:
+        """The grid of pi, (J,)."""
+        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """The values of c, (C,), infinite where T_j is 1."""
+        return np.array([np.inf if c is None else c for c in self.effect_shapes])
+
+    def class_weights(self, classes: int) -> np.ndarray:
+        """Return the parameters of the Dirichlet prior, (G,)."""
+        prior = np.atleast_1d(np.array(self.class_prior, dtype=float))
+        if len(prior) not in (1, classes):
+            raise UserError(
+                f"class_prior has {len(prior)} numbers for {classes} classes; give one number, or "
+                "one for each class"
+            )
+        return np.broadcast_to(prior, (classes,))
+
+
+def _check_dirichlet(prior) -> None:
+    several = isinstance(prior, tuple | list | np.ndarray)
+    values = list(prior) if several else [prior]
+    if not values:
+        raise UserError("class_prior must be a positive number, or one for each class")
+    for value in values:
+        positive("class_prior", value)
+        if not LEAST_COUNT <= value <= MOST_COUNT:
+            raise UserError(
+                f"class_prior must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {value:g}"
+            )
+
+
+def _check_shapes(shapes) -> None:
+    if not isinstance(shapes, tuple | list) or not shapes:
+        raise UserError(f"effect_shapes must be a list such as (3, 10, None), got {quoted(shapes)}")
+    for shape in shapes:
+        if shape is not None:
+            positive("effect_shapes", shape)
+            if not LEAST_SHAPE <= shape <= MOST_SHAPE:
+                raise UserError(
+                    f"effect_shapes must be between {LEAST_SHAPE:g} and {MOST_SHAPE:g}, or None, "
+                    f"got {shape:g}"
+                )
+    if len(set(shapes)) < len(shapes):
+        raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
+
+
+TAIL_STEP = 0.25  # of log rho_j, where T_j is wide
+SMALL = 1e-18  # relative to 1: what is left out of sums
+LEAST_F = 1e-12  # where the threshold is 0, in its place: factors have a limit
+MOST_TERMS = 20_000
+
+
+def log_discard_probability(
+    class_counts: Sequence[int], threshold: float, ratio: np.ndarray, *, shape: float | None
+) -> np.ndarray:
+    """Return log P(F <= threshold) of a feature whose effects have each ratio rho, like `ratio`.
+
+    class_counts (G,) are the cases that have the feature; shape is c, None where T_j is 1.
+    """
+    ratio = np.asarray(ratio, dtype=float)
+    counts = np.asarray(class_counts)
+    lower, upper = averaged_tails(counts, threshold, ratio.reshape(-1), shape)
+    return log_lower(lower, upper).reshape(ratio.shape)
+
+
+def log_lower(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return the log of a probability from itself and its complement."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(upper < 0.5, np.log1p(-upper), np.log(lower))
+
+
+def averaged_tails(
+    counts: np.ndarray, threshold: float, ratio: np.ndarray, shape: float | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(F <= threshold) and P(F > threshold), the mean over T_j, (R,) each."""
+    if shape is None or not len(ratio):
+        return tails(counts, threshold, ratio)
+    log_ratio = np.log(ratio)
+    log_nodes, weight = lattice(log_ratio, shape)
+    lower, upper = tails(counts, threshold, np.exp(np.minimum(log_nodes, 600)))
+    return weight @ lower, weight @ upper
+
+
+def lattice(log_ratio: np.ndarray, shape: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes of log rho_j, (M,), and the weights of the average for each rho, (R, M).
+
+    The sum of the trapezoid rule is as exact on any lattice, so all rho can share one.  With
+    s = log(rho_j / rho), T_j = e^s has density proportional to exp(-(c / 2) (s + e^-s)) in s.
+    """
+    step = min(TAIL_STEP, 0.7 * float(np.sqrt(special.polygamma(1, shape / 2))))
+    low, high = s_range(shape, 50)
+    first, last = np.floor((log_ratio.min() + low) / step), np.ceil((log_ratio.max() + high) / step)
+    nodes = step * np.arange(first, last + 1)
+    return nodes, step * effect_density(nodes - log_ratio[:, None], shape)
+
+
+def s_range(shape: float, drop: float) -> tuple[float, float]:
+    """Return where the density of s = log T_j is below exp(-drop), about."""
+    return -float(np.log1p(2 * (drop + 1) / shape)), 2 * drop / shape
+
+
+def effect_density(s: np.ndarray, shape: float | np.ndarray) -> np.ndarray:
+    """Return the density of s = log T_j, T_j ~ Inverse-Gamma(c / 2, c / 2)."""
+    half = shape / 2
+    log_norm = half * np.log(half) - special.gammaln(half)
+    return np.exp(log_norm - half * (s + np.exp(np.minimum(-s, 600))))
+
+
+def tails(counts: np.ndarray, threshold: float, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(F <= threshold) and P(F > threshold) for features with each rho_j, (M,) each."""
+    counts = np.asarray(counts)[np.asarray(counts) > 0]
+    classes, rest = len(counts), int(counts.sum()) - len(counts)
+    f = max(float(threshold), LEAST_F)
+    c = 1 + np.multiply.outer(np.asarray(ratio, dtype=float), _spreads(counts))
+    if classes == 2 or np.ptp(c, axis=1).max(initial=0) == 0:
+        scaled = f / c[:, 0]
+        return special.fdtr(classes - 1, rest, scaled), special.fdtrc(classes - 1, rest, scaled)
+    return _ruben(f, c, classes, rest)
+
+
+def _spreads(counts: np.ndarray) -> np.ndarray:
+    """Return the nonzero eigenvalues of diag(n) - n n' / N, (G - 1,), rising."""
+    n = counts.astype(float)
+    if len(n) == 2:
+        return np.array([2 * n[0] * n[1] / n.sum()])
+    return np.linalg.eigvalsh(np.diag(n) - np.outer(n, n) / n.sum())[1:]
+
+
+def _ruben(f: float, c: np.ndarray, classes: int, rest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return both tails by Ruben's series, for c (M, G - 1).
+
+    Terms end where those left out are below SMALL, because alpha_k or I is.  In the latter case
+    what is left of the sum of alpha belongs to the upper tail.
+    """
+    beta = c.min(axis=1)
+    theta = 1 - beta[:, None] / c
+    q = f * (classes - 1) / (rest * beta)
+    half = (classes - 1) / 2
+    alpha = np.prod(np.sqrt(beta[:, None] / c), axis=1)
+    # sums[i] = sum over r < k of theta_i^(k - r) alpha_r
+    sums = np.zeros_like(theta)
+    slowest = theta.max(axis=1)
+    mean = (theta / (1 - theta)).sum(axis=1) / 2  # of k, under the distribution alpha
+    left = np.arange(len(c))
+    lower, upper, total = (np.zeros(len(c)) for _ in range(3))
+    for k in range(MOST_TERMS):
+        if k:
+            alpha = sums.sum(axis=1) / (2 * k)
+        below = special.betainc(half + k, rest / 2, q[left] / (1 + q[left]))
+        above = special.betaincc(half + k, rest / 2, q[left] / (1 + q[left]))
+        lower[left] += alpha * below
+        upper[left] += alpha * above
+        total[left] += alpha
+        sums = theta[left] * (sums + alpha[:, None])
+        # beyond their mean, alpha fall about as the geometric series of the slowest
+        negligible = (alpha < SMALL * (1 - slowest[left])) & (k > mean[left])
+        ended = negligible | (below < SMALL)
+        if ended.any():
+            left, alpha, sums = left[~ended], alpha[~ended], sums[~ended]
+            if not len(left):
+                break
+    missing = 1 - total
+    return lower, upper + np.where(missing > 1e-12, missing, 0)
+
+
+NODE_STEP = 0.36  # of log rho_j; smaller where c is large
+DROP = 24.0  # nodes end where the density of T_j is below exp(-24)
+FAR_DROP = 40.0  # on the other side it falls much faster
+FAR = 3.0  # so far above log rho, nodes begin to be rarer
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Values of rho_j, and the weights by which each of some rows (c, rho) averages over them.
+
+    ratio : (M,), 0 first; then a lattice, then the values of rho where T_j is 1.
+    weight : (rows, M - 1), for the nodes above 0.
+    lattice : how many nodes the lattice has.
+    """
+
+    ratio: np.ndarray
+    weight: np.ndarray
+    lattice: int
+
+    @classmethod
+    def of(cls, settings: Settings, classes: int, rows: np.ndarray | None = None) -> "Nodes":
+        """Return the nodes for features of some number of classes.
+
+        rows : numbers in the table of all (c, rho), c by c; by default all of them.
+        """
+        everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
+        shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
+        log_ratio = np.log(settings.ratio)[place]
+        c = settings.shapes[shape]
+        alone = np.isinf(c)
+        nodes, weight = _node_lattice(log_ratio[~alone], c[~alone], classes)
+        single, which = np.unique(log_ratio[alone], return_inverse=True)
+        both = np.zeros((len(c), len(nodes) + len(single)))
+        both[~alone, : len(nodes)] = weight
+        both[alone, len(nodes) + which] = 1
+        return cls(np.append(0.0, np.exp(np.append(nodes, single))), both, len(nodes))
+
+
+def _node_lattice(
+    log_ratio: np.ndarray, c: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return values of log rho_j (M,) and weights (rows, M) of the trapezoid rule.
+
+    It is a rule in v, log rho_j = v + exp(v - far): about even up to `far`, and with ever longer
+    steps beyond, where only the long tail of T_j is left.
+    """
+    if not len(c):
+        return np.empty(0), np.empty((0, 0))
+    narrowest = np.sqrt(special.polygamma(1, (c.max() + classes - 1) / 2))
+    step = min(NODE_STEP, 0.85 * float(narrowest))
+    ends = np.array([s_range(one, drop)[end] for one in (c.min(), c.max())
+                     for drop, end in ((FAR_DROP, 0), (DROP, 1))])  # fmt: skip
+    low, high = log_ratio.min() + ends.min(), min(log_ratio.max() + ends.max(), 600.0)
+    far = log_ratio.max() + FAR
+    last = far + np.log(max(1.0, high - far))
+    v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
+    stretch = np.exp(v - far)
+    density = effect_density(v + stretch - log_ratio[:, None], c[:, None])
+    return v + stretch, step * (1 + stretch) * density
+
+
+@dataclass(frozen=True)
+class Between:
+    """What a feature's class means say of each rho_j, (k, M) each.
+
+    mean : m, their mean with the weights r_g.
+    squares : Q, their weighted sum of squares about m.
+    log_factor : 1/2 sum log(r_g / n_g) - 1/2 log R.
+    """
+
+    mean: np.ndarray
+    squares: np.ndarray
+    log_factor: np.ndarray
+
+    @classmethod
+    def of(cls, selection: FSelection, ratio: np.ndarray) -> "Between":
+        """Return them for the kept features, at the nodes ratio (M,)."""
+        counts, means = selection.counts, selection.means
+        if len(counts) and (counts == counts[0]).all():
+            counts = counts[:1]  # without missing values all features share them
+        shape = (len(counts), len(ratio))
+        total, log_factor = np.zeros(shape), np.zeros(shape)
+        mean = np.zeros((len(means), len(ratio)))
+        r = [n[:, None] / (1 + ratio * n[:, None]) for n in counts.T.astype(float)]
+        for g, one in enumerate(r):
+            total += one
+            log_factor -= 0.5 * np.log1p(ratio * counts[:, g, None])
+            mean += one * means[:, g, None]
+        mean /= total
+        squares = np.zeros_like(mean)
+        for g, one in enumerate(r):
+            squares += one * (means[:, g, None] - mean) ** 2
+        return cls(mean, squares, log_factor - 0.5 * np.log(total))
+
+
+def predictive(
+    counts: np.ndarray, means: np.ndarray, ratio: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the location and v of a new value in each class, (M, G) each, and Q, (M,).
+
+    counts, means (M, G), or (G,) where they are the same for all; ratio (M,) are values of rho_j.
+    The density of a value x is proportional to v^(-1/2) (A + W + Q + (x - location)^2 / v)^-power.
+    """
+    ratio = ratio[:, None]
+    r = counts / (1 + ratio * counts)
+    total = r.sum(axis=1, keepdims=True)
+    middle = (r * means).sum(axis=1, keepdims=True) / total
+    share = ratio * r
+    v = 1 + ratio / (1 + ratio * counts) + (1 - share) ** 2 / total
+    squares = (r * (means - middle) ** 2).sum(axis=1)
+    return share * means + (1 - share) * middle, v, squares
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Marginal likelihoods of the kept features at some (a, b), relative to the largest of each.
+
+    by_node : (k, M), at every node.
+    averaged : (k, rows), averaged over T_j.
+    """
+
+    by_node: np.ndarray
+    averaged: np.ndarray
+
+    @classmethod
+    def of(
+        cls, selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
+    ) -> "Evidence":
+        """Return the marginal likelihoods at (a, b)."""
+        a, b = variance
+        power = (a + selection.counts.sum(axis=1) - 1) / 2
+        spread = a * b + selection.within[:, None] + between.squares
+        log = between.log_factor - power[:, None] * np.log(spread)
+        by_node = np.exp(log - log.max(axis=1, keepdims=True))
+        return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
+
+
+LEAST_A, MOST_A = 0.02, 200.0
+ROUNDS = 50
+SETTLED = 1e-4  # change of log a and log b
+NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
+LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
+SKIPPED = 1e-5  # predictions skip points that together have this probability
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior: a probability for each point (c, rho, pi).
+
+    Attributes
+    ----------
+    shapes : (C,) the values of c, infinite where T_j is 1.
+    ratio : (R,) the values of rho.
+    pi : (J,) the values of pi; 1 alone where all features are relevant.
+    log_discard : (C, R) log P(F <= threshold) of one relevant feature, or the mean over those left
+        out if they differ; zeros where nothing was left out, or it is not corrected for.
+    log_joint : (C, R, J) log probability of each point; their logsumexp is 0.
+    variance : (2,) a and b.
+    """
+
+    settings: Settings
+    selection: FSelection
+    nodes: Nodes
+    between: Between
+    log_discard: np.ndarray
+    log_joint: np.ndarray
+    variance: np.ndarray
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """The values of c, (C,)."""
+        return self.settings.shapes
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """The values of rho, (R,)."""
+        return np.array(self.settings.ratio)
+
+    @property
+    def pi(self) -> np.ndarray:
+        """The values of pi, (J,)."""
+        return self.settings.pi_points
+
+    @property
+    def log_pi(self) -> np.ndarray:
+        """Log probability of each pi, (J,)."""
+        return np.logaddexp.reduce(self.log_joint, axis=(0, 1))
+
+    @cached_property
+    def evidence(self) -> "Evidence":
+        """Marginal likelihoods of the kept features."""
+        return Evidence.of(self.selection, self.nodes, self.between, self.variance)
+
+    @cached_property
+    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of `Nodes.weight`, places of pi, and log probabilities of the points to predict at.
+
+        In the order of pi, then of the rows.
+        """
+        log_joint = self.log_joint.reshape(-1, len(self.pi))
+        probability = np.exp(log_joint.reshape(-1))
+        order = np.argsort(probability, kind="stable")
+        heavy = np.zeros(len(order), dtype=bool)
+        heavy[order[np.cumsum(probability[order]) > SKIPPED]] = True
+        j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
+        return row, j, log_joint[row, j]
+
+    def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
+        pi, evidence = self.pi[j], self.evidence
+        without = (1 - pi) * evidence.by_node[:, :1]
+        return without / (without + pi * evidence.averaged[:, row])
+
+    @cached_property
+    def relevance(self) -> np.ndarray:
+        """The posterior probability that each kept feature is relevant, (k,)."""
+        row, j, log_probability = self.points
+        probability = np.exp(log_probability)
+        irrelevant = self.irrelevance(row, j) @ (probability / probability.sum())
+        return np.clip(1 - irrelevant, 0.0, 1.0)
+
+
+def fit(selection: FSelection, settings: Settings, *, correct: bool = True) -> Posterior:
+    """Fit to the kept features; with `correct`, condition on the F of the others being small.
+
+    If no feature was left out, both give the same posterior.
+    """
+    settings.class_weights(len(selection.class_counts))  # refuses other numbers of classes
+    nodes = Nodes.of(settings, len(selection.class_counts))
+    between = Between.of(selection, nodes.ratio)
+    log_factor, log_discard = _left_out(selection, settings, correct)
+    if settings.variance is not None:
+        variance = np.array(settings.variance, dtype=float)
+    else:
+        variance = _estimate_variance(selection, settings, nodes, between, log_factor)
+    evidence = Evidence.of(selection, nodes, between, variance)
+    log_joint = _normalised(log_factor + _log_likelihood(evidence, settings.pi_points))
+    return Posterior(
+        settings, selection, nodes, between, log_discard, log_joint.reshape(
+            len(settings.effect_shapes), len(settings.ratio), -1
+        ), variance,
+    )  # fmt: skip
+
+
+def restore(
+    selection: FSelection,
+    settings: Settings,
+    *,
+    log_discard: np.ndarray,
+    log_joint: np.ndarray,
+    variance: np.ndarray,
+) -> Posterior:
+    """Return the posterior that `fit` gave, from the arrays that were stored."""
+    nodes = Nodes.of(settings, len(selection.class_counts))
+    between = Between.of(selection, nodes.ratio)
+    return Posterior(
+        settings, selection, nodes, between, log_discard, log_joint, np.asarray(variance, float)
+    )
+
+
+def _left_out(
+    selection: FSelection, settings: Settings, correct: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(all left out are weak), (C R, J), and log A of one relevant feature, (C, R)."""
+    pi, ratio = settings.pi_points, np.array(settings.ratio)
+    shape = (len(settings.effect_shapes), len(ratio))
+    found = np.zeros((shape[0] * shape[1], len(pi)))
+    relevant = np.zeros(shape)
+    rows = selection.left_out if correct else selection.left_out[:0]
+    for row in rows:
+        counts, copies = row[:-1], int(row[-1])
+        none = averaged_tails(counts, selection.threshold, np.zeros(1), None)
+        each = [averaged_tails(counts, selection.threshold, ratio, c)
+                for c in settings.effect_shapes]  # fmt: skip
+        lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
+        relevant += copies / selection.n_dropped * log_lower(lower, upper)
+        lower, upper = ((1 - pi) * none[side] + pi * whole.reshape(-1, 1)
+                        for side, whole in ((0, lower), (1, upper)))  # fmt: skip
+        found += copies * log_lower(lower, upper)
+    return found, relevant
+
+
+def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.ndarray:
+    """Return the log likelihood of points, up to a constant, (C R, J)."""
+    none, averaged = evidence.by_node[:, :1], evidence.averaged[:, rows]
+    found = np.empty((averaged.shape[1], len(pi)))
+    with np.errstate(divide="ignore"):
+        for j, one in enumerate(pi.tolist()):
+            found[:, j] = np.log((1 - one) * none + one * averaged).sum(axis=0)
+    return found
+
+
+def _normalised(log: np.ndarray) -> np.ndarray:
+    return log - special.logsumexp(log)
+
+
+def _estimate_variance(
+    selection: FSelection,
+    settings: Settings,
+    nodes: Nodes,
+    between: Between,
+    log_factor: np.ndarray,
+) -> np.ndarray:
+    """Return (a, b) that maximise the probability of the kept features, (2,)."""
+    if not len(selection.selected):
+        return np.ones(2)
+    pi = settings.pi_points
+    cases = selection.counts.sum(axis=1)
+    sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
+    found = np.log([5.0, 5.0 * np.median(sizes)])  # log a and log ab
+    # every second value of rho and pi is enough here
+    rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
+    for _ in range(ROUNDS):
+        a, ab = np.exp(found)
+        evidence = Evidence.of(selection, nodes, between, np.array([a, ab / a]))
+        log = log_factor[np.ix_(rows, columns)] + _log_likelihood(evidence, pi[columns], rows)
+        probability = np.exp(_normalised(log))
+        heavy = probability > LIGHT
+        rows, columns = rows[heavy.any(axis=1)], columns[heavy.any(axis=0)]
+        probability = probability[np.ix_(heavy.any(axis=1), heavy.any(axis=0))]
+        shares = _shares(evidence, nodes, pi[columns], rows, probability)
+        last, found = found, _best_variance(selection, between, shares, found)
+        if np.abs(found - last).max() < SETTLED:
+            break
+    a, ab = np.exp(found)
+    return np.array([a, ab / a])
+
+
+def _shares(evidence: Evidence, nodes: Nodes, pi, rows, probability) -> np.ndarray:
+    """Return the posterior probability of each node of rho_j, (k, M)."""
+    none, averaged = evidence.by_node[:, 0], evidence.averaged[:, rows]
+    irrelevant = np.zeros(len(none))
+    per_row = np.zeros(averaged.shape)
+    for j, one in enumerate(pi.tolist()):
+        chance = probability[:, j] / ((1 - one) * none[:, None] + one * averaged)
+        irrelevant += (1 - one) * none * chance.sum(axis=1)
+        per_row += one * chance
+    shares = evidence.by_node * np.column_stack([np.zeros(len(none)), per_row @ nodes.weight[rows]])
+    shares[:, 0] = irrelevant
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _best_variance(
+    selection: FSelection, between: Between, shares: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """Return log a and log ab that maximise the expected log likelihood.
+
+    With A = a b, V = W + Q and n = N - 1, that of a feature is
+
+        lgamma((a + n) / 2) - lgamma(a / 2) + a / 2 log A - (a + n) / 2 log(A + V).
+    """
+    n = selection.counts.sum(axis=1) - 1.0
+    feature, node = np.nonzero(shares > NO_SHARE)
+    share = shares[feature, node]
+    spread = selection.within[feature] + between.squares[feature, node]
+    numbers, copies = np.unique(n, return_counts=True)
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        half, big = np.exp(x[0]) / 2, np.exp(x[1])
+        power = share * (half + n[feature] / 2)
+        log_total = np.log(big + spread)
+        log_norm = copies @ (special.gammaln(half + numbers / 2) - special.gammaln(half))
+        rise = copies @ (special.digamma(half + numbers / 2) - special.digamma(half))
+        value = log_norm + len(n) * half * x[1] - power @ log_total
+        slope = np.array([half * (rise + len(n) * x[1] - share @ log_total),
+                          len(n) * half - power @ (big / (big + spread))])  # fmt: skip
+        return -value, -slope
+
+    bounds = [np.log([LEAST_A, MOST_A]), (None, None)]
+    return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
+
+
+PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache
+SUPER = 4096  # and of which products are held
+TABLES = 1 << 22  # numbers in the tables of features that are multiplied together
+TABLE_STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
+EIGHT = 8  # numbers that the kernel computes at once
+NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Predictive densities of the kept features, as `multiply_densities` takes them.
+
+    Attributes
+    ----------
+    row : (P,) the row of each point, of those (c, rho) of which some point has weight; points with
+        one pi are in runs of a multiple of EIGHT rows that follow each other.
+    log_weight : (P,) log probabilities of the points; those that fill up have none.
+    offset : (k + 1,) multiples of 8: where the nodes of each feature begin, the first without
+        effect.  Nodes that fill the last eight have no weight.
+    power : (k,).
+    log_factor, mean, inverse : (G, M).
+    spread : (M,).
+    node, by_node : (M,) the row of each node in `prior`, and what the kept feature says of it.
+    prior : (., R) the probabilities of nodes before the data.
+    averaged : (k, R) what the kept features say, averaged over nodes.
+    irrelevant : (k, P).
+    middle, step : (k,).
+    """
+
+    row: np.ndarray
+    log_weight: np.ndarray
+    offset: np.ndarray
+    power: np.ndarray
+    log_factor: np.ndarray
+    mean: np.ndarray
+    inverse: np.ndarray
+    spread: np.ndarray
+    node: np.ndarray
+    by_node: np.ndarray
+    prior: np.ndarray
+    averaged: np.ndarray
+    irrelevant: np.ndarray
+    middle: np.ndarray
+    step: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> "Predictive":
+        """Return the densities at the posterior's points."""
+        row, j, log_probability = posterior.points
+        rows, at_row = np.unique(row, return_inverse=True)
+        pis, at_pi = np.unique(j, return_inverse=True)
+        width = -(-len(rows) // EIGHT) * EIGHT
+        log_weight = np.full((len(pis), width), -np.inf)
+        log_weight[at_pi, at_row] = log_probability
+        blocks = log_weight.reshape(len(pis), -1, EIGHT)
+        pi, block = np.nonzero(np.isfinite(blocks).any(axis=2))
+        irrelevant = np.zeros((len(posterior.selection.selected), len(pis), width))
+        for place, one in enumerate(pis):
+            irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, one)
+        irrelevant = irrelevant.reshape(len(irrelevant), len(pis), -1, EIGHT)[:, pi, block]
+        a, b = posterior.variance
+        selection = posterior.selection
+        nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
+        between = Between.of(selection, nodes.ratio)
+        evidence = Evidence.of(selection, nodes, between, posterior.variance)
+        feature, node, offset = _used_nodes(nodes, evidence)
+        n = selection.counts.sum(axis=1)
+        spread = a * b + selection.within[feature] + between.squares[feature, node]
+        means, counts = selection.means[feature], selection.counts[feature]
+        location, v, _ = predictive(counts, means, nodes.ratio[node])
+        log_factor = -0.5 * np.log(v) + (((a + n[feature] - 1) / 2) * np.log(spread))[:, None]
+        return cls(
+            (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
+            blocks[pi, block].reshape(-1), offset, (a + n) / 2,
+            np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
+            np.ascontiguousarray(1 / v.T), spread, np.maximum(node - 1, 0),
+            np.where(node > 0, evidence.by_node[feature, node], 0.0),
+            _filled_up(nodes.weight.T, width, 0.0), _filled_up(evidence.averaged, width, 1.0),
+            irrelevant.reshape(len(irrelevant), -1),
+            between.mean[:, 0].copy(), TABLE_STEP * np.sqrt((a * b + selection.within) / (a + n)),
+        )  # fmt: skip
+
+    @property
+    def runs(self) -> np.ndarray:
+        """Runs of points whose rows follow each other: first, after the last, first row, (., 3)."""
+        breaks = np.flatnonzero(np.diff(self.row) != 1) + 1
+        start = np.append(0, breaks)
+        return np.column_stack([start, np.append(breaks, len(self.row)), self.row[start]])
+
+    def weight(self, j: int) -> np.ndarray:
+        """Return the probabilities of the nodes of a kept feature that is relevant, (., R)."""
+        mine = slice(self.offset[j], self.offset[j + 1])
+        return self.prior[self.node[mine]] * self.by_node[mine, None] / self.averaged[j]
+
+    def log_densities(self, features: np.ndarray) -> np.ndarray:
+        """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
+        T, G, k, R = len(features), len(self.mean), len(self.power), self.prior.shape[1]
+        log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
+        most = max(np.diff(self.offset), default=0)
+        scratch = np.empty((most, R)), np.empty(most), np.empty(R)
+        few = max(1, TABLES // (G * kernel.TABLE * R))
+        cases = max(1, PRODUCTS // (G * len(self.log_weight)))
+        point_weight, runs = np.exp(self.log_weight), self.runs
+        for start in range(0, T, SUPER):
+            rows = slice(start, start + SUPER)
+            product = np.ones((len(log_scale[rows]), G, len(point_weight)))
+            for first in range(0, k, few):
+                some = slice(first, min(first + few, k))
+                table = np.empty((some.stop - first, G, kernel.TABLE, R))
+                known = np.zeros(table.shape[:3], dtype=np.uint8)
+                for block in range(0, len(product), cases):
+                    mine = slice(block, block + cases)
+                    kernel.multiply_densities(
+                        np.ascontiguousarray(features[rows][mine, some]),
+                        self.offset[first : some.stop + 1],
+                        self.power[some],
+                        self.log_factor,
+                        self.mean,
+                        self.inverse,
+                        self.spread,
+                        self.node,
+                        self.by_node,
+                        self.prior,
+                        self.averaged[some],
+                        runs,
+                        self.irrelevant[some],
+                        self.middle[some],
+                        self.step[some],
+                        table,
+                        known,
+                        *scratch,
+                        product[mine],
+                        log_scale[rows][mine],
+                        fallen[rows][mine],
+                    )
+            log_scale[rows] += np.log(product @ point_weight)
+        return log_scale
+
+
+def _filled_up(table: np.ndarray, width: int, value: float) -> np.ndarray:
+    """Return a table with columns of some value more, so that there are `width`."""
+    found = np.full((len(table), width), value)
+    found[:, : table.shape[1]] = table
+    return found
+
+
+def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return feature and node (M,) of the nodes that have weight, and their offsets.
+
+    Each feature begins with the node without effect, 0, and has a multiple of EIGHT: those that
+    fill up are 0 too.
+    """
+    weights, averaged, by_node = nodes.weight, evidence.averaged, evidence.by_node[:, 1:]
+    most = np.empty_like(by_node)
+    for column in range(weights.shape[1]):
+        most[:, column] = (weights[:, column] / averaged).max(axis=1)
+    used = most * by_node > NO_WEIGHT
+    size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
+    offset = np.append(0, np.cumsum(size)).astype(np.intp)
+    feature = np.repeat(np.arange(len(size)), size)
+    node = np.zeros(offset[-1], dtype=np.intp)
+    mine, place = np.nonzero(used)
+    node[offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]] = place + 1
+    return feature, node, offset
+
+
+def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the log probability of each class, (T, G), for rows of the kept features, (T, k).
+
+    The features are in the order of `selected`; NaN is a missing value, which has no term.
+
+    Raises DataError for another number of columns, and infinite values.
+    """
+    features = np.ascontiguousarray(features, dtype=float)
+    k, G = len(posterior.selection.selected), len(posterior.selection.class_counts)
+    if features.ndim != 2 or features.shape[1] != k:
+        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
+    if np.isinf(features).any():
+        case, feature = np.argwhere(np.isinf(features))[0]
+        raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
+    prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
+    found = Predictive.of(posterior).log_densities(features)
+    found += np.log(prior)
+    return found - special.logsumexp(found, axis=1, keepdims=True)
+
+
+def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the probability of each class, (T, G), for rows of the kept features, (T, k)."""
+    return as_probability(predict_log(posterior, features))
+
+
+def as_probability(log_probability: np.ndarray) -> np.ndarray:
+    """Return probabilities that stay CLOSEST away from 0, and so below 1."""
+    return np.clip(np.exp(log_probability), CLOSEST, 1 - CLOSEST)
+
+
+def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
+    """Return class probabilities for new cases drawn as the posterior expects them, (cases, G).
+
+    The mean of 1 less the largest is the error that the model promises where no case is tested.
+    """
+    selection = posterior.selection
+    G = len(selection.class_counts)
+    chance = posterior.settings.class_weights(G) + selection.class_counts
+    y = rng.choice(G, size=cases, p=chance / chance.sum())
+    densities = Predictive.of(posterior)
+    weight = np.exp(special.log_softmax(densities.log_weight))
+    point = rng.choice(len(weight), size=cases, p=weight)
+    row = densities.row[point]
+    features = np.empty((cases, len(selection.selected)))
+    for j, start in enumerate(densities.offset[:-1]):
+        below = np.cumsum(densities.weight(j), axis=0)[:, row]
+        relevant = rng.random(cases) >= densities.irrelevant[j, point]
+        node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
+        degrees = 2 * densities.power[j] - 1
+        scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
+        features[:, j] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
+    return predict(posterior, features)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of rho, pi and c (L,), c infinite where T_j is 1; of each kept feature rho_j (L, k).
+
+    effect : rho_j, 0 where a feature is not relevant.
+    """
+
+    ratio: np.ndarray
+    pi: np.ndarray
+    shape: np.ndarray
+    effect: np.ndarray
+
+    @property
+    def relevant(self) -> np.ndarray:
+        """Which features are relevant, (L, k)."""
+        return self.effect > 0
+
+
+def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
+    """Return draws from the posterior.
+
+    rho, pi and c are points of their grids.  rho_j is a node of the lattice, moved evenly on the
+    log scale to anywhere nearer to it than to its neighbours; where T_j is 1 it is rho itself.
+    """
+    settings, nodes, evidence = posterior.settings, posterior.nodes, posterior.evidence
+    chance = np.exp(posterior.log_joint.reshape(-1))
+    drawn = rng.choice(len(chance), size=count, p=chance / chance.sum())
+    row, j = np.divmod(drawn, len(posterior.pi))
+    c, ratio = np.divmod(row, len(settings.ratio))
+    effect = np.zeros((count, len(posterior.selection.selected)))
+    # the ends of what each node stands for; one alone stands for itself
+    low, high = np.tile(np.log(nodes.ratio[1:]), (2, 1))
+    if nodes.lattice:
+        middle = (low[1 : nodes.lattice] + low[: nodes.lattice - 1]) / 2
+        low[1 : nodes.lattice] = high[: nodes.lattice - 1] = middle
+    for place, (one, pi) in enumerate(zip(row.tolist(), j, strict=True)):
+        relevant = rng.random(effect.shape[1]) >= posterior.irrelevance(np.array([one]), pi)[:, 0]
+        below = np.cumsum(evidence.by_node[:, 1:] * nodes.weight[one], axis=1)
+        node = (below < rng.random(len(below))[:, None] * below[:, -1:]).sum(axis=1)
+        moved = low[node] + rng.random(len(node)) * (high[node] - low[node])
+        effect[place] = np.where(relevant, np.exp(moved), 0)
+    return Draws(posterior.ratio[ratio], posterior.pi[j], posterior.shapes[c], effect)
+
+
+def log_probability(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.ndarray:
+    """Return the log probability of each class given each draw, (L, G), for a case (k,).
+
+    Means and variances are integrated out.  A feature that is not relevant, or missing, says
+    nothing.
+    """
+    selection, (a, b) = posterior.selection, posterior.variance
+    G = len(selection.class_counts)
+    prior = posterior.settings.class_weights(G) + selection.class_counts
+    found = np.tile(np.log(prior / prior.sum()), (len(draws.ratio), 1))
+    for feature, x in enumerate(np.asarray(case, dtype=float).tolist()):
+        at = np.flatnonzero(draws.effect[:, feature])
+        if np.isnan(x) or not len(at):
+            continue
+        counts = selection.counts[feature]
+        location, v, squares = predictive(
+            counts, selection.means[feature], draws.effect[at, feature]
+        )
+        spread = (a * b + selection.within[feature] + squares)[:, None]
+        power = (a + counts.sum()) / 2
+        found[at] -= 0.5 * np.log(v) + power * np.log(1 + (x - location) ** 2 / v / spread)
+    return special.log_softmax(found, axis=1)
