@@ -47,7 +47,7 @@ def arrays(path: Path) -> dict[str, np.ndarray]:
 
     def add(name: str, node) -> None:
         if isinstance(node, h5py.Dataset):
-            read[name] = node[()]
+            read[name] = np.asarray(node[()])
 
     with h5py.File(path) as file:
         file.visititems(add)

@@ -18,7 +18,7 @@ from thesiskit.datasets.gene_expression import colon
 from thesiskit.datasets.public_tables import breast_cancer
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
-from thesiskit.models.peers.selection import l2_logistic
+from thesiskit.models.peers import l2_logistic
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y, then those of test cases
 

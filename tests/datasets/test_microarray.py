@@ -17,7 +17,7 @@ from thesiskit.datasets.gene_expression import colon
 from thesiskit.datasets.microarray import MicroarrayData
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.experiments.selection.design import Design
-from thesiskit.models.peers import selection as peers
+from thesiskit.models import peers
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")

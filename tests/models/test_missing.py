@@ -16,7 +16,7 @@ from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.left_out import LeftOut
 from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
-from thesiskit.models.peers.selection import fill
+from thesiskit.models.peers import filled, majority
 from thesiskit.models.selection import is_binary, select_features
 
 GONE = np.nan
@@ -227,8 +227,9 @@ def test_packed_features_know_their_gaps():
 
 def test_peers_are_given_the_majority():
     train = np.array([[1, 0, GONE], [1, GONE, GONE], [GONE, 1, GONE]])
-    first, second = fill(train, np.array([[GONE, GONE, GONE], [0, 1, 1]]))
+    known = majority(train)
+    first, second = filled(train, known), filled(np.array([[GONE] * 3, [0, 1, 1]]), known)
     assert first.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0]]
     assert second.tolist() == [[1, 0, 0], [0, 1, 1]]
     bits = np.eye(3, dtype=np.uint8)
-    assert fill(bits, bits)[0] is bits
+    assert filled(bits, majority(bits)) is bits

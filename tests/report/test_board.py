@@ -11,8 +11,7 @@ from rdata_files import Shelf
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
-from thesiskit.models.peers import scikit
-from thesiskit.models.peers import selection as peers
+from thesiskit.models import peers
 from thesiskit.report.board import figures, scores, tables
 from thesiskit.report.board.study import Study
 
@@ -61,7 +60,7 @@ def published(folder):
             shelf(name, 2**x if name == "golub" else x, y, [f"c{g}" for g in range(classes)])
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.setattr(peers, "WHOLE_CS", np.array([0.1]))
-        patch.setattr(scikit, "TREES", 20)
+        patch.setattr(peers, "TREES", 20)
         yield folder
 
 

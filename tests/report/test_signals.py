@@ -9,8 +9,8 @@ from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.experiments.selection.design import Design
 from thesiskit.files import Results
-from thesiskit.models.peers import selection as peers
-from thesiskit.models.peers.selection import cross_validated, fit_predict
+from thesiskit.models import peers
+from thesiskit.models.peers import BITS, Task, cross_validated, fit_predict
 from thesiskit.report.parts import PARTS
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
@@ -179,7 +179,8 @@ def test_a_promise_is_the_error_rate_of_left_out_cases(kept):
     def predict(train, test):
         seen.append(test)
         assert not set(train) & set(test)
-        return fit_predict("bernoulli-nb", 8, table[train], y[train], table[test], 1)
+        task = Task(BITS, keep=8)
+        return fit_predict("bernoulli-nb", task, table[train], y[train], table[test], 1)
 
     rate = cross_validated(predict, y, 7)
     assert sorted(np.concatenate(seen)) == list(range(24))  # each case is left out once

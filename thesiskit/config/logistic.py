@@ -7,18 +7,11 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
 from thesiskit.config.until import LogisticUntilBlock, check_length, with_until
+from thesiskit.models.peers import FEATURES, RESPONSES, SEQUENCES, names
 
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
 Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
-SEQUENCE_PEERS = (
-    "vlmc", "ppm", "context-tree", "n-gram", "logistic-regression", "gradient-boosting",
-)  # fmt: skip
-FEATURE_PEERS = (
-    "logistic-regression", "pairwise-logistic-regression", "random-forest", "gradient-boosting",
-    "naive-bayes",
-)  # fmt: skip
-RESPONSE_PEERS = ("ridge", "pairwise-ridge", "random-forest", "gradient-boosting")
 
 
 class LogisticModel(Block):
@@ -176,14 +169,10 @@ class LogisticModel(Block):
 
 def check_peers(model: LogisticModel, *, sequences: bool) -> str | None:
     """Say which peer there is not for such data, None if there are all."""
-    known, of = (
-        (SEQUENCE_PEERS, "sequences")
-        if sequences
-        else (RESPONSE_PEERS, "real responses")
-        if model.continuous
-        else (FEATURE_PEERS, "features")
-    )
+    kind = RESPONSES if model.continuous else FEATURES
+    kind = SEQUENCES if sequences else kind
+    known = names(kind)
     for peer in model.peers:
         if peer not in known:
-            return f"there is no peer {peer!r} for {of}; choose from {', '.join(known)}"
+            return f"there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
     return None

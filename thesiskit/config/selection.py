@@ -24,6 +24,7 @@ from thesiskit.defaults import (
     PI,
 )
 from thesiskit.errors import cut
+from thesiskit.models.peers import BITS, PEERS, REALS, names
 
 OWN_METHODS = ("corrected", "uncorrected")
 NAIVE_METHODS = {"naive-corrected": "corrected", "naive-uncorrected": "uncorrected"}
@@ -31,7 +32,7 @@ NORMAL_METHODS = {"normal-corrected": "corrected", "normal-uncorrected": "uncorr
 OTHER_METHODS = NAIVE_METHODS | NORMAL_METHODS  # of ours, but of another kind of model
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
-WHOLE_METHODS = (WHOLE, "nearest-centroids", "lasso", "random-forest")
+WHOLE_METHODS = tuple(name for name in names(BITS, REALS) if not PEERS[name].selects)
 
 
 class Evaluation(Block):

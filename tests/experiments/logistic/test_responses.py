@@ -7,7 +7,6 @@ from commands import run
 from scipy import stats
 
 from thesiskit.config import load_config
-from thesiskit.config.logistic import RESPONSE_PEERS
 from thesiskit.datasets.feature_files import read_features
 from thesiskit.datasets.features import draw_interactions
 from thesiskit.errors import DataError
@@ -15,7 +14,6 @@ from thesiskit.experiments.logistic.cases import folds
 from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.files import read_draws
 from thesiskit.models.logistic import Response
-from thesiskit.models.peers.features import REGRESSION_METHODS
 
 CONFIG = """
 experiment: mine
@@ -315,7 +313,3 @@ def test_a_real_response_is_offered_its_model(config, tmp_path):
     text = run("run", config, "--results", tmp_path / "r", "--set", "model.response=classes",
                "--set", "report.parts=[model-table]", code=2)  # fmt: skip
     assert "model.response: gaussian" in text
-
-
-def test_peers_are_those_there_are():
-    assert RESPONSE_PEERS == REGRESSION_METHODS

@@ -10,15 +10,16 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from threadpoolctl import threadpool_info
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.peers import features as feature_peers
-from thesiskit.models.peers import scikit as scikit_peers
-from thesiskit.models.peers.features import METHODS, REGRESSION_METHODS
+from thesiskit.models import peers
+from thesiskit.models.peers import FEATURES, RESPONSES, Task
 
+METHODS, REGRESSION_METHODS = peers.names(FEATURES), peers.names(RESPONSES)
 MISSING, UNSEEN = -1, -2
 EVERY = [(m, True) for m in METHODS] + [(m, False) for m in REGRESSION_METHODS]
 MAIN_EFFECTS = ("logistic-regression", "naive-bayes", "ridge")
@@ -26,7 +27,17 @@ MAIN_EFFECTS = ("logistic-regression", "naive-bayes", "ridge")
 
 @pytest.fixture
 def small_forest(monkeypatch):
-    monkeypatch.setattr(scikit_peers, "TREES", 30)
+    monkeypatch.setattr(peers, "TREES", 30)
+
+
+def fit_predict(method, train, response, test, n_values, n_classes, seed):
+    task = Task(FEATURES, n_classes, values=n_values)
+    return peers.fit_predict(method, task, train, response, test, seed)
+
+
+def fit_predict_response(method, train, response, test, n_values, seed):
+    task = Task(RESPONSES, values=n_values)
+    return peers.fit_predict(method, task, train, response, test, seed)
 
 
 @pytest.fixture(params=EVERY, ids=[f"{m}-{'classes' if c else 'response'}" for m, c in EVERY])
@@ -37,11 +48,11 @@ def peer(request, small_forest):
     def answers(train, response, test, n_values, n_classes=2, seed=1):
         train, test = np.asarray(train, dtype=np.int16), np.asarray(test, dtype=np.int16)
         if not classes:
-            p = feature_peers.fit_predict_response(method, train, response, test, n_values, seed)
+            p = fit_predict_response(method, train, response, test, n_values, seed)
             assert p.shape == (len(test),)
             assert np.isfinite(p).all()
             return p[:, None]
-        p = feature_peers.fit_predict(method, train, response, test, n_values, n_classes, seed)
+        p = fit_predict(method, train, response, test, n_values, n_classes, seed)
         assert p.shape == (len(test), n_classes)
         assert (p > 0).all()
         np.testing.assert_allclose(p.sum(axis=1), 1)
@@ -77,8 +88,8 @@ def dense_pairs(X, n_values):
 def test_one_hot_sets_the_column_of_each_known_value():
     X = np.array([[1, 0], [MISSING, 2], [0, UNSEEN]], dtype=np.int16)
     expected = [[0, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
-    assert scikit_peers.one_hot(X, [2, 3]).toarray().tolist() == expected
-    assert scikit_peers.one_hot(X[:, :0], []).shape == (3, 0)
+    assert peers.one_hot(X, [2, 3]).toarray().tolist() == expected
+    assert peers.one_hot(X[:, :0], []).shape == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +104,7 @@ def test_logistic_regressions_are_scikit_learns(method, design, grid, rng):
     train, test = table(rng, 90, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
     noise = rng.integers(0, 3, 90)
     response = np.where(rng.random(90) < 0.6, (train[:, 0] + train[:, 1]) % 3, noise)
-    p = feature_peers.fit_predict(method, train, response, test, n_values, 3, 5)
+    p = fit_predict(method, train, response, test, n_values, 3, 5)
     folds = StratifiedKFold(5, shuffle=True, random_state=5)
     model = LogisticRegression(max_iter=1000)
     model = GridSearchCV(model, {"C": grid}, scoring="neg_log_loss", cv=folds)
@@ -120,7 +131,7 @@ def test_ridges_have_the_penalty_that_predicts_left_out_cases_best(method, desig
     best = int(np.argmin(errors))
     assert 0 < best < 8
     twin = Ridge(10.0 ** (best - 3)).fit(columns, response).predict(design(test, n_values))
-    p = feature_peers.fit_predict_response(method, train, response, test, n_values, 1)
+    p = fit_predict_response(method, train, response, test, n_values, 1)
     np.testing.assert_allclose(p, twin, rtol=1e-6)
 
 
@@ -129,10 +140,10 @@ def test_forests_are_scikit_learns(rng):
     train, test = table(rng, 60, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
     response = rng.integers(0, 3, 60)
     columns = [dense_one_hot(X, n_values) for X in (train, test)]
-    p = feature_peers.fit_predict("random-forest", train, response, test, n_values, 3, 5)
+    p = fit_predict("random-forest", train, response, test, n_values, 3, 5)
     forest = RandomForestClassifier(500, random_state=5).fit(columns[0], response)
     np.testing.assert_allclose(p, smoothed(forest.predict_proba(columns[1]), 60), rtol=1e-9)
-    p = feature_peers.fit_predict_response("random-forest", train, response, test, n_values, 5)
+    p = fit_predict_response("random-forest", train, response, test, n_values, 5)
     forest = RandomForestRegressor(500, random_state=5).fit(columns[0], response)
     np.testing.assert_allclose(p, forest.predict(columns[1]), rtol=1e-9)
 
@@ -143,10 +154,10 @@ def test_gradient_boosting_is_scikit_learns(rng):
     response = np.where(rng.random(300) < 0.5, train[:, 0] > 0, rng.integers(0, 3, 300))
     columns = [np.where(X < 0, np.nan, X) for X in (train, test)]
     options = {"categorical_features": [0, 1], "early_stopping": True, "random_state": 5}
-    p = feature_peers.fit_predict("gradient-boosting", train, response, test, n_values, 3, 5)
+    p = fit_predict("gradient-boosting", train, response, test, n_values, 3, 5)
     twin = HistGradientBoostingClassifier(**options).fit(columns[0], response)
     np.testing.assert_allclose(p, smoothed(twin.predict_proba(columns[1]), 300), rtol=1e-9)
-    p = feature_peers.fit_predict_response("gradient-boosting", train, response, test, n_values, 5)
+    p = fit_predict_response("gradient-boosting", train, response, test, n_values, 5)
     twin = HistGradientBoostingRegressor(**options).fit(columns[0], response)
     np.testing.assert_allclose(p, twin.predict(columns[1]), rtol=1e-9)
 
@@ -155,7 +166,7 @@ def test_naive_bayes_by_its_definition(rng):
     n_values = [2, 4]
     train, test = table(rng, 50, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
     response = rng.integers(0, 2, 50)
-    p = feature_peers.fit_predict("naive-bayes", train, response, test, n_values, 2, 1)
+    p = fit_predict("naive-bayes", train, response, test, n_values, 2, 1)
     twin = np.ones((30, 2))
     for c in range(2):
         own = train[response == c]
@@ -288,38 +299,57 @@ def test_a_class_with_one_case_does_not_fail(peer, rng):
 @pytest.mark.parametrize("method", METHODS)
 def test_one_class_needs_no_fit(method):
     X = np.zeros((2, 3), dtype=np.int16)
-    p = feature_peers.fit_predict(method, X, np.zeros(2, int), X, [1, 1, 1], 1, 1)
+    p = fit_predict(method, X, np.zeros(2, int), X, [1, 1, 1], 1, 1)
     assert p.tolist() == [[1], [1]]
 
 
-class Spy:
+class Spy(RidgeCV):
     """A model that warns at fit as scikit-learn would, and counts threads."""
 
+    threads = 0
+
     def fit(self, X, y):
-        warnings.warn("not yet", scikit_peers.ConvergenceWarning, stacklevel=1)
-        self.threads = max(pool["num_threads"] for pool in threadpool_info())
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
+        warnings.warn("not yet", ConvergenceWarning, stacklevel=1)
+        Spy.threads = max(pool["num_threads"] for pool in threadpool_info())
+        return super().fit(X, y)
 
 
-def test_fits_use_one_thread_and_do_not_warn_of_convergence():
-    spy, X = Spy(), np.zeros((3, 1))
-    scikit_peers.predict_response(spy, X, np.arange(3.0), X)
-    assert spy.threads == 1
+def test_fits_use_one_thread_and_do_not_warn_of_convergence(monkeypatch):
+    monkeypatch.setattr("sklearn.linear_model.RidgeCV", Spy)
+    X = np.zeros((3, 1), dtype=np.int16)
+    fit_predict_response("ridge", X, np.arange(3.0), X, [1], 1)
+    assert Spy.threads == 1
 
 
 def test_what_cannot_be_asked_is_refused():
     X = np.zeros((2, 3), dtype=np.int16)
     with pytest.raises(UserError, match=r"unknown method ridge: .*random-forest.*naive-bayes"):
-        feature_peers.fit_predict("ridge", X, X[:, 0], X, [1, 1, 1], 2, 1)
+        fit_predict("ridge", X, X[:, 0], X, [1, 1, 1], 2, 1)
     with pytest.raises(UserError, match=r"unknown method naive-bayes: choose from ridge"):
-        feature_peers.fit_predict_response("naive-bayes", X, X[:, 0], X, [1, 1, 1], 1)
+        fit_predict_response("naive-bayes", X, X[:, 0], X, [1, 1, 1], 1)
     with pytest.raises(DataError, match="ridge needs at least one training case"):
-        feature_peers.fit_predict_response("ridge", X[:0], X[:0, 0], X, [1, 1, 1], 1)
+        fit_predict_response("ridge", X[:0], X[:0, 0], X, [1, 1, 1], 1)
     with pytest.raises(DataError, match="naive-bayes needs at least one training case"):
-        feature_peers.fit_predict("naive-bayes", X[:0], X[:0, 0], X, [1, 1, 1], 2, 1)
-    with pytest.raises(UserError, match=r"unknown method lstm: .*naive-bayes.*ridge"):
-        feature_peers.load(["ridge", "lstm"])
-    feature_peers.load(METHODS + REGRESSION_METHODS)
+        fit_predict("naive-bayes", X[:0], X[:0, 0], X, [1, 1, 1], 2, 1)
+    with pytest.raises(UserError, match=r"unknown method lstm: .*ridge.*naive-bayes"):
+        peers.load(["ridge", "lstm"])
+    peers.load(METHODS + REGRESSION_METHODS)
+
+
+def test_what_is_learnt_predicts_later_cases_from_a_file(peer, rng, tmp_path):
+    method, _ = peer
+    kind = FEATURES if method in METHODS else RESPONSES
+    n_values = [2, 3, 3]
+    train, test = table(rng, 80, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
+    task, response = Task(kind, 3, values=n_values), rng.integers(0, 3, 80)
+    expected = peers.fit_predict(method, task, train, response, test, 5)
+    if not peers.PEERS[method].exported:
+        with pytest.raises(UserError, match=f"{method} cannot be exported"):
+            peers.fit(method, task, train, response, 5)
+        return
+    np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, response, 5))
+    with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
+        learnt = dict(stored)
+    found = [peers.predict(method, task, learnt, rows) for rows in (test, test[:7], test[7:])]
+    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_allclose(np.concatenate(found[1:]), expected, rtol=1e-12)

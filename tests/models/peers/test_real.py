@@ -4,19 +4,20 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestCentroid
 
-from thesiskit.models.peers import real, scikit
-from thesiskit.models.peers import selection as peers
+from thesiskit.models import peers
+from thesiskit.models.peers import REALS, Task
 
-METHODS = real.METHODS
+METHODS = [name for name in peers.names(REALS) if name != "l2-logistic"]
 
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    monkeypatch.setattr(scikit, "TREES", 40)
+    monkeypatch.setattr(peers, "TREES", 40)
 
 
 def cases(rng, n, p, classes=2, tests=9):
@@ -29,7 +30,8 @@ def cases(rng, n, p, classes=2, tests=9):
 def predict(method, *given, classes=2, k=3, seed=1):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return real.fit_predict(method, k, *given, classes, seed)
+        p = peers.fit_predict(method, Task(REALS, classes, k), *given, seed)
+    return p[:, 1] if classes == 2 else p
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -97,24 +99,30 @@ def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(classes, rng):
     train, y, test, _ = cases(rng, 31, 15, classes)
-    fitted = real.Centroids(train, y)
+    fitted = peers.centroids(train, y)
+
+    def predict_shrunken(threshold):
+        return peers.answer_centroids(peers.shrunken(fitted, threshold), test)
+
     for threshold in (0.0, 0.7, 2.0):
-        shrunken = np.sign(fitted.distance) * np.maximum(np.abs(fitted.distance) - threshold, 0)
-        centroids = fitted.mean + shrunken * fitted.unit
+        shrunken = np.sign(fitted["distance"]) * np.maximum(
+            np.abs(fitted["distance"]) - threshold, 0
+        )
+        centroids = fitted["mean"] + shrunken * fitted["unit"]
         model = NearestCentroid(shrink_threshold=threshold or None).fit(train, y)
         if threshold:
             assert centroids == pytest.approx(model.centroids_)
         scores = np.array([
             [
-                sum((x[j] - centroids[g, j]) ** 2 / fitted.deviation[j] ** 2 for j in range(15))
+                sum((x[j] - centroids[g, j]) ** 2 / fitted["deviation"][j] ** 2 for j in range(15))
                 - 2 * np.log(np.mean(y == g))
                 for g in range(classes)
             ]
             for x in test
         ])  # fmt: skip
         p = np.exp(-scores / 2) / np.exp(-scores / 2).sum(axis=1, keepdims=True)
-        assert fitted.predict(test, threshold) == pytest.approx(p, rel=1e-9, abs=1e-12)
-    far = fitted.predict(test, np.abs(fitted.distance).max())
+        assert predict_shrunken(threshold) == pytest.approx(p, rel=1e-9, abs=1e-12)
+    far = predict_shrunken(np.abs(fitted["distance"]).max())
     assert far == pytest.approx(np.tile(np.bincount(y) / 31, (9, 1)))
 
 
@@ -128,7 +136,7 @@ def best_columns(train, y, many):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkeypatch):
     """A slow twin: scikit-learn's classes in a plain loop over penalties and folds."""
-    monkeypatch.setattr(real, "SCREENED", 12)
+    monkeypatch.setattr(peers, "SCREENED", 12)
     train, y, test, _ = cases(rng, 45, 60, classes)
 
     def twin(train, y, test, penalty):
@@ -157,7 +165,7 @@ def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkey
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = min(real.PENALTIES, key=loss)
+        chosen = min(peers.PENALTIES, key=loss)
         expected = (45 * twin(train, y, test, chosen) + 1 / classes) / 46
     found = predict("lasso", train, y, test, classes=classes, seed=3)
     found = np.column_stack([1 - found, found]) if classes == 2 else found
@@ -189,3 +197,43 @@ def test_the_promise_of_several_classes_is_the_error_rate_of_left_out_cases():
     assert peers.cross_validated(perfect, y, 1) == 0
     always = lambda _, test: np.tile([0.2, 0.5, 0.3], (len(test), 1))  # noqa: E731
     assert peers.cross_validated(always, y, 1) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("method", peers.names(REALS))
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_is_learnt_predicts_later_cases_from_a_file(method, classes, rng, tmp_path):
+    train, y, test, _ = cases(rng, 40, 60, classes)
+    train[rng.random(train.shape) < 0.05] = np.nan
+    test[0, :5], train[:, 7], y[y == 3] = np.nan, 3.0, 0
+    task = Task(REALS, classes + 1, 4)  # of the last class there is no case
+    np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, y, 5))
+    with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
+        learnt = dict(stored)
+    found = [peers.predict(method, task, learnt, rows) for rows in (test, test[:4], test[4:])]
+    np.testing.assert_allclose(np.concatenate(found[1:]), found[0], rtol=1e-12)
+    if method != "l2-logistic":
+        np.testing.assert_array_equal(found[0], peers.fit_predict(method, task, train, y, test, 5))
+
+
+@pytest.mark.parametrize("p", [5, 40, 130])
+def test_the_coefficients_of_l2_logistic_are_those_of_its_rotated_rows(p, rng):
+    train, y, test, _ = cases(rng, 40, p, 3)
+    train[:, 2] = test[:, 2] = 3.0
+    train[0, 1] = test[1, 4] = np.nan
+    rows = np.arange(49)
+    blocks = [np.concatenate([train, test])]
+    expected = peers.l2_logistic(blocks, rows[:40], y, rows[40:], 5, 3)
+    learnt = peers.fit("l2-logistic", Task(REALS, 3), train, y, 5)
+    assert learnt["coef_"].shape == (3, p)
+    found = peers.predict("l2-logistic", Task(REALS, 3), learnt, test)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_forests_are_scikit_learns_to_the_last_bit(rng):
+    train, y, test, _ = cases(rng, 60, 20, 3)
+    learnt = peers.fit("random-forest", Task(REALS, 3), train, y, 5)
+    forest = RandomForestClassifier(40, random_state=5).fit(train, y)
+    expected = (60 * forest.predict_proba(test) + 1 / 3) / 61
+    np.testing.assert_array_equal(
+        peers.predict("random-forest", Task(REALS, 3), learnt, test), expected
+    )

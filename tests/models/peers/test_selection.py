@@ -2,11 +2,17 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from thesiskit.models.peers import selection as peers
+from thesiskit.errors import DataError
+from thesiskit.models import peers
+from thesiskit.models.peers import BITS, Task
 
 
 def cases(rng, n, p, tests=7):
@@ -76,3 +82,28 @@ def test_l2_logistic_takes_columns_in_parts(p, rng):
     train, response, test = cases(rng, 40, p)
     whole = predict(train, response, test, 3)
     assert predict(train, response, test, 3, parts=7) == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["bernoulli-nb", "bernoulli-nb-calibrated"])
+def test_bernoulli_is_scikit_learns_and_predicts_later_cases_from_a_file(method, rng, tmp_path):
+    bits = rng.integers(0, 2, (70, 30)).astype(np.uint8)
+    response = np.where(rng.random(70) < 0.8, bits[:, 3], rng.integers(0, 2, 70))
+    train, test = bits[:50], bits[50:]
+    model = make_pipeline(SelectKBest(f_classif, k=4), BernoulliNB())
+    if method == "bernoulli-nb-calibrated":
+        model = CalibratedClassifierCV(model, cv=StratifiedKFold(5, shuffle=True, random_state=3))
+    expected = model.fit(train, response[:50]).predict_proba(test)
+    task = Task(BITS, keep=4)
+    np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, response[:50], 3))
+    with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
+        learnt = dict(stored)
+    np.testing.assert_array_equal(peers.predict(method, task, learnt, test), expected)
+    found = peers.fit_predict(method, task, train, response[:50], test, 3)
+    np.testing.assert_array_equal(found, expected)
+    rare = np.zeros(50, dtype=int)
+    rare[0] = 1
+    if method == "bernoulli-nb-calibrated":
+        with pytest.raises(DataError, match="needs two training cases of each class"):
+            peers.fit(method, task, train, rare, 3)
+    none = peers.fit(method, Task(BITS, keep=0), train, rare, 3)
+    assert peers.predict(method, task, none, test[:1]).tolist() == [[0.98, 0.02]]

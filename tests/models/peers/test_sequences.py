@@ -7,16 +7,22 @@ import numpy as np
 import pytest
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.peers import sequences as sequence_peers
+from thesiskit.models import peers
+from thesiskit.models.peers import SEQUENCES, Task
 
 MODULES = {"vlmc": "vlmc", "ppm": "arithmetic_compressor", "context-tree": "bayesml"}
 
 
-@pytest.fixture(params=sequence_peers.METHODS)
+@pytest.fixture(params=peers.names(SEQUENCES))
 def method(request):
     if request.param in MODULES:
         pytest.importorskip(MODULES[request.param])
     return request.param
+
+
+def fit_predict(method, order, train, response, test, n_states, n_classes, seed):
+    task = Task(SEQUENCES, n_classes, values=n_states, order=order)
+    return peers.fit_predict(method, task, train, response, test, seed)
 
 
 def sequences(rng, n, length=6, n_states=3):
@@ -32,7 +38,7 @@ def proper(p, rows, n_classes):
 def test_probabilities_are_proper(method, order, n_states, rng):
     train, response = sequences(rng, 60, n_states=n_states)
     test, _ = sequences(rng, 25, n_states=n_states)
-    p = sequence_peers.fit_predict(method, order, train, response, test, n_states, n_states, 1)
+    p = fit_predict(method, order, train, response, test, n_states, n_states, 1)
     assert proper(p, 25, n_states)
     if order == 0:
         assert np.ptp(p, axis=0).max() == 0
@@ -43,9 +49,7 @@ def test_probabilities_are_proper(method, order, n_states, rng):
 
 def test_a_fixed_seed_gives_fixed_answers(method, rng):
     train, response = sequences(rng, 80)
-    first, second = (
-        sequence_peers.fit_predict(method, 3, train, response, train, 3, 3, 7) for _ in range(2)
-    )
+    first, second = (fit_predict(method, 3, train, response, train, 3, 3, 7) for _ in range(2))
     assert (first == second).all()
 
 
@@ -56,7 +60,7 @@ def test_columns_older_than_the_order_do_not_matter(method, rng):
     changed[:, :-2] = rng.integers(0, 3, (80, 4))
     tested[:, :-2] = rng.integers(0, 3, (20, 4))
     p, q, r = (
-        sequence_peers.fit_predict(method, 2, a, response, b, 3, 3, 1)
+        fit_predict(method, 2, a, response, b, 3, 3, 1)
         for a, b in [(train, test), (changed, tested), (train[:, -2:], test[:, -3:])]
     )
     assert (p == q).all()
@@ -67,24 +71,24 @@ def test_states_contexts_and_classes_never_seen_do_not_fail(method, rng):
     train, response = sequences(rng, 80, n_states=2)
     test = np.full((3, 6), 3)
     test[0] = train[0]
-    p = sequence_peers.fit_predict(method, 4, train, response, test, 4, 4, 1)
+    p = fit_predict(method, 4, train, response, test, 4, 4, 1)
     assert proper(p, 3, 4)
     assert p[0, :2].sum() > 0.8
 
 
 def test_one_training_case_and_one_class_are_enough(method):
     history = np.array([[0, 1, 0]])
-    p = sequence_peers.fit_predict(method, 2, history, np.array([1]), history, 2, 2, 1)
+    p = fit_predict(method, 2, history, np.array([1]), history, 2, 2, 1)
     assert proper(p, 1, 2)
     assert p[0, 1] > 0.5
-    p = sequence_peers.fit_predict(method, 2, history, np.array([0]), history, 2, 1, 1)
+    p = fit_predict(method, 2, history, np.array([0]), history, 2, 1, 1)
     assert (p == 1).all()
 
 
 def test_a_class_seen_once_does_not_fail(method, rng):
     train, response = sequences(rng, 40, n_states=2)
     response[0] = 2
-    p = sequence_peers.fit_predict(method, 2, train, response, train, 2, 3, 1)
+    p = fit_predict(method, 2, train, response, train, 2, 3, 1)
     assert proper(p, 40, 3)
 
 
@@ -92,7 +96,7 @@ def test_a_class_seen_once_does_not_fail(method, rng):
 def test_classes_need_not_be_the_states(method, n_states, n_classes, rng):
     train, _ = sequences(rng, 300, n_states=n_states)
     response = (train[:, -1] > 0).astype(int) * (n_classes - 1)
-    p = sequence_peers.fit_predict(method, 2, train, response, train, n_states, n_classes, 1)
+    p = fit_predict(method, 2, train, response, train, n_states, n_classes, 1)
     assert proper(p, 300, n_classes)
     assert p[np.arange(300), response].min() > 0.85
 
@@ -102,14 +106,14 @@ def test_a_deterministic_sequence_is_learnt(method):
     windows = np.lib.stride_tricks.sliding_window_view(text, 7)
     train, response = windows[:200, :6], windows[:200, 6]
     test, actual = windows[200:, :6], windows[200:, 6]
-    p = sequence_peers.fit_predict(method, 3, train, response, test, 3, 3, 1)
+    p = fit_predict(method, 3, train, response, test, 3, 3, 1)
     assert p[np.arange(len(test)), actual].min() > 0.9
 
 
 def test_the_second_last_state_is_learnt_from_independent_rows(method, rng):
     train, _ = sequences(rng, 500, n_states=2)
     test, _ = sequences(rng, 100, n_states=2)
-    p = sequence_peers.fit_predict(method, 2, train, train[:, -2], test, 2, 2, 1)
+    p = fit_predict(method, 2, train, train[:, -2], test, 2, 2, 1)
     assert p[np.arange(100), test[:, -2]].min() > 0.9
 
 
@@ -131,22 +135,22 @@ def test_n_gram_against_its_definition(order, rng):
     test, _ = sequences(rng, 30)
     test = np.vstack([test, train[:10]])
     cut = (one[:, one.shape[1] - order :] for one in (train, test))
-    *_, p = sequence_peers.n_grams(next(cut), response, next(cut), 3, 3)
+    *_, p = peers.n_grams(next(cut), response, next(cut), 3, 3)
     twin = [witten_bell(h, order, train.tolist(), response.tolist(), 3) for h in test.tolist()]
     np.testing.assert_allclose(p, twin, rtol=1e-12)
 
 
 def test_n_gram_of_long_histories_does_not_overflow(rng):
     train, response = sequences(rng, 50, length=60, n_states=9)
-    *_, p = sequence_peers.n_grams(train, response, train, 9, 9)
+    *_, p = peers.n_grams(train, response, train, 9, 9)
     assert p[np.arange(50), response].min() > 0.9
 
 
 def test_n_gram_chooses_its_order(rng):
     train, test = (rng.integers(0, 2, (300, 8)) for _ in range(2))
     response = np.where(rng.random(300) < 0.7, train[:, -2], 1 - train[:, -2])
-    p = sequence_peers.fit_predict("n-gram", 8, train, response, test, 2, 2, 1)
-    *_, whole = sequence_peers.n_grams(train, response, test, 2, 2)
+    p = fit_predict("n-gram", 8, train, response, test, 2, 2, 1)
+    *_, whole = peers.n_grams(train, response, test, 2, 2)
     loss = [-np.log(one[np.arange(300), test[:, -2]]).mean() for one in (p, whole)]
     assert loss[0] < loss[1] - 0.1
 
@@ -155,7 +159,7 @@ def test_vlmc_is_the_count_of_its_leaf(rng):
     vlmc = pytest.importorskip("vlmc")
     train, _ = sequences(rng, 300)
     response = np.where(rng.random(300) < 0.8, train[:, -1], rng.integers(0, 3, 300))
-    p = sequence_peers.fit_predict("vlmc", 3, train, response, train, 3, 3, 1)
+    p = fit_predict("vlmc", 3, train, response, train, 3, 3, 1)
     model = vlmc.VLMC(3, 3)
     model.fit(np.column_stack([train[:, -3:], response]).tolist())
     leaves = model.get_contexts()
@@ -176,9 +180,7 @@ def test_context_tree_of_order_one_is_the_average_of_two_trees(rng):
 
     train, _ = sequences(rng, 20, n_states=2)
     response = np.where(rng.random(20) < 0.75, train[:, -1], 1 - train[:, -1])
-    p = sequence_peers.fit_predict(
-        "context-tree", 1, train, response, np.array([[0], [1]]), 2, 2, 1
-    )
+    p = fit_predict("context-tree", 1, train, response, np.array([[0], [1]]), 2, 2, 1)
     leaves = [np.bincount(response[train[:, -1] == s], minlength=2) for s in range(2)]
     root = leaves[0] + leaves[1]
     odds = np.exp(log_evidence(leaves[0]) + log_evidence(leaves[1]) - log_evidence(root))
@@ -195,34 +197,50 @@ def test_a_missing_package_is_named_with_what_to_install(name, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda m, *a: None if m == MODULES[name] else find_spec(m, *a)
     )
-    assert name in sequence_peers.missing(sequence_peers.METHODS)
+    assert name in peers.missing(peers.names(SEQUENCES))
     zeros = np.zeros((2, 3), int)
     with pytest.raises(UserError, match=rf'{name}.*pip install "thesiskit\[peers\]"'):
-        sequence_peers.fit_predict(name, 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
+        fit_predict(name, 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
     with pytest.raises(UserError, match="pip install"):
-        sequence_peers.load(["n-gram", name])
-    sequence_peers.load(["n-gram", "logistic-regression"])
+        peers.load(["n-gram", name])
+    peers.load(["n-gram", "logistic-regression"])
 
 
 def test_a_package_that_cannot_be_imported_is_named_too(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: object())
     monkeypatch.setitem(sys.modules, "vlmc", None)
     with pytest.raises(UserError, match="pip install"):
-        sequence_peers.load(["vlmc"])
+        peers.load(["vlmc"])
 
 
 def test_missing_imports_nothing(monkeypatch):
     for module in MODULES.values():
         monkeypatch.delitem(sys.modules, module, raising=False)
-    assert set(sequence_peers.missing(sequence_peers.METHODS)) <= set(MODULES)
+    assert set(peers.missing(peers.names(SEQUENCES))) <= set(MODULES)
     assert not set(MODULES.values()) & set(sys.modules)
 
 
 def test_what_cannot_be_asked_is_refused():
     zeros = np.zeros((2, 3), int)
     with pytest.raises(UserError, match="unknown method lstm"):
-        sequence_peers.fit_predict("lstm", 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
+        fit_predict("lstm", 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
     with pytest.raises(UserError, match="order is 4, but"):
-        sequence_peers.fit_predict("n-gram", 4, zeros, zeros[:, 0], zeros, 2, 2, 1)
+        fit_predict("n-gram", 4, zeros, zeros[:, 0], zeros, 2, 2, 1)
     with pytest.raises(DataError, match="at least one training case"):
-        sequence_peers.fit_predict("n-gram", 2, zeros[:0], zeros[:0, 0], zeros, 2, 2, 1)
+        fit_predict("n-gram", 2, zeros[:0], zeros[:0, 0], zeros, 2, 2, 1)
+
+
+@pytest.mark.parametrize("order", [0, 2, 5])
+def test_what_is_learnt_predicts_later_cases_from_a_file(method, order, rng, tmp_path):
+    train, response = sequences(rng, 80)
+    test, _ = sequences(rng, 20)
+    task = Task(SEQUENCES, 4, values=3, order=order)
+    if not peers.PEERS[method].exported:
+        with pytest.raises(UserError, match=f"{method} cannot be exported"):
+            peers.fit(method, task, train, response, 5)
+        return
+    np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, response, 5))
+    with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
+        learnt = dict(stored)
+    found = peers.predict(method, task, learnt, test)
+    np.testing.assert_array_equal(found, peers.fit_predict(method, task, train, response, test, 5))

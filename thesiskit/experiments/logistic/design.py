@@ -17,6 +17,7 @@ from thesiskit.config.logistic import LogisticModel
 from thesiskit.experiments.logistic.cases import Cases, Divisions
 from thesiskit.experiments.logistic.features import FeaturePatterns
 from thesiskit.experiments.logistic.sequences import SequencePatterns
+from thesiskit.models import peers
 
 Patterns = SequencePatterns | FeaturePatterns
 ALL = -1  # in place of an order
@@ -124,7 +125,7 @@ class LogisticDesign:
     @cached_property
     def peers(self) -> list[str]:
         """The peers whose packages are here."""
-        absent = self._patterns.absent(self.model.peers)
+        absent = peers.missing(self.model.peers)
         return [peer for peer in self.model.peers if peer not in absent]
 
     @cached_property

@@ -3,8 +3,9 @@
 import numpy as np
 
 from thesiskit.experiments.logistic.cases import Cases
+from thesiskit.models import peers
 from thesiskit.models.patterns import FeatureGroups, compress_features
-from thesiskit.models.peers import features as feature_peers
+from thesiskit.models.peers import FEATURES, RESPONSES, Task
 from thesiskit.models.running import Arrays
 
 
@@ -84,22 +85,11 @@ class FeaturePatterns:
 
     # ---- peers ----
 
-    @staticmethod
-    def absent(peers: list[str]) -> list[str]:  # noqa: ARG004
-        """Return peers whose packages are not here: all are."""
-        return []
-
-    @staticmethod
-    def load(peers: list[str]) -> None:
-        """Import what peers need."""
-        feature_peers.load(peers)
-
     def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:
         """Return a peer's predictive probabilities, (T, K), or real responses, (T,)."""
-        data = cases.train, cases.train_response, cases.test, self.n_values
-        if not cases.classes:
-            return feature_peers.fit_predict_response(peer, *data, seed)
-        return feature_peers.fit_predict(peer, *data, len(cases.classes), seed)
+        kind = FEATURES if cases.classes else RESPONSES
+        task = Task(kind, len(cases.classes), values=self.n_values)
+        return peers.fit_predict(peer, task, cases.train, cases.train_response, cases.test, seed)
 
     @property
     def n_values(self) -> list[int]:

@@ -3,8 +3,9 @@
 import numpy as np
 
 from thesiskit.experiments.logistic.cases import Cases
+from thesiskit.models import peers
 from thesiskit.models.patterns import SequenceGroups, compress_sequences
-from thesiskit.models.peers import sequences as sequence_peers
+from thesiskit.models.peers import SEQUENCES, Task
 from thesiskit.models.running import Arrays
 
 
@@ -76,19 +77,8 @@ class SequencePatterns:
 
     # ---- peers ----
 
-    @staticmethod
-    def absent(peers: list[str]) -> list[str]:
-        """Return peers whose packages are not here."""
-        return sequence_peers.missing(peers)
-
-    @staticmethod
-    def load(peers: list[str]) -> None:
-        """Import what peers need."""
-        sequence_peers.load(peers)
-
     def predict(self, peer: str, order: int, cases: Cases, seed: int) -> np.ndarray:
         """Return a peer's predictive probabilities, (T, K)."""
-        return sequence_peers.fit_predict(
-            peer, order, np.asarray(cases.train), cases.train_response, np.asarray(cases.test),
-            len(self.states), len(cases.classes), seed,
-        )  # fmt: skip
+        task = Task(SEQUENCES, len(cases.classes), values=len(self.states), order=order)
+        train, test = np.asarray(cases.train), np.asarray(cases.test)
+        return peers.fit_predict(peer, task, train, cases.train_response, test, seed)

@@ -15,6 +15,7 @@ from thesiskit.experiments.logistic.fits import LogisticFits
 from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
+from thesiskit.models import peers
 from thesiskit.models.running import Arrays
 from thesiskit.models.until import REACHED
 
@@ -236,7 +237,7 @@ class LogisticWork(Work):
 
     def _predict(self, fits, arm: Arm) -> Arrays:
         if arm.peer:
-            fits.patterns.load([arm.engine])
+            peers.load([arm.engine])
         started = time.perf_counter()
         found = fits.predict(arm)
         found["seconds"] = np.array(time.perf_counter() - started)

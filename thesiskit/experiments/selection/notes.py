@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thesiskit.config import WHOLE
 from thesiskit.experiments.selection.arms import selecting_model
 from thesiskit.experiments.selection.screened import screening_notes
 from thesiskit.experiments.selection.temperature import temperature_notes
-from thesiskit.models.peers import real
+from thesiskit.models.peers import PEERS
 
 if TYPE_CHECKING:
     from thesiskit.experiments.selection.design import Design
-
-# what peers take a missing value for
-FILLED = {
-    "bernoulli-nb": "more frequent value",
-    "bernoulli-nb-calibrated": "more frequent value",
-    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
-}
 
 
 def notes_of(design: Design) -> list[str]:
@@ -34,8 +26,9 @@ def notes_of(design: Design) -> list[str]:
     if any(table.missing for table in design.tables):
         methods = selecting_model(design.config).methods
         notes += [
-            f"for {peer}, a missing value counts as the {value} of its feature in the training set"
-            for peer, value in FILLED.items()
-            if peer in methods
+            f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in the "
+            "training set"
+            for peer in PEERS.values()
+            if peer.name in methods
         ]
     return notes

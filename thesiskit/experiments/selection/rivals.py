@@ -1,13 +1,15 @@
 """Other classifiers, beside ours: what they predict in a split, and what errors they promise."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from thesiskit.config import WHOLE
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.design import Design
 from thesiskit.experiments.selection.split import Split
-from thesiskit.models.peers import real
-from thesiskit.models.peers import selection as peers
+from thesiskit.models import peers
+from thesiskit.models.peers import BITS, PEERS, REALS, Task
 
 
 def predict_rival(
@@ -25,7 +27,7 @@ def predict_rival(
     selection = design.config.selection
     screened = selection is not None and selection.screened is not None
     predict = _predictor(design, method, split, k, group, seed, again=screened)
-    peers.load()
+    peers.load([method])
     answer = predict(split.train, split.test)
     if not screened:
         return answer, float("nan")
@@ -35,23 +37,22 @@ def predict_rival(
 
 def _predictor(
     design: Design, method: str, split: Split, k: int, group: np.ndarray, seed: int, *, again: bool
-) -> peers.Predict:
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return what predicts some cases from others; again : more than once."""
     y, classes = split.response, split.classes
     if method == WHOLE:
         blocks = design.column_blocks(split, group)
         columns = list(blocks) if again else blocks  # few columns, if several models are made
         return lambda train, test: peers.l2_logistic(columns, train, y[train], test, seed, classes)
-    if method in real.METHODS:
+    task = Task(REALS if REALS in PEERS[method].takes else BITS, classes, k)
+    if task.kind == REALS:
         tables = split.real.tables
         table = tables[0] if len(tables) == 1 else np.concatenate(tables)
-        return lambda train, test: real.fit_predict(
-            method, k, table[train], y[train], table[test], classes, seed
-        )
-    bits = split.features.unpack(np.arange(len(split.features)))
+    else:
+        table = split.features.unpack(np.arange(len(split.features)))
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        known, new = peers.fill(bits[train], bits[test])
-        return peers.fit_predict(method, k, known, y[train], new, seed)
+        p = peers.fit_predict(method, task, table[train], y[train], table[test], seed)
+        return p[:, 1] if classes == 2 else p
 
     return predict

@@ -2,19 +2,7 @@
 
 from dataclasses import dataclass
 
-PEER_WORDS = {
-    "vlmc": "vlmc (variable-length Markov chain)",
-    "ppm": "arithmetic-compressor's PPM, rate tuned",
-    "context-tree": "BayesML's context tree",
-    "n-gram": "interpolated n-gram, order chosen",
-    "logistic-regression": "logistic regression, one-hot",
-    "pairwise-logistic-regression": "logistic regression, pairs",
-    "ridge": "ridge regression, one-hot",
-    "pairwise-ridge": "ridge regression, pairs",
-    "random-forest": "random forest",
-    "gradient-boosting": "gradient boosting",
-    "naive-bayes": "naive Bayes",
-}
+from thesiskit.models.peers import PEERS
 
 
 @dataclass(frozen=True)
@@ -38,7 +26,7 @@ class Arm:
     def words(self) -> str:
         """The model, as tables name it."""
         if self.peer:
-            return PEER_WORDS[self.engine]
+            return PEERS[self.engine].words
         if self.engine == "gp":
             return "Gaussian process"
         text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"

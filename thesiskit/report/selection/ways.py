@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from thesiskit.models.peers import PEERS
+
 EXACT = "enumeration"  # the variant without draws
 WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
 OURS = ("corrected", "uncorrected", "complete")
@@ -72,16 +74,11 @@ class Way(NamedTuple):
 
 def method_words(method: str) -> str:
     """Return a method as tables and legends name it."""
+    if method in PEERS:
+        return PEERS[method].words
     return {
-        WHOLE: "logistic regression, L2",
-        "bernoulli-nb": "SelectKBest + BernoulliNB",
-        "bernoulli-nb-calibrated": "SelectKBest + BernoulliNB, calibrated",
         "naive-corrected": "naive Bayes, corrected",
         "naive-uncorrected": "naive Bayes, uncorrected",
-        "gaussian-nb": "SelectKBest + GaussianNB",
-        "nearest-centroids": "nearest shrunken centroids",
-        "lasso": "logistic regression, L1",
-        "random-forest": "random forest",
         "normal-corrected": "normal features, corrected",
         "normal-uncorrected": "normal features, uncorrected",
     }.get(method, method)

@@ -1,1 +1,0 @@
-"""Methods that one would take instead, from other packages."""
