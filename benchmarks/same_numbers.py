@@ -23,7 +23,8 @@ import pandas as pd
 
 ABOUT = {"key", "draws", "identity", "format"}  # of the making, not of the result
 RENAMED: dict[str, str] = {}  # "stage/name" of an array before: its name after
-TIMES = ("second", "minute", "time", " ms", "ms an", "per draw", "a draw")  # in names of columns and arrays
+# in names of columns and arrays
+TIMES = ("second", "minute", "time", " ms", "ms an", "per draw", "a draw")
 
 
 def run(checkout: Path, results: Path, configs: list[str], smoke: bool, jobs: int) -> None:
