@@ -32,7 +32,7 @@ from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, write_text
-from thesiskit.models import correlation, integrals, mixture, running
+from thesiskit.models import integrals, mixture, running, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -44,7 +44,7 @@ ROOT = Path(__file__).parent.parent
 def forget():
     """Empty the caches, so that a run pays for its own tables."""
     integrals._count_tables.cache_clear()
-    correlation.reach.cache_clear()
+    selection.reach.cache_clear()
 
 
 def best(work, repeats=7):
@@ -197,7 +197,7 @@ def sweep_seconds(target, sweeps=200):
 TABLE = r"""
 import re, sys, time
 from fractions import Fraction
-from thesiskit.models.left_out import LOT, WITHIN, LeftOut
+from thesiskit.models.selection import LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import Settings, Tables
 peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
 before = peak()

@@ -22,10 +22,9 @@ from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
-from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.logistic import Settings
 from thesiskit.models.priors import InverseGamma
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import rank_bands
 
 # ---- bands ----

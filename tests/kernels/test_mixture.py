@@ -20,11 +20,9 @@ from thesiskit._kernels import (
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError
 from thesiskit.models import mixture
-from thesiskit.models.correlation import squared_correlation
-from thesiskit.models.integrals import pair_integrals
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
+from thesiskit.models.integrals import pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, interpolation, log_discard_probability
-from thesiskit.models.quadrature import theta_rule
+from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, squared_correlation
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
 COUNTS = [

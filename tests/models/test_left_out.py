@@ -9,12 +9,20 @@ import reference
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import UserError
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models.correlation import squared_correlation, tied_pairs
 from thesiskit.models.integrals import log_discard_probability, log_tied_probability
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut, Screened
 from thesiskit.models.naive_bayes import log_factor, log_lot
 from thesiskit.models.packed import PackedFeatures
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import (
+    AT,
+    BELOW,
+    LOT,
+    WITHIN,
+    LeftOut,
+    Screened,
+    select_features,
+    squared_correlation,
+    tied_pairs,
+)
 
 ALPHA = np.array([0.3, 2.0, 40.0])
 PI = np.array([0.05, 0.5, 1.0])

@@ -10,14 +10,13 @@ from statistical import assert_calibrated
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.experiments.selection.select import pack_selections, unpack_selections
-from thesiskit.models import gaps
+from thesiskit.models import integrals
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
-from thesiskit.models.left_out import LeftOut
 from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
-from thesiskit.models.selection import is_binary, select_features
+from thesiskit.models.selection import LeftOut, is_binary, select_features
 
 GONE = np.nan
 
@@ -149,10 +148,10 @@ def test_many_numbers_of_cases_share_tables(quadrature, monkeypatch):
     pairs = rng.integers(0, counts + 1)
     pairs, counts = np.tile(pairs, (2, 1)), np.tile(counts, (2, 1))
     alpha, gamma = np.array([0.3, 4.0, 700.0]), Fraction(1, 17)
-    for room in (gaps.TABLE_BYTES, 1):  # all alphas together, or one after the other
-        monkeypatch.setattr(gaps, "TABLE_BYTES", room)
-        found = gaps.pair_integrals_of(pairs, counts, alpha, quadrature)
-        left_out = gaps.log_discard_of(counts, gamma, alpha, quadrature)
+    for room in (integrals.TABLE_BYTES, 1):  # all alphas together, or one after the other
+        monkeypatch.setattr(integrals, "TABLE_BYTES", room)
+        found = integrals.pair_integrals_of(pairs, counts, alpha, quadrature)
+        left_out = integrals.log_discard_of(counts, gamma, alpha, quadrature)
         for d, (n0, n1) in enumerate(counts.tolist()):
             if n0 + n1 == 0:
                 assert (found.log_marginal[d] == 0).all()
@@ -169,8 +168,8 @@ def test_many_cases_need_no_tables():
     rng = np.random.default_rng(10)
     counts = np.array([[310, 320], [305, 311], [310, 320], [0, 0]])
     pairs = rng.integers(0, counts + 1)
-    found = gaps.pair_integrals_of(pairs, counts, np.array([3.0]), "exact")
-    left_out = gaps.log_discard_of(counts, Fraction(1, 400), np.array([3.0]), "exact")
+    found = integrals.pair_integrals_of(pairs, counts, np.array([3.0]), "exact")
+    left_out = integrals.log_discard_of(counts, Fraction(1, 400), np.array([3.0]), "exact")
     for d in range(3):
         n0, n1 = counts[d].tolist()
         one = pair_integrals(pairs[[d]], (n0, n1), np.array([3.0]))

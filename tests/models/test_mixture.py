@@ -12,9 +12,8 @@ from statistical import ALARM, assert_proportions
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import mixture, running
-from thesiskit.models.correlation import squared_correlation
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.mixture_tables import Tables, log_discard_probability
+from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, squared_correlation
 
 PRIORS = {"class_prior": (2.0, 1.0), "alpha_prior": (1.0, 1.0), "response_alpha_prior": (1.0, 0.5)}
 

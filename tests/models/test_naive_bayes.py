@@ -12,9 +12,8 @@ from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
-from thesiskit.models.left_out import WITHIN, LeftOut
 from thesiskit.models.priors import InverseGamma
-from thesiskit.models.selection import Selection, select_features
+from thesiskit.models.selection import WITHIN, LeftOut, Selection, select_features
 
 
 def printed(class_counts, gamma_squared, count):

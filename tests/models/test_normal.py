@@ -10,7 +10,7 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
 from thesiskit.models.selection import (
     LARGEST,
-    FScreened,
+    Screened,
     correlation_of_f,
     f_of_correlation,
     select_by_f,
@@ -265,17 +265,17 @@ def test_screened_tables_are_as_the_whole_table():
     whole = select_by_f(X, y, 10, rng)
     kept = select_by_f(X, y, 50, rng)
     table = X[:, np.sort(kept.selected)]
-    again = select_by_f(table, y, 10, rng, screened=FScreened(200))
+    again = select_by_f(table, y, 10, rng, screened=Screened(200))
     assert again.threshold == whole.threshold
     np.testing.assert_array_equal(again.left_out, whole.left_out)
     both = [normal.fit(one, normal.Settings()).log_joint for one in (whole, again)]
     np.testing.assert_array_equal(*both)
-    all_kept = select_by_f(table, y, None, rng, screened=FScreened(200, kept.threshold))
+    all_kept = select_by_f(table, y, None, rng, screened=Screened(200, kept.threshold))
     np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
     with pytest.raises(UserError, match="smaller threshold"):
-        select_by_f(table, y, None, rng, screened=FScreened(200, 2 * kept.threshold))
+        select_by_f(table, y, None, rng, screened=Screened(200, 2 * kept.threshold))
     with pytest.raises(UserError, match="cannot have been kept from 20"):
-        select_by_f(table, y, None, rng, screened=FScreened(20))
+        select_by_f(table, y, None, rng, screened=Screened(20))
 
 
 def test_bad_tables_are_refused():

@@ -9,9 +9,8 @@ from statistical import assert_proportions
 
 from thesiskit.errors import UserError
 from thesiskit.models import packed, selection
-from thesiskit.models.correlation import squared_correlation
 from thesiskit.models.packed import PackedFeatures
-from thesiskit.models.selection import select_features
+from thesiskit.models.selection import select_features, squared_correlation
 
 
 def data(rng, n=40, p=60):

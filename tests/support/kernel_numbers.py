@@ -15,10 +15,9 @@ import numpy as np
 from logistic_cases import NAMES, groups_named
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.selection import select_by_f, select_features
+from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, select_by_f, select_features
 
 
 def of_naive_bayes() -> Iterator[tuple[str, Any]]:

@@ -12,10 +12,15 @@ from thesiskit.estimators.inputs import threads_for
 from thesiskit.estimators.lengths import run_length
 from thesiskit.estimators.selecting import DEFAULT_KEPT, SelectingClassifier, check_screened
 from thesiskit.models import naive_bayes
-from thesiskit.models.left_out import Screened
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing
 from thesiskit.models.priors import whole
-from thesiskit.models.selection import Selection, check_threshold, is_binary, select_features
+from thesiskit.models.selection import (
+    Screened,
+    Selection,
+    check_threshold,
+    is_binary,
+    select_features,
+)
 from thesiskit.models.temperature import as_log_probability
 
 if TYPE_CHECKING:

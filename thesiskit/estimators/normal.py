@@ -10,8 +10,8 @@ from thesiskit.models import normal
 from thesiskit.models.packed import read_columns
 from thesiskit.models.priors import positive, whole
 from thesiskit.models.selection import (
-    FScreened,
     FSelection,
+    Screened,
     check_threshold,
     f_of_correlation,
     select_by_f,
@@ -138,7 +138,7 @@ class NormalClassifier(SelectingClassifier):
             table, y, k, rng, cases=cases, screened=self._screened(y), at_most=at_most
         )
 
-    def _screened(self, y) -> FScreened | None:
+    def _screened(self, y) -> Screened | None:
         """Return what is known of a screened table."""
         if self.screened is None:
             return None
@@ -150,7 +150,7 @@ class NormalClassifier(SelectingClassifier):
             threshold = positive('screened["f"]', threshold)
         if correlation is not None:
             threshold = f_of_correlation(float(check_threshold(correlation)), np.bincount(y))
-        return FScreened(whole('screened["of"]', said["of"]), threshold)
+        return Screened(whole('screened["of"]', said["of"]), threshold)
 
     def _learn(self, table, y, cases, selection, settings, rng) -> normal.Posterior:  # noqa: ARG002
         return normal.fit(selection, settings, correct=bool(self.correct))

@@ -3,8 +3,8 @@
 from typing import Any
 
 from thesiskit.experiments.work import Block, Work
-from thesiskit.models.correlation import correlation_lattice
 from thesiskit.models.running import Arrays
+from thesiskit.models.selection import correlation_lattice
 
 
 class LatticeWork(Work):

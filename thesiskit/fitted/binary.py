@@ -12,10 +12,9 @@ from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.arms import LARGEST, SelectingArm, check
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import mixture, naive_bayes
-from thesiskit.models.left_out import LOT, LeftOut
 from thesiskit.models.mixture import Target
 from thesiskit.models.running import Arrays
-from thesiskit.models.selection import Selection
+from thesiskit.models.selection import LOT, LeftOut, Selection
 
 DRAWS = ("labels", "point", "theta")  # theta only where it is sampled
 POSTERIOR = ("alpha", "log_weight", "log_discard", "log_joint")

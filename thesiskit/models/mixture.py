@@ -45,14 +45,13 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.draws import Named, as_tree, compare_chains, reliable
-from thesiskit.models.integrals import pair_integrals
-from thesiskit.models.left_out import LeftOut
+from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
-from thesiskit.models.quadrature import check_rule, theta_rule
 from thesiskit.models.running import Arrays, after_fork, run
+from thesiskit.models.selection import LeftOut
 from thesiskit.models.until import (
     MOST_CASES,
     OURS,

@@ -21,10 +21,8 @@ from thesiskit._kernels import mixture_tables as kernel  # type: ignore[attr-def
 from thesiskit._kernels.mixture_discards import Discards
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.correlation import as_gamma_squared, reach
-from thesiskit.models.integrals import alpha_points
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut
-from thesiskit.models.quadrature import theta_rule
+from thesiskit.models.integrals import alpha_points, theta_rule
+from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, as_gamma_squared, reach
 
 BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
 POOL_BYTES = 1 << 27  # of marginals at points of the grid

@@ -36,7 +36,7 @@ missing whatever they would be.  So N_0 and N_1 differ by feature; a test case h
 features that it has; and the probability that a feature is left out depends on its own N_0 and N_1.
 
 The event that features were left out (eq-corfact, adj-fact-H2 to eq-sum-H) is that of
-`models/left_out`; its probability for a feature is the mixture of what it is for a relevant
+`models/selection`; its probability for a feature is the mixture of what it is for a relevant
 feature, and for one whose phi_0 = phi_1 (alpha infinite).
 
 Predictions need no draws from the posterior, for they are integrals; simulation-based calibration
@@ -59,15 +59,17 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
 from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
-from thesiskit.models.gaps import log_discard_of, log_tied_of, pair_integrals_of
 from thesiskit.models.integrals import (
     IRRELEVANT,
     PairIntegrals,
+    check_rule,
+    log_discard_of,
     log_discard_probability,
+    log_tied_of,
     log_tied_probability,
     pair_integrals,
+    pair_integrals_of,
 )
-from thesiskit.models.left_out import AT, BELOW, LOT, LeftOut
 from thesiskit.models.packed import as_bits, find_missing
 from thesiskit.models.priors import (
     InverseGamma,
@@ -76,8 +78,7 @@ from thesiskit.models.priors import (
     check_pi,
     whole,
 )
-from thesiskit.models.quadrature import check_rule
-from thesiskit.models.selection import Selection
+from thesiskit.models.selection import AT, BELOW, LOT, LeftOut, Selection
 
 ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
 ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
@@ -134,7 +135,9 @@ class KeptCounts:
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
     how many features share a row; left_out is None where selection is not conditioned on.  Where
-    values are missing, present (D, 2) are the cases that have the feature; else it is None.
+    values are missing, present (D, 2) are the cases that have the feature; else it is None: then
+    rows are told apart by one number, N_y is a number and log(alpha + N_y) a row instead of D rows,
+    and the tables of `pair_integrals` serve all fits to the same alpha.
     """
 
     class_counts: tuple[int, int]

@@ -5,14 +5,32 @@
 | x_t^train | rows of `PackedFeatures.words` (models/packed) | (p, ceil(n / 64)) uint64 |
 | I0, I1 | `ones[:, 0]`, `ones[:, 1]`: ones of a feature in each class | (p, 2) |
 | gamma^2 | `gamma_squared`, a Fraction | |
+| N_0, N_1 of a feature; p - k | `LeftOut.rows[:, :2]`; `LeftOut.total` | (D, 2) |
 
 Sections "Our Method for Avoiding Selection Bias" (eq-cor-def) and "Computation of the Adjustment
 Factor for Naive Bayes Models" (cor-express).  A feature is dropped when |COR| <= gamma; of binary
-features that is decided exactly (models/correlation).  A case in which a feature is missing does
-not count for it, so that then n0, n1 and n = n0 + n1 differ by feature.
+features that is decided exactly, in integers.  A case in which a feature is missing does not count
+for it, so that then n0, n1 and n = n0 + n1 differ by feature.
+
+On binary data the weakest feature kept attains gamma exactly, so comparisons that decide are made
+on integers: COR^2 = (n I1 - n1 s)^2 / (n0 n1 s (n - s)), s = I0 + I1, and 0 where that is
+0 / 0.
+
+The event S is that features were left out.
+Where a threshold was given beforehand, each of them has |COR| <= gamma.  Where k features
+were kept, gamma is the |COR| of the weakest of them, and on discrete data others can have the same:
+of the T features with |COR| = gamma, m were kept by lot, and t = T - m were not.  The selection
+knows t; then the others are below gamma.  In a table that somebody else has screened, t is not
+known.  With e = P(|COR| = gamma), s = P(|COR| < gamma) of one feature and d = p - k,
+
+    P(S) = (e + s)^d                                            for a threshold,
+    P(S) = e^t s^(d - t)                                        where t is known,
+    P(S) = sum over t of C(d, t) e^t s^(d - t) / C(m + t, m)    where it is not,
+
+up to factors without parameters.
 
 Real features and any number of classes are screened by the F statistic of a one-way analysis of
-variance; the thesis has none of it.
+variance.
 
 | symbol | name | shape |
 |---|---|---|
@@ -27,15 +45,15 @@ Selection Bias", eq-cor-def).  A column that does not vary is no feature.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from numbers import Real
+from operator import index
 
 import numpy as np
 
 from thesiskit._kernels import screening  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.correlation import squared_correlation
-from thesiskit.models.left_out import AT, BELOW, LOT, WITHIN, LeftOut, Screened
 from thesiskit.models.packed import (
     PackedFeatures,
     as_bits,
@@ -49,6 +67,54 @@ from thesiskit.models.packed import (
 TIES = ("exact", "as-printed")
 THRESHOLD = "threshold"  # in place of these, where gamma was given beforehand
 NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
+BLOCK = 1 << 17  # values that are looked at together, so that they stay in a cache
+LARGEST = 1e300  # F where nothing varies within classes
+RELATIVE = 1e-12  # of a column's mean: less is no variation
+WITHIN, BELOW, AT, LOT = range(4)  # |COR| <= gamma, < gamma, = gamma; not known how many are equal
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The features left out.
+
+    Attributes
+    ----------
+    rows : (D, 4) whole numbers: the cases of class 0 and of class 1 that have a feature, which of
+        the events WITHIN, BELOW, AT and LOT it is, and of how many features.
+    gamma_squared : the square of gamma.
+    tied_kept : of LOT, m: how many features with |COR| = gamma were kept.
+    """
+
+    rows: np.ndarray
+    gamma_squared: Fraction
+    tied_kept: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many features were left out, p - k."""
+        return int(self.rows[:, 3].sum())
+
+    @classmethod
+    def of(
+        cls, counts: dict[int, int], class_counts: tuple[int, int], gamma_squared: Fraction,
+        tied_kept: int = 0,
+    ) -> "LeftOut":  # fmt: skip
+        """Return features that all have the same cases: how many there are, by event."""
+        rows = [[*class_counts, event, count] for event, count in counts.items() if count]
+        return cls(np.array(rows, dtype=np.int64).reshape(-1, 4), gamma_squared, tied_kept)
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A table that somebody kept from more features.
+
+    of : how many features there were before.
+    threshold : what COR^2 of the kept ones was above, or their F; None if the best were kept, so
+        that it is the smallest in the table.
+    """
+
+    of: int
+    threshold: Fraction | float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +155,126 @@ class Selection:
     def gamma(self) -> float:
         """The threshold on |COR|."""
         return float(self.gamma_squared) ** 0.5
+
+
+@dataclass(frozen=True)
+class FSelection:
+    """The features that were kept, strongest first, and what is known of the others.
+
+    Attributes
+    ----------
+    selected : (k,) column indices, by falling F, then by column.
+    threshold : every feature left out has an F of at most this.
+    f : (k,) F of the kept features.
+    counts : (k, G) cases of each class that have the feature.
+    means : (k, G) class means; 0 where a class has no such case.
+    within : (k,) sums of squares within classes.
+    class_counts : (G,) cases of each class.
+    n_features : p, the columns that vary; of a table that was screened before, how many it had.
+    n_constant : columns that do not vary.
+    tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
+    left_out : (D, G + 1) whole numbers: for each combination of counts among the features left
+        out, the counts and how many features have them.
+    """
+
+    selected: np.ndarray
+    threshold: float
+    f: np.ndarray
+    counts: np.ndarray
+    means: np.ndarray
+    within: np.ndarray
+    class_counts: np.ndarray
+    n_features: int
+    n_constant: int
+    tied: int
+    tied_kept: int
+    left_out: np.ndarray
+
+    @property
+    def n_dropped(self) -> int:
+        """Features left out, p - k."""
+        return int(self.left_out[:, -1].sum())
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """|COR| of the kept features, (k,); with more than two classes the correlation ratio."""
+        return correlation_of_f(self.f, self.counts)
+
+    @property
+    def gamma(self) -> float:
+        """The same of the threshold, for features without missing values."""
+        return float(correlation_of_f(np.array([self.threshold]), self.class_counts[None])[0])
+
+
+def squared_correlation(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
+    """Return Cor(I0, I1)^2 exactly (cor-express), 0 where the correlation is undefined."""
+    ones0, ones1, n0, n1 = (index(count) for count in (ones0, ones1, n0, n1))
+    n, s = n0 + n1, ones0 + ones1
+    denominator = n0 * n1 * s * (n - s)
+    if denominator == 0:
+        return Fraction(0)
+    return Fraction((n * ones1 - n1 * s) ** 2, denominator)
+
+
+def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
+    """Return Cor(I0, I1) and its kind, (n0 + 1, n1 + 1) each (figure fig-sets).
+
+    Kinds: 0 where Cor = 0, 1 where 0 < |Cor| <= gamma (dropped, too), 2 where a feature is kept.
+    """
+    shape = (n0 + 1, n1 + 1)
+    correlation, kind = np.zeros(shape), np.zeros(shape, dtype=np.uint8)
+    cut = Fraction(gamma) ** 2
+    for i0, i1 in np.ndindex(shape):
+        square = squared_correlation(i0, i1, n0, n1)
+        sign = 1 if i1 * n0 > i0 * n1 else -1
+        correlation[i0, i1] = sign * float(square) ** 0.5
+        kind[i0, i1] = 0 if square == 0 else 1 if square <= cut else 2
+    return correlation, kind
+
+
+@lru_cache(maxsize=256)
+def reach(n0: int, n1: int, gamma_squared: Fraction, *, attained: bool = False) -> np.ndarray:
+    """Return r[I1], the largest I0 with Cor(I0, I1) > gamma, -1 where there is none, (n1 + 1,).
+
+    Section "Computation of the Adjustment Factor ..."; strictly above, compared in integers.  With
+    `attained`, the largest I0 with Cor(I0, I1) >= gamma, which must be positive.
+    """
+    top, bottom = gamma_squared.numerator, gamma_squared.denominator
+    n0, n1 = index(n0), index(n1)  # NumPy's integers would overflow below
+    n = n0 + n1
+    result = np.full(n1 + 1, -1, dtype=np.intp)
+    i0 = -1
+    for i1 in range(n1 + 1):
+        # Cor falls with I0 and grows with I1, so r never decreases
+        while i0 < n0:
+            s = i0 + 1 + i1
+            d = n * i1 - n1 * s
+            if d <= 0:
+                break
+            ours, bound = bottom * d * d, top * n0 * n1 * s * (n - s)
+            if ours < bound or (ours == bound and not attained):
+                break
+            i0 += 1
+        result[i1] = i0
+    result.flags.writeable = False
+    return result
+
+
+def tied_pairs(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
+    """Return the pairs (I0, I1) with COR^2 = gamma^2 > 0, (., 2)."""
+    most = reach(n0, n1, gamma_squared, attained=True)
+    positive = np.flatnonzero(most > reach(n0, n1, gamma_squared))
+    found = np.column_stack([most[positive], positive])
+    # zeros and ones exchanged
+    return np.concatenate([found, (n0, n1) - found]).astype(np.intp)
+
+
+def as_gamma_squared(value) -> Fraction:
+    """Return gamma^2, given as a Fraction or a pair of integers, as a Fraction."""
+    gamma_squared = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
+    if gamma_squared < 0:
+        raise UserError(f"gamma_squared must not be negative, got {gamma_squared}")
+    return gamma_squared
 
 
 def select_features(
@@ -171,7 +357,6 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
         return [squared_correlation(*pair, *class_counts) for pair in pairs], which
 
     positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    positions = positions[np.lexsort((columns[positions], -score[positions]))]
     tied_out, out = tied - tied_kept, len(packed) - len(positions)
     counts = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
     return Selection(
@@ -198,7 +383,6 @@ def _select_present(packed, y, cases, k, cut, rng, rule: str) -> Selection:
         return [squared_correlation(*row) for row in rows.tolist()], which.reshape(-1)
 
     positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    positions = positions[np.lexsort((positions, -score[positions]))]
     rest = np.delete(np.arange(len(packed)), positions)
     event = np.full(len(rest), WITHIN)
     if rule == "exact":
@@ -241,7 +425,7 @@ def _leave_out_unseen(
             f"the table has {p:,} features, so it cannot have been kept from {of:,}; give the "
             "number of features before the screening"
         )
-    cut = weakest if screened.gamma_squared is None else screened.gamma_squared
+    cut = weakest if screened.threshold is None else Fraction(screened.threshold)
     if cut > weakest:
         raise UserError(
             f"feature {columns[0] + 1} has |COR| {float(weakest) ** 0.5:.6g}, which is less than "
@@ -335,7 +519,7 @@ def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
 
 
 def _keep(score, exact, k, cut, rng):
-    """Return positions to keep, the exact gamma^2, and how many tie with it and are kept.
+    """Return positions to keep, strongest first, the exact cut, and how many tie and are kept.
 
     Keeps k, or with k None all above `cut`.  `exact` returns the exact squares of some positions:
     a list of distinct squares, and the index of each position in this list.  It is called only
@@ -358,7 +542,9 @@ def _keep(score, exact, k, cut, rng):
     if k is not None:
         wanted = k - len(sure) - len(above)
         kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
-    return np.concatenate([sure, above, kept]), cut, len(tied), len(kept)
+    positions = np.concatenate([sure, above, kept])
+    positions = positions[np.lexsort((positions, -score[positions]))]
+    return positions, cut, len(tied), len(kept)
 
 
 def _select_real(X, y, cases, k, cut, rng) -> Selection:
@@ -371,7 +557,6 @@ def _select_real(X, y, cases, k, cut, rng) -> Selection:
         return [square], np.zeros(len(positions), dtype=np.intp)
 
     positions, gamma_squared, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    positions = positions[np.lexsort((positions, -score[positions]))]
     return Selection(
         selected=positions,
         gamma_squared=gamma_squared,
@@ -460,73 +645,6 @@ def is_binary(X: np.ndarray) -> bool:
     return True
 
 
-BLOCK = 1 << 17  # values that are looked at together, so that they stay in a cache
-LARGEST = 1e300  # F where nothing varies within classes
-RELATIVE = 1e-12  # of a column's mean: less is no variation
-
-
-@dataclass(frozen=True)
-class FScreened:
-    """A table that somebody kept from more features.
-
-    of : how many features there were before.
-    threshold : the F that those kept were above; None if the best ones were kept, so that it is
-        the smallest F in the table.
-    """
-
-    of: int
-    threshold: float | None = None
-
-
-@dataclass(frozen=True)
-class FSelection:
-    """The features that were kept, strongest first, and what is known of the others.
-
-    Attributes
-    ----------
-    selected : (k,) column indices, by falling F, then by column.
-    threshold : every feature left out has an F of at most this.
-    f : (k,) F of the kept features.
-    counts : (k, G) cases of each class that have the feature.
-    means : (k, G) class means; 0 where a class has no such case.
-    within : (k,) sums of squares within classes.
-    class_counts : (G,) cases of each class.
-    n_features : p, the columns that vary; of a table that was screened before, how many it had.
-    n_constant : columns that do not vary.
-    tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
-    left_out : (D, G + 1) whole numbers: for each combination of counts among the features left
-        out, the counts and how many features have them.
-    """
-
-    selected: np.ndarray
-    threshold: float
-    f: np.ndarray
-    counts: np.ndarray
-    means: np.ndarray
-    within: np.ndarray
-    class_counts: np.ndarray
-    n_features: int
-    n_constant: int
-    tied: int
-    tied_kept: int
-    left_out: np.ndarray
-
-    @property
-    def n_dropped(self) -> int:
-        """Features left out, p - k."""
-        return int(self.left_out[:, -1].sum())
-
-    @property
-    def correlation(self) -> np.ndarray:
-        """|COR| of the kept features, (k,); with more than two classes the correlation ratio."""
-        return correlation_of_f(self.f, self.counts)
-
-    @property
-    def gamma(self) -> float:
-        """The same of the threshold, for features without missing values."""
-        return float(correlation_of_f(np.array([self.threshold]), self.class_counts[None])[0])
-
-
 def correlation_of_f(f: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return sqrt(F (G - 1) / (F (G - 1) + N - G)) of features with these class counts (., G)."""
     counts = np.asarray(counts)
@@ -552,7 +670,7 @@ def select_by_f(
     *,
     threshold: float | None = None,
     cases: np.ndarray | None = None,
-    screened: FScreened | None = None,
+    screened: Screened | None = None,
     at_most: bool = False,
 ) -> FSelection:
     """Keep the k features with the largest F, or all with an F above a threshold.
@@ -593,9 +711,17 @@ def select_by_f(
         raise UserError(
             f"the number of features to keep must be from 1 to {len(varies):,}, got {k}{constant}"
         )
-    place, cut, tied, tied_kept = _keep_by_f(f[varies], k, threshold, rng)
+    score = f[varies]
+
+    def exact(positions: np.ndarray) -> tuple[list[float], np.ndarray]:
+        # F of equal columns can differ in the last digit, so near ones count as equal
+        if k is not None:
+            return [float(score[positions].max())], np.zeros(len(positions), dtype=np.intp)
+        return score[positions].tolist(), np.arange(len(positions))
+
+    cut = None if threshold is None else float(threshold)
+    place, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
     selected = varies[place]
-    selected = selected[np.lexsort((selected, -f[selected]))]
     _, moments = _moments(read_columns(X, selected), rows)
     rest = np.setdiff1d(varies, selected, assume_unique=True)
     found = FSelection(
@@ -608,7 +734,7 @@ def select_by_f(
         class_counts=counts,
         n_features=len(varies),
         n_constant=len(f) - len(varies),
-        tied=tied,
+        tied=0 if k is None else tied,
         tied_kept=tied_kept,
         left_out=_count_left_out(counts, None if present is None else present[rest], len(rest)),
     )
@@ -701,22 +827,6 @@ def _f(counts: np.ndarray, means: np.ndarray, within: np.ndarray) -> np.ndarray:
     return np.where(constant | (classes < 2) | (n <= classes), -1.0, np.minimum(f, LARGEST))
 
 
-def _keep_by_f(f: np.ndarray, k: int | None, threshold: float | None, rng):
-    """Return which to keep, the cut, and how many tie with it and are kept.
-
-    Equal columns can have an F that differs in the last digit, so near ones count as equal.
-    """
-    if threshold is not None:
-        return np.flatnonzero(f > threshold), float(threshold), 0, 0
-    assert k is not None
-    edge = float(np.partition(f, len(f) - k)[len(f) - k])
-    near = np.abs(f - edge) <= NEARLY * edge
-    sure, tied = np.flatnonzero((f > edge) & ~near), np.flatnonzero(near)
-    wanted = k - len(sure)
-    kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
-    return np.concatenate([sure, kept]), float(f[tied].max()), len(tied), len(kept)
-
-
 def _count_left_out(counts: np.ndarray, present: np.ndarray | None, rest: int) -> np.ndarray:
     """Return class counts, and how many of the features left out have them, (D, G + 1)."""
     if rest == 0:
@@ -727,7 +837,7 @@ def _count_left_out(counts: np.ndarray, present: np.ndarray | None, rest: int) -
     return np.column_stack([groups, copies]).astype(np.int64)
 
 
-def _add_unseen(found: FSelection, screened: FScreened, weakest: float) -> FSelection:
+def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelection:
     """Return a selection from a screened table: features that are not in it are left out as well.
 
     weakest : the smallest F in the table.
@@ -746,7 +856,7 @@ def _add_unseen(found: FSelection, screened: FScreened, weakest: float) -> FSele
             "were kept"
         )
     everything = len(found.selected) == found.n_features
-    threshold = cut if everything else max(found.threshold, cut)
+    threshold = float(cut if everything else max(found.threshold, cut))
     rows = _count_left_out(found.class_counts, None, unseen)
     groups, which = np.unique(
         np.concatenate([found.left_out, rows])[:, :-1], axis=0, return_inverse=True

@@ -12,7 +12,12 @@ from thesiskit.errors import ConfigError, DataError
 from thesiskit.experiments.selection.arms import arms
 from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
-from thesiskit.models.selection import f_of_correlation, select_by_f, select_features
+from thesiskit.models.selection import (
+    correlation_of_f,
+    f_of_correlation,
+    select_by_f,
+    select_features,
+)
 
 
 @pytest.fixture
@@ -236,7 +241,7 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
     whole = select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))
     # an F of half the smallest one, and the same as a correlation ratio
     f = float(whole.f[-1]) / 2
-    ratio = float(normal.screening.correlation_of_f(np.array([f]), whole.class_counts[None])[0])
+    ratio = float(correlation_of_f(np.array([f]), whole.class_counts[None])[0])
     model, promised = {"kind": "normal", "methods": ["corrected"]}, []
     for known in ({"f": f}, {"threshold": ratio}):
         selection = {"features": [2, "all"], "screened": {"of": [25, 500]} | known}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from thesiskit.experiments.selection.split import Split
-from thesiskit.models.selection import FScreened, FSelection, select_by_f
+from thesiskit.models.selection import FSelection, Screened, select_by_f
 
 
 def by_f(
@@ -12,7 +12,7 @@ def by_f(
     rng: np.random.Generator,
     *,
     threshold: float | None = None,
-    screened: FScreened | None = None,
+    screened: Screened | None = None,
     at_most: bool = False,
 ) -> FSelection:
     """Keep k features, or those above a threshold; memory-mapped tables are not copied.

@@ -16,9 +16,8 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.selection.arms import Chosen, selecting_model
 from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.split import Split
-from thesiskit.models.left_out import Screened
 from thesiskit.models.selection import (
-    FScreened,
+    Screened,
     correlation_of_f,
     f_of_correlation,
     is_binary,
@@ -60,13 +59,13 @@ def screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | 
     return Screened(chosen.of or split.width, squared)
 
 
-def f_screened_before(config: Config, split: Split, chosen: Chosen) -> FScreened | None:
+def f_screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | None:
     """Return what a selection of real features is told of the screening of the table."""
     wanted = config.selection.screened if config.selection else None
     if wanted is None or chosen.of is None:
         return None
     known = isinstance(config.model, NormalModel)  # else the screening looked at bits
-    return FScreened(chosen.of or split.width, f_threshold(wanted, split) if known else None)
+    return Screened(chosen.of or split.width, f_threshold(wanted, split) if known else None)
 
 
 def f_threshold(wanted: ScreenedBlock, split: Split) -> float | None:

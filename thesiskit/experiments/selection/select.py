@@ -14,9 +14,9 @@ from thesiskit.experiments.selection.arms import Chosen, selections
 from thesiskit.experiments.selection.by_f import by_f, class_counts
 from thesiskit.experiments.selection.screened import f_screened_before, screened_before
 from thesiskit.experiments.selection.split import Split
-from thesiskit.models.left_out import LeftOut
 from thesiskit.models.selection import (
     FSelection,
+    LeftOut,
     Selection,
     correlations,
     count_present,

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from thesiskit.errors import UserError
-from thesiskit.models.quadrature import gauss_legendre
+from thesiskit.models.integrals import gauss_legendre
 
 SIGNED = ("s", "mean", "location")  # arguments that may be negative
 LARGEST = 1e280  # argument other than x
