@@ -575,7 +575,7 @@ def _loaded():
     import thesiskit.experiments.logistic.work
     import thesiskit.experiments.reduction
     import thesiskit.experiments.selection.work
-    import thesiskit.report.verification.page  # noqa: F401
+    import thesiskit.report.verify  # noqa: F401
 
 
 def judged(one: Input, folder: Path, *, whole: bool) -> tuple:

@@ -245,7 +245,7 @@ def verify(configs, asked, partial) -> None:
     Example:  thesiskit run correlation-lattice && thesiskit verify correlation-lattice
     """
     from thesiskit.report.page import write_index
-    from thesiskit.report.verification.page import verify as hold_against
+    from thesiskit.report.verify import verify as hold_against
 
     records = [_finished(config, asked, partial) for config in configs]
     page, summary = hold_against(records, asked.results)

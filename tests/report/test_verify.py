@@ -17,13 +17,24 @@ from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import mixture
 from thesiskit.report import metrics
+from thesiskit.report import verify as thesis
 from thesiskit.report.exhibits import exhibits, exhibits_found
 from thesiskit.report.finished import THESIS, Finished, thesis_numbers
 from thesiskit.report.page import write_index
 from thesiskit.report.selection.record import Record
-from thesiskit.report.verification import compare, rows, settings
-from thesiskit.report.verification.page import verify
-from thesiskit.report.verification.selections import COLUMNS, calibration, calibration_rows
+from thesiskit.report.verify import (
+    BEYOND,
+    COLUMNS,
+    DIFFERS,
+    INSIDE,
+    NOT_COMPARABLE,
+    OUTSIDE,
+    PRINTED,
+    UNKNOWN,
+    calibration,
+    calibration_rows,
+    verify,
+)
 
 CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
 STUDIES = ("naive-replicates", "mixture-replicates", "hmm-replicates", "cauchy-replicates")
@@ -45,48 +56,48 @@ def test_percentile_and_verdict_by_counting(n, rng):
         below = sum(one < printed for one in values)
         equal = sum(one == printed for one in values)
         above = n - below - equal
-        found = rows.spread(printed, values, 1)
+        found = thesis.spread(printed, values, 1)
         assert found.percentile == pytest.approx(100 * (below + equal / 2) / n)
         k = int((n + 1) * 0.005 + 1e-9)
         assert found.chance == pytest.approx(2 * k / (n + 1))
         if n < 199:
             beyond = below == n or above == n
-            assert found.verdict == (rows.BEYOND if beyond else rows.INSIDE)
+            assert found.verdict == (BEYOND if beyond else INSIDE)
         else:
             outside = below + equal < k or above + equal < k
-            assert found.verdict == (rows.OUTSIDE if outside else rows.INSIDE)
+            assert found.verdict == (OUTSIDE if outside else INSIDE)
 
 
 @pytest.mark.parametrize("n", [199, 300, 999])
 def test_of_all_ranks_at_most_one_in_a_hundred_is_outside(n):
     values = np.arange(n, dtype=float)
-    verdicts = [rows.spread(rank - 0.5, values).verdict for rank in range(n + 1)]
-    outside = verdicts.count(rows.OUTSIDE)
+    verdicts = [thesis.spread(rank - 0.5, values).verdict for rank in range(n + 1)]
+    outside = verdicts.count(OUTSIDE)
     assert outside == 2 * ((n + 1) // 200)
-    assert outside / (n + 1) == pytest.approx(rows.spread(0.5, values).chance)
-    assert rows.BEYOND not in verdicts
+    assert outside / (n + 1) == pytest.approx(thesis.spread(0.5, values).chance)
+    assert BEYOND not in verdicts
 
 
 def test_replicates_are_rounded_as_the_thesis_prints():
-    found = rows.spread(0.36, np.array([0.355001, 0.3649, 0.366]), 2)
+    found = thesis.spread(0.36, np.array([0.355001, 0.3649, 0.366]), 2)
     assert found.percentile == pytest.approx(100 * 1 / 3)  # two are equal, one is above
-    assert rows.spread(0.36, np.array([0.3549, 0.3651]), 2).percentile == 50
+    assert thesis.spread(0.36, np.array([0.3549, 0.3651]), 2).percentile == 50
 
 
 def test_replicates_without_a_number_do_not_count():
-    found = rows.spread(1.0, np.array([np.nan, 0.5, np.nan, 2.0, 3.0]))
+    found = thesis.spread(1.0, np.array([np.nan, 0.5, np.nan, 2.0, 3.0]))
     assert (found.replicates, found.mean) == (3, pytest.approx(5.5 / 3))
-    assert rows.spread(1.0, np.full(3, np.nan)) is None
-    assert rows.replicated("k", "w", 1.0, np.full(3, np.nan), 2).verdict == rows.NOT_COMPARABLE
+    assert thesis.spread(1.0, np.full(3, np.nan)) is None
+    assert thesis.replicated("k", "w", 1.0, np.full(3, np.nan), 2).verdict == NOT_COMPARABLE
 
 
 @pytest.mark.parametrize(
     ("true", "of", "verdict"),
-    [(0, 98, rows.BEYOND), (0, 99, rows.OUTSIDE), (1, 99, rows.INSIDE), (1, 199, rows.OUTSIDE),
-     (2, 199, rows.INSIDE), (1, 1, rows.INSIDE), (0, 1, rows.BEYOND)],
+    [(0, 98, BEYOND), (0, 99, OUTSIDE), (1, 99, INSIDE), (1, 199, OUTSIDE),
+     (2, 199, INSIDE), (1, 1, INSIDE), (0, 1, BEYOND)],
 )  # fmt: skip
 def test_statements(true, of, verdict):
-    row = rows.statement("k", "w", np.arange(of) < true)
+    row = thesis.statement("k", "w", np.arange(of) < true)
     assert (row.verdict, row.here) == (verdict, f"in {true} of {of}")
 
 
@@ -96,15 +107,15 @@ def test_statements(true, of, verdict):
      (1.85e7, 18_519_347, 2, True), (1.85e7, 18_560_000, 2, False)],
 )  # fmt: skip
 def test_numbers_that_follow_are_compared_to_the_digits_printed(printed, here, decimals, right):
-    row = rows.exact("k", "w", printed, here, decimals)
-    assert (row.verdict == rows.PRINTED) == right
+    row = thesis.exact("k", "w", printed, here, decimals)
+    assert (row.verdict == PRINTED) == right
 
 
 def test_settings_are_the_same_or_not():
-    assert rows.same([1, "all", [0.5]], [1.0, "all", [0.5]])
-    assert rows.same(0.3333333333, 0.33333333330000001)
+    assert thesis.same([1, "all", [0.5]], [1.0, "all", [0.5]])
+    assert thesis.same(0.3333333333, 0.33333333330000001)
     for a, b in (([1, 2], [1]), (300, 301), (1, "1"), (0, 1e-9), ("a", None)):
-        assert not rows.same(a, b)
+        assert not thesis.same(a, b)
 
 
 # ---- calibration tables, on data that are made up ----
@@ -148,13 +159,13 @@ def test_calibration_of_every_replicate(tmp_path, rng):
 def test_a_table_of_the_same_distribution_is_inside_and_a_shifted_one_is_not(tmp_path, rng):
     same = list(calibration_rows(made_up(tmp_path / "a", rng), "naive_simulation"))
     assert len(same) == 30
-    assert sum(row.verdict == rows.OUTSIDE for row in same) <= 3
+    assert sum(row.verdict == OUTSIDE for row in same) <= 3
     shifted = list(calibration_rows(made_up(tmp_path / "b", rng, 0.15), "naive_simulation"))
-    outside = [row for row in shifted if row.verdict == rows.OUTSIDE]
+    outside = [row for row in shifted if row.verdict == OUTSIDE]
     assert len(outside) >= 10
     assert sum(row.key.endswith("fraction_actual") for row in outside) >= 5
-    explained = [compare.explain(row) for row in shifted]
-    assert {row.reason for row in explained if row.verdict == rows.OUTSIDE} == {rows.UNKNOWN}
+    explained = [thesis.explain(row) for row in shifted]
+    assert {row.reason for row in explained if row.verdict == OUTSIDE} == {UNKNOWN}
 
 
 # ---- what is shipped ----
@@ -173,9 +184,9 @@ def described(name):
 def test_the_configs_have_the_settings_of_the_thesis(name, of):
     source = Finished(Results("nowhere", name), 0, described(name))
     numbers = thesis_numbers()["naive_simulation" if of == "lattice" else of]
-    found = settings.setting_rows(source, of, numbers) + settings.exact_rows(source, of, numbers)
+    found = thesis.setting_rows(source, of, numbers) + thesis.exact_rows(source, of, numbers)
     assert found
-    assert [row for row in found if row.verdict != rows.PRINTED] == []
+    assert [row for row in found if row.verdict != PRINTED] == []
 
 
 def test_other_settings_are_told():
@@ -183,36 +194,36 @@ def test_other_settings_are_told():
     config["data"]["alpha"], config["model"]["alpha_prior"] = 301.0, [0.5, 5.2]
     source = Finished(Results("nowhere", "x"), 0, config)
     numbers = thesis_numbers()["mixture_simulation"]
-    found = settings.setting_rows(source, "mixture_simulation", numbers)
-    found += settings.exact_rows(source, "mixture_simulation", numbers)
-    wrong = {row.key.partition(".")[2] for row in found if row.verdict == rows.DIFFERS}
+    found = thesis.setting_rows(source, "mixture_simulation", numbers)
+    found += thesis.exact_rows(source, "mixture_simulation", numbers)
+    wrong = {row.key.partition(".")[2] for row in found if row.verdict == DIFFERS}
     assert {"alpha", "prior.b", "alpha_grid.0", "alpha_grid.9"} <= wrong
     assert not {"features", "prior.a", "iterations"} & wrong
 
 
 def test_what_configs_leave_to_the_models():
-    assert (settings.GIBBS["labels"], settings.GIBBS["theta"]) == (
+    assert (thesis.GIBBS["labels"], thesis.GIBBS["theta"]) == (
         mixture.ROUNDS, mixture.THETA_UPDATES,
     )  # fmt: skip
 
 
 def test_reasons_fit_numbers_and_their_way():
-    numbers = list(compare.leaves(thesis_numbers()))
+    numbers = list(thesis.leaves(thesis_numbers()))
     for entry in REASONS:
         assert ".calibration." in entry["numbers"] or any(
             fnmatchcase(key, entry["numbers"]) for key in numbers
         )
     key = "mixture_simulation.calibration.10.corrected.3.cases"
-    assert compare.reason(key, "collapsed").startswith("sampler: ")
-    assert compare.reason(key, "as-printed") == ""
-    assert compare.reason("hmm.orders", "").startswith("study: ")
-    assert compare.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
+    assert thesis.reason(key, "collapsed").startswith("sampler: ")
+    assert thesis.reason(key, "as-printed") == ""
+    assert thesis.reason("hmm.orders", "").startswith("study: ")
+    assert thesis.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
 
 
 def test_exhibits_name_configs_and_parts_and_numbers():
     shown = exhibits()
     assert len({one.label for one in shown}) == len(shown) == 39
-    known = list(compare.leaves(thesis_numbers())) + [
+    known = list(thesis.leaves(thesis_numbers())) + [
         f"{of}.calibration.10.corrected.3.cases"
         for of in ("naive_simulation", "mixture_simulation")
     ]
@@ -265,7 +276,7 @@ def verified(finished):
 def test_no_number_is_forgotten(verified):
     keys = set(verified["key"])
     assert len(keys) == len(verified)
-    for leaf in compare.leaves(thesis_numbers()):
+    for leaf in thesis.leaves(thesis_numbers()):
         covers = [
             key for key in keys
             if key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.")
@@ -282,15 +293,15 @@ def test_no_number_is_forgotten(verified):
 def test_every_row_has_a_verdict_and_the_line_counts_them(verified, finished):
     counts = verified["verdict"].value_counts()
     assert set(counts.index) <= {
-        rows.PRINTED, rows.INSIDE, rows.OUTSIDE, rows.BEYOND, rows.DIFFERS, rows.NOT_COMPARABLE
+        PRINTED, INSIDE, OUTSIDE, BEYOND, DIFFERS, NOT_COMPARABLE
     }  # fmt: skip
     line = finished.line
     said = {words: number for number, words in re.findall(r"(\d+) ([a-z]+(?: [a-z]+)?)", line)}
     assert int(said["numbers"]) == len(verified)
-    assert int(said["as printed"]) == counts[rows.PRINTED]
-    assert int(said["inside"]) == counts[rows.INSIDE]
-    assert rows.OUTSIDE not in counts.index  # four replicates cannot say so
-    named = verified[verified["verdict"].isin([rows.BEYOND, rows.DIFFERS])]
+    assert int(said["as printed"]) == counts[PRINTED]
+    assert int(said["inside"]) == counts[INSIDE]
+    assert OUTSIDE not in counts.index  # four replicates cannot say so
+    named = verified[verified["verdict"].isin([BEYOND, DIFFERS])]
     assert (named["reason"] != "").all()
     # few cases and iterations: told as different from the thesis's
     assert set(named["key"]) >= {"hmm.sequences.train", "mixture_simulation.iterations"}

@@ -1,1 +1,0 @@
-"""Every number that the thesis prints, compared with replicates of its experiments."""

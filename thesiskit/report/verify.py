@@ -1,0 +1,964 @@
+"""Every number that the thesis prints, compared with replicates of its experiments.
+
+A number from the one data set of the thesis is compared with R data sets of ours.  If it comes
+from the same distribution, all R + 1 ranks are equally likely.  It is outside 99 % if fewer than
+k = floor((R + 1) / 200) of ours are at most as large, or at least as large.  With fewer than 199
+replicates k is 0; then the row only says whether the number is beyond all replicates.
+
+The files of report/thesis have the numbers (numbers.yaml and tables), where our configs have the
+settings (settings.yaml), and why a number may differ (reasons.yaml).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
+import yaml
+
+from thesiskit.defaults import SIGMA_0, STEP
+from thesiskit.errors import UserError
+from thesiskit.files import Results
+from thesiskit.report import metrics
+from thesiskit.report.exhibits import exhibits
+from thesiskit.report.finished import THESIS, Finished, thesis_numbers
+from thesiskit.report.html import template
+from thesiskit.report.layout import Table
+from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.outputs import Outputs, csv_text, display, markdown
+from thesiskit.report.page import table_item
+from thesiskit.report.reduction import ReductionRecord
+from thesiskit.report.selection.divisions import divisions
+from thesiskit.report.selection.record import Record
+from thesiskit.report.selection.tables import variant_words
+from thesiskit.report.selection.ways import Arm
+
+TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
+PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
+BEYOND, DIFFERS, NOT_COMPARABLE = "beyond all", "differs", "not comparable"
+UNKNOWN = "no reason known"
+
+LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
+NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone
+OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
+UNSELECTED = "not among the selections here"
+COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
+WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
+COLON = {  # of numbers.yaml: the column of our divisions, decimals printed, words
+    "gamma_about": ("mean gamma", 1, "correlation of the last gene kept"),
+    "amlp_better": ("AMLP better", 0, "groups where correction improves AMLP"),
+    "squared_error_better": (
+        "squared error better",
+        0,
+        "groups where correction improves squared error",
+    ),
+    "amlp_p_value": ("AMLP p-value", 5, "paired t test of AMLP, p-value"),
+    "squared_error_p_value": ("squared error p-value", 3, "the same of squared error"),
+    "optimistic": ("optimistic", 0, "groups where the uncorrected error is above expectation"),
+}
+ALIKE = 0.02  # error rates that differ by less are called the same
+# what configs leave to the models: a test holds these to what the models do
+GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where a printed number lies among replicates.
+
+    low, high : the 0.5 and 99.5 % quantiles, or the least and the most where replicates are fewer
+        than 199.
+    percentile : of the printed number, in %; equal ones count half.
+    chance : probability that a number from the same distribution is outside; at most that.
+    """
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+    percentile: float
+    replicates: int
+    verdict: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number that the thesis prints, and what we find.
+
+    key : of numbers.yaml, such as naive_simulation.gamma.10.
+    thesis : as printed; here : what is found where that is not a distribution.
+    way : the rule or sampler that gave `spread`, `sound_way` that of `sound`: where the thesis's
+        own is a poor one, the one we trust.
+    """
+
+    key: str
+    what: str
+    kind: str
+    thesis: Any
+    verdict: str
+    here: Any = ""
+    spread: Spread | None = None
+    way: str = ""
+    sound: Spread | None = None
+    sound_way: str = ""
+    reason: str = ""
+
+    @property
+    def experiment(self) -> str:
+        """The part of numbers.yaml it is from."""
+        return self.key.partition(".")[0]
+
+
+# ---- one number ----
+
+
+def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> Spread | None:
+    """Place a printed number among replicates (R,); None where none of them has a number.
+
+    decimals : as many as the thesis prints, to which ours are rounded, so that equal ones tie.
+    """
+    values = np.asarray(values, dtype=float)
+    values = np.sort(values[~np.isnan(values)])
+    if not len(values):
+        return None
+    rounded = values if decimals is None else np.round(values, decimals)
+    below, equal = int((rounded < printed).sum()), int((rounded == printed).sum())
+    n = len(values)
+    k = (n + 1) // TAIL
+    low, high = rounded[max(k, 1) - 1], rounded[n - max(k, 1)]
+    within = low <= printed <= high
+    return Spread(
+        mean=float(rounded.mean()),
+        sd=float(values.std(ddof=1)) if n > 1 else float("nan"),
+        low=float(low),
+        high=float(high),
+        percentile=100 * (below + equal / 2) / n,
+        replicates=n,
+        verdict=INSIDE if within else OUTSIDE if k else BEYOND,
+        chance=2 * k / (n + 1),
+    )
+
+
+def replicated(key: str, what: str, printed: float, values: np.ndarray, decimals: int) -> Row:
+    """Return the row of a number that differs from data set to data set."""
+    place = spread(printed, values, decimals)
+    if place is None:
+        return Row(key, what, "replicated", printed, NOT_COMPARABLE, "in no replicate")
+    return Row(key, what, "replicated", printed, place.verdict, spread=place)
+
+
+def statement(key: str, what: str, holds: np.ndarray) -> Row:
+    """Return the row of what the thesis says of its data set; holds (R,) in each of ours.
+
+    Outside where it holds in none of 99 replicates or more, or in so few of them.
+    """
+    n, true = len(holds), int(np.sum(holds))
+    k = (n + 1) // (TAIL // 2)
+    verdict = INSIDE if true >= max(k, 1) else OUTSIDE if k else BEYOND
+    unknown = dict.fromkeys(("sd", "low", "high", "percentile"), float("nan"))
+    place = Spread(true / n, **unknown, replicates=n, verdict=verdict, chance=k / (n + 1))
+    return Row(key, what, "statement", "holds", verdict, f"in {true:,} of {n:,}", spread=place)
+
+
+def setting(key: str, what: str, printed: Any, here: Any) -> Row:
+    """Return the row of a setting: it is the same here, or it is not."""
+    return Row(key, what, "setting", printed, PRINTED if same(printed, here) else DIFFERS, here)
+
+
+def exact(key: str, what: str, printed: float, here: float, decimals: int) -> Row:
+    """Return the row of a number that can be computed, compared to the digits printed."""
+    coarse = Decimal(repr(printed)).normalize().as_tuple().exponent
+    assert isinstance(coarse, int)
+    unit = 10.0 ** (coarse if coarse > 1 else -decimals)
+    right = abs(here - printed) <= unit / 2 * (1 + 1e-9)
+    return Row(key, what, "exact", printed, PRINTED if right else DIFFERS, float(here))
+
+
+def aside(key: str, what: str, kind: str, printed: Any, here: Any = "", reason: str = "") -> Row:
+    """Return the row of what cannot be compared."""
+    return Row(key, what, kind, printed, NOT_COMPARABLE, here, reason=reason)
+
+
+def same(printed: Any, here: Any) -> bool:
+    """Whether two settings are equal; numbers to eight digits."""
+    if isinstance(printed, list) and isinstance(here, list):
+        return len(printed) == len(here) and all(map(same, printed, here))
+    if isinstance(printed, int | float) and isinstance(here, int | float):
+        return bool(np.isclose(printed, here, rtol=1e-8, atol=0))
+    return printed == here
+
+
+# ---- settings, and what follows from them ----
+
+
+def find(tree: Any, path: str) -> Any:
+    """Return what is at a dotted path, such as data.train.0; None where there is nothing."""
+    for part in path.split("."):
+        if tree is None:
+            return None
+        whole = isinstance(tree, list) or (isinstance(tree, dict) and int in map(type, tree))
+        tree = tree[int(part)] if whole else tree.get(part)
+    return tree
+
+
+def setting_rows(source: Finished, of: str, numbers: dict[str, Any]) -> list[Row]:
+    """Return the rows of the settings of an experiment; numbers: those of the thesis."""
+    prefix = "naive_simulation" if of == LATTICE else of
+    tree = source.config | {"found": _derived(source, of)}
+    return [
+        setting(f"{prefix}.{key}", what, find(numbers, key), find(tree, path))
+        for key, (path, what) in _thesis_file("settings.yaml")[of].items()
+    ]
+
+
+@lru_cache
+def _thesis_file(name: str) -> Any:
+    return yaml.safe_load((THESIS / name).read_text(encoding="utf-8"))
+
+
+def _derived(source: Any, of: str) -> dict[str, Any]:
+    """Return settings that a config says in another way, or that only its results say."""
+    model, data = source.config["model"], source.config["data"]
+    if of in OWN_WAY:
+        alpha = model["alpha_prior"]
+        own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
+        rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
+        simpson = [rule.removeprefix("simpson-") for rule in rules if rule.startswith("simpson-")]
+        return {
+            "alpha_prior": [x if x == y else [x, y] for x, y in zip(alpha, own, strict=True)],
+            "simpson": int(simpson[0]) if simpson else "another rule",
+            "updates": GIBBS,
+        }
+    if of == LATTICE:
+        return {"cases": sum(source.config["lattice"]["class_counts"])}
+    if of == "colon":
+        _, first = np.unique(source.predictions["case"], return_index=True)
+        groups = source.config["evaluation"]["groups"]
+        return {
+            "cases": np.bincount(source.response[first], minlength=2).tolist(),
+            "genes": int(source.selection["n_features"][:groups].sum()),
+        }
+    if of == "logistic_sampling":
+        return {
+            "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in SIGMA_0},
+            "step": {prior: model["step"] or STEP[prior] for prior in SIGMA_0},
+            "updates": 1,
+        }
+    if of == "parameter_reduction":
+        varied = [sweep.varied for sweep in source.sweeps]
+        return {"varied": varied, "highest_order": int(source.sweeps[-1].x[-1])}
+    found = {"shown_sigmas": source.shown_sigmas}
+    if of == "cauchy_classification":
+        _, *sigma = data["sigma"]
+        return found | {"order": len(sigma), "sigma": sigma, "enlarged": source.thesis["enlarged"]}
+    found["length"] = data["history"] + 1
+    if of == "text":
+        windows = None if data["limit"] is None else data["limit"] - data["history"]
+        return found | {
+            "states": len(source.classes),
+            "windows": windows,
+            "tests": len(source.response),
+        }
+    arrows = [[i + 1, int(np.argmax(row)) + 1] for i, row in enumerate(data["transition"])]
+    return found | {
+        "hidden_states": len(arrows),
+        "arrow": _likely(data["transition"]),
+        "emission": _likely(data["emission"]),
+        "known_arrows": [arrow for arrow in source.thesis["known_arrows"] if arrow in arrows],
+    }
+
+
+def _likely(rows: list[list[float]]) -> Any:
+    """Return the largest entry of every row, one number where they agree."""
+    largest = sorted({max(row) for row in rows})
+    return largest[0] if len(largest) == 1 else largest
+
+
+def exact_rows(source: Finished, of: str, numbers: dict[str, Any]) -> list[Row]:
+    """Return the rows of numbers that follow from the settings."""
+    model = source.config["model"]
+    if of == "naive_simulation":
+        key, what, decimals = "true_log_alpha", "log of that alpha", 1
+        printed, here = [numbers[key]], np.log([float(source.config["data"]["alpha"])])
+    elif of == "mixture_simulation":
+        key, what, decimals = "alpha_grid", "values of alpha", 2
+        (shape, rate), n = model["alpha_prior"], model["thesis"]["alpha_points"]
+        here = scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate)
+        printed = numbers[key]
+    elif of == "logistic_sampling":
+        key, what, decimals = "sigma1_quantiles", "quantiles of sigma_1", 2
+        shape, mode = model["sigma_shape"], model["sigma_mode"]
+        p, printed = map(list, zip(*numbers[key], strict=True))
+        here = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * mode)
+    else:
+        return []
+    key = f"{of}.{key}"
+    if len(printed) != len(here):
+        return [setting(key, what, printed, [round(float(value), decimals) for value in here])]
+    if len(here) == 1:
+        return [exact(key, what, printed[0], here[0], decimals)]
+    return [
+        exact(f"{key}.{i}", f"{what}, {i + 1}", printed[i], here[i], decimals)
+        for i in range(len(here))
+    ]
+
+
+# ---- chapter 2: gammas, tables, t tests ----
+
+
+def simulation_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of gammas, of the calibration table, and of seconds."""
+    gammas = dict(record.by_size("gamma"))
+    for size, printed in numbers["gamma"].items():
+        key, what = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
+        if str(size) in gammas:
+            yield replicated(key, what, printed, gammas[str(size)], 2)
+        else:
+            yield aside(key, what, "replicated", printed, UNSELECTED)
+    yield from calibration_rows(record, of)
+    n = int(record.predictions["replicate"].max()) + 1
+    trained_only = of == "mixture_simulation"
+    ours = {
+        (row["features"], row["method"]): row["fit" if trained_only else "fit and predict"] / n
+        for row in reversed(record.timings())  # of several ways, the first counts
+    }
+    what = "seconds to train" if trained_only else "seconds to fit and predict"
+    for method, column in numbers["seconds"].items():
+        for size, printed in column.items():
+            here = ours.get((str(size), method if size != "all" else "complete"), "")
+            key, said = f"{of}.seconds.{method}.{size}", f"{what}, {size}, {method}"
+            yield aside(key, said, "seconds", printed, here)
+
+
+def calibration_rows(record: Record, of: str) -> Iterator[Row]:
+    """Yield a row for each cell of the thesis's table, by its own rule or sampler and another."""
+    table = record.thesis_calibration
+    assert table is not None
+    own = OWN_WAY[of] if OWN_WAY[of] in record.variants else record.variants[0]
+    sound = next((variant for variant in record.variants if variant != own), "")
+    for (label, method), cells in table.groupby(["features_selected", "method"], sort=False):
+        ours = "corrected" if method == "complete" else method  # complete data need no correction
+        arms = [record.find(label, ours, way) for way in (own, sound) if way]
+        found = [calibration(record, arm) for arm in arms if arm]
+        for cell, name in product(cells.itertuples(), COLUMNS):
+            printed = getattr(cell, name)
+            if pd.isna(printed):
+                continue
+            key = f"{of}.calibration.{label}.{method}.{cell.category}.{name}"
+            what = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
+            if not found:
+                yield aside(key, what, "calibration", printed, UNSELECTED)
+                continue
+            row = replicated(key, what, printed, found[0][name][:, cell.category], COLUMNS[name])
+            row = replace(row, kind="calibration", way=own)
+            if sound:
+                beside = spread(printed, found[1][name][:, cell.category], COLUMNS[name])
+                row = replace(row, sound=beside, sound_way=sound)
+            yield row
+
+
+def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
+    """Calibration by first decimal in every replicate, (R, 10); NaN where there is no case."""
+    p, replicate = record.probability(arm), record.predictions["replicate"]
+    n = int(replicate.max()) + 1
+    cell = 10 * replicate + metrics.categories(p)
+    cases = np.bincount(cell, minlength=10 * n).reshape(n, 10)
+    sums = {"mean_predicted": p, "fraction_actual": record.response}
+    with np.errstate(invalid="ignore"):
+        return {"cases": cases} | {
+            name: np.bincount(cell, weights, 10 * n).reshape(n, 10) / cases
+            for name, weights in sums.items()
+        }
+
+
+def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of counts and t tests over groups of genes, in every division."""
+    frame = divisions(record)
+    for key, (column, decimals, words) in COLON.items():
+        values = frame[column].to_numpy()
+        yield replicated(f"{of}.{key}", words, numbers[key], values, decimals)
+
+
+# ---- chapter 3: statements of the thesis, checked in each of our data sets ----
+
+
+class Said(NamedTuple):
+    """What a statement of the thesis is about.
+
+    key : of numbers.yaml; printed : what stands there.
+    """
+
+    record: LogisticRecord
+    key: str
+    printed: Any
+
+    def amlp(self, order: int, prior: str) -> np.ndarray | None:
+        """AMLP of a compressed model in each data set, (R,); None where it was not fitted."""
+        arm = self.record.find(order, prior)
+        return None if arm is None else self.by_set(self.record.losses(arm))
+
+    def by_set(self, values: np.ndarray) -> np.ndarray:
+        """Means over the test cases of each data set, (R,), of values (N,)."""
+        return values.reshape(self.record.n_blocks, -1).mean(axis=1)
+
+    def errors(self, order: int, prior: str) -> np.ndarray:
+        """Error rate of a compressed model in each data set, (R,)."""
+        record = self.record
+        p = record.probability(record.find(order, prior))
+        return self.by_set(p.argmax(axis=1) != record.response)
+
+    def compressions(self) -> list[dict[str, np.ndarray]]:
+        """Groups and patterns of each data set."""
+        return [self.record.results.load("compress", i) for i in range(self.record.n_blocks)]
+
+
+def unasked(key: str, what: str, needs: str) -> Row:
+    """Return the row of a statement that needs models which the config leaves out."""
+    return aside(key, what, "statement", "holds", f"needs {needs}")
+
+
+def logistic_rows(record: LogisticRecord, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of whatever the thesis says of this experiment."""
+    make: dict[str, Callable[[Said], Iterator[Row]]] = {
+        "compressed_over_original_at_order_20": _ratio,
+        "helps": _orders,
+        "cauchy_better": _cauchy_better,
+        "groups_stop_at": _stops,
+        "best": _best,
+    }
+    for key in make:
+        if key in numbers:
+            yield from make[key](Said(record, f"{of}.{key}", numbers[key]))
+
+
+def _ratio(said: Said) -> Iterator[Row]:
+    what = "groups over patterns at order 20"
+    if 20 not in said.record.orders:
+        yield unasked(said.key, what, "order 20 in model.orders")
+        return
+    place = list(said.record.compression["order"]).index(20)
+    ratios = [one["groups"][place] / one["patterns"][place] for one in said.compressions()]
+    yield replicated(said.key, what, said.printed, np.array(ratios), 3)
+
+
+def _orders(said: Said) -> Iterator[Row]:
+    """Yield that orders up to one help, and of the HMM that more do not."""
+    first, last = said.printed
+    highest = max(said.record.orders)
+    for prior in ("cauchy", "gaussian"):
+        low, middle, high = (said.amlp(order, prior) for order in (first, last, highest))
+        key, words = f"{said.key}.{prior}", prior.capitalize()
+        what = f"order {last} predicts better than {first} ({words})"
+        if low is None or middle is None:
+            yield unasked(key, what, f"orders {first} and {last} of both priors")
+            continue
+        yield statement(f"{key}.better", what, middle < low)
+        if said.key.startswith("hmm.") and high is not None and highest > last:
+            what = f"order {highest} has a higher AMLP than {last} ({words})"
+            yield statement(f"{key}.worse", what, high > middle)
+            what = f"their error rates are within {ALIKE} ({words})"
+            change = said.errors(highest, prior) - said.errors(last, prior)
+            yield statement(f"{key}.error", what, np.abs(change) < ALIKE)
+
+
+def _cauchy_better(said: Said) -> Iterator[Row]:
+    what = "Cauchy priors predict better than Gaussian ones, at most orders"
+    pairs = [[said.amlp(o, prior) for prior in ("cauchy", "gaussian")] for o in said.record.orders]
+    better = [a < b for a, b in pairs if a is not None and b is not None]
+    if better:
+        yield statement(said.key, what, np.mean(better, axis=0) > 0.5)
+    else:
+        yield unasked(said.key, what, "both priors")
+
+
+def _stops(said: Said) -> Iterator[Row]:
+    what = f"the number of groups stops growing at order {said.printed}"
+    growth = [one["growth"] for one in said.compressions()]
+    if len(growth[0]) <= said.printed + 1:
+        yield unasked(said.key, what, f"orders above {said.printed}")
+    else:
+        holds = np.array([counts[-1] == counts[said.printed] for counts in growth])
+        yield statement(said.key, what, holds)
+
+
+def _best(said: Said) -> Iterator[Row]:
+    order, prior = said.printed["order"], said.printed["prior"]
+    what = f"order {order} with {prior.capitalize()} priors predicts best"
+    record = said.record
+    claimed = record.find(order, prior)
+    others = [arm for arm in record.own if arm.compress and arm != claimed]
+    if claimed is None or not others:
+        yield unasked(said.key, what, f"order {order} and others, with {prior} priors")
+        return
+    losses = [said.by_set(record.losses(arm)) for arm in (claimed, *others)]
+    yield statement(said.key, what, losses[0] < np.min(losses[1:], axis=0))
+
+
+def reduction_rows(record: ReductionRecord, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+    """Yield the row of the order from which on groups are the same."""
+    stated = numbers["converged_at_order"]
+    key, what = f"{of}.converged_at_order", f"groups have converged at order {stated}"
+    for sweep in record.sweeps:
+        if sweep.varied == "order" and stated in sweep.x:
+            at = list(sweep.x).index(stated)
+            yield statement(key, what, sweep.groups[:, at] == sweep.groups[:, -1])
+            return
+    yield unasked(key, what, f"a sweep of orders with {stated}")
+
+
+# ---- all numbers of experiments ----
+
+
+class Section(NamedTuple):
+    """A section of the thesis: its title, a short one, and what makes rows of replicates."""
+
+    title: str
+    short: str
+    rows: Callable[[Any, str, dict[str, Any]], Iterator[Row]] | None = None
+
+
+SECTIONS = {
+    "naive_simulation": Section(
+        "A Simulation Experiment (naive Bayes)", "naive Bayes", simulation_rows
+    ),
+    "colon": Section("A Test Using Gene Expression Data", "gene expression", colon_rows),
+    "mixture_simulation": Section(
+        "A Simulation Experiment (mixture models)", "mixture", simulation_rows
+    ),
+    "logistic_sampling": Section(
+        "Specifications of the Priors and Computation Methods", "chapter 3, sampling"
+    ),
+    "hmm": Section("Experiments with a Hidden Markov Model", "hidden Markov", logistic_rows),
+    "text": Section("Experiments with English Text", "text", logistic_rows),
+    "parameter_reduction": Section(
+        "Experiments Demonstrating Parameter Reduction", "reduction", reduction_rows
+    ),
+    "cauchy_classification": Section(
+        "Experiments with Data from Cauchy Models", "Cauchy data", logistic_rows
+    ),
+}
+
+
+def compare(sources: list[Finished]) -> list[Row]:
+    """Return a row for every printed number of the experiments given.
+
+    Raises UserError for an experiment that is not the thesis's, or is given twice.
+    """
+    rows: list[Row] = []
+    for of, source in _by_section(sources).items():
+        printed = thesis_numbers()["naive_simulation" if of == LATTICE else of]
+        rows += setting_rows(source, of, printed) + exact_rows(source, of, printed)
+        section = SECTIONS.get(of)
+        if section and section.rows:
+            rows += section.rows(source, of, printed)
+        rows += [  # figures whose values nothing prints
+            aside(f"{of}.{shown.label}", f"{shown.label}: {shown.shows}", "lost", "not printed")
+            for shown in exhibits()
+            if section and shown.section == section.title and shown.part and not shown.numbers
+        ]
+    order = list(SECTIONS)
+    rows.sort(key=lambda row: order.index(row.experiment))
+    changed = {  # settings that are not the thesis's, but for orders left out
+        of: ", ".join(
+            row.what
+            for row in rows
+            if row.experiment == of and row.kind == "setting" and row.verdict == DIFFERS
+            and not row.key.endswith(".orders")
+        )
+        for of in SECTIONS
+    }  # fmt: skip
+    return [explain(row, changed[row.experiment]) for row in rows]
+
+
+def _by_section(sources: list[Finished]) -> dict[str, Finished]:
+    """Return sources by the part of numbers.yaml that they remake."""
+    found: dict[str, Finished] = {}
+    for source in sources:
+        of = LATTICE if source.config["lattice"] else source.config["report"].get("thesis")
+        name = source.config["experiment"]
+        if of != LATTICE and (of not in SECTIONS or SECTIONS[of].rows is None):
+            raise UserError(f"{name} is not compared with the thesis (report.thesis); leave it out")
+        if of in found:
+            other = found[of].config["experiment"]
+            raise UserError(f"{other} and {name} are the same experiment of the thesis; give one")
+        found[of] = source
+    logistic = [source for source in sources if isinstance(source, LogisticRecord)]
+    return found | ({"logistic_sampling": logistic[0]} if logistic else {})
+
+
+def explain(row: Row, changed: str = "") -> Row:
+    """Give a row its reason, where its number is not found and a reason is known.
+
+    changed : settings that are not the thesis's.
+    """
+    if row.verdict not in (OUTSIDE, BEYOND, DIFFERS):
+        return row
+    if changed and not row.key.endswith(".orders"):
+        own = row.kind == "setting"
+        why = "the config given says so" if own else f"other settings: {changed}"
+        return replace(row, reason=why)
+    return replace(row, reason=reason(row.key, row.way) or UNKNOWN)
+
+
+def reason(key: str, way: str) -> str:
+    """Return why a number may not be found here, "" where nothing is known."""
+    for entry in _thesis_file("reasons.yaml"):
+        if fnmatchcase(key, entry["numbers"]) and entry.get("way", way) == way:
+            return f"{entry['name']}: {' '.join(entry['reason'].split())}"
+    return ""
+
+
+def leaves(tree: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the keys of all numbers of numbers.yaml; a list is one."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{name}.")
+        elif name not in NOT_NUMBERS:
+            yield f"{prefix}{name}"
+
+
+def uncovered(rows: list[Row]) -> list[str]:
+    """Return the keys of numbers that have no row: those of experiments not given."""
+    known = {row.key for row in rows}
+    return [
+        leaf
+        for leaf in leaves(thesis_numbers())
+        if not any(
+            key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.") for key in known
+        )
+    ]
+
+
+def summary(rows: list[Row]) -> str:
+    """Return a line that says how many numbers have which verdict."""
+    count = Counter(row.verdict for row in rows)
+    known = sum(row.verdict == OUTSIDE and row.reason != UNKNOWN for row in rows)
+    said = {
+        PRINTED: "as printed",
+        INSIDE: "inside 99 %",
+        OUTSIDE: f"outside ({known} with a reason)",
+        BEYOND: "beyond all replicates, which are too few for 99 %",
+        DIFFERS: "different",
+        NOT_COMPARABLE: "not comparable",
+    }
+    optional = (BEYOND, DIFFERS)
+    parts = [f"{count[v]} {words}" for v, words in said.items() if v not in optional or count[v]]
+    return f"{len(rows)} numbers: " + ", ".join(parts)
+
+
+# ---- the page, and the same in CSV and Markdown ----
+
+MANY = 12  # rows of a table that need not be seen at once
+NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
+
+
+def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
+    """Compare every number of the thesis's experiments with these; return page and summary.
+
+    The files are root/verify/verify.csv, .md and .html; for small forms they are in
+    root/verify-smoke.  Raises UserError for an experiment that is not in the thesis, or is given
+    twice.
+    """
+    rows = compare(sources)
+    small = any(source.config["experiment"].endswith("-smoke") for source in sources)
+    results = Results(root, "verify-smoke" if small else "verify")
+    results.prepare()
+    outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
+    frame, differing, words = _frame(rows), _differing(rows), about(rows)
+    lines = ["# The thesis's numbers among ours", "", f"{summary(rows)}.", ""]
+    for paragraph in words:
+        lines += [paragraph, ""]
+    for table in [*differing, Table("all", "All numbers", frame, "")]:
+        names = [str(name) for name in table.frame.columns]
+        lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
+    tables = [
+        _overview(rows),
+        *differing,
+        *_trusted(rows),
+        *_by_section_tables(rows),
+        *_others(rows),
+        _held_against(sources),
+    ]
+    page = template("verify.html.j2").render(
+        summary=summary(rows), small=small, about=words, items=[_item(table) for table in tables]
+    )
+    for kind, text in {"csv": csv_text(frame), "md": "\n".join(lines), "html": page}.items():
+        outputs.write(f"verify.{kind}", text)
+    outputs.finish("verify")
+    return results.folder / "verify.html", summary(rows)
+
+
+def _item(table: Table) -> dict[str, Any]:
+    """Return a table for the template; columns of numbers and words align as numbers."""
+    numeric = [str(name).rpartition(": ")[2] in NUMERIC for name in table.frame]
+    item = table_item(table)
+    return item | {
+        "rows": [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]],
+        "words": [word and not n for word, n in zip(item["words"], numeric, strict=True)],
+    }
+
+
+def about(rows: list[Row]) -> list[str]:
+    """Return the paragraphs that explain the page."""
+    spreads = [row.spread for row in rows if row.spread]
+    tested = [place for place in spreads if place.chance > 0]
+    paragraphs = [
+        "The thesis shows one data set for each experiment. Here each of its numbers is compared "
+        "with the same number in many replicates, which are new data sets from the same model. If "
+        "the number of the thesis comes from the same distribution, then its percentile among the "
+        "replicates is uniform. Our numbers are rounded to as many digits as the thesis prints, "
+        "and equal numbers count half. 'Inside 99 %' means between the 0.5 % and the 99.5 % "
+        "quantile of the replicates.",
+        f"{len(spreads):,} numbers differ from data set to data set. {len(tested):,} of them have "
+        "enough replicates for this comparison, and "
+        f"{sum(place.verdict == OUTSIDE for place in tested)} of these are outside. By chance "
+        f"alone, at most {sum(place.chance for place in tested):.1f} would be outside on average. "
+        "The cells of a table come from one data set, so they are often outside together.",
+    ]
+    few = [place for place in spreads if place.chance == 0]
+    if few:
+        most = max(place.replicates for place in few)
+        paragraphs.append(
+            f"{len(few):,} numbers have too few replicates (at most {most:,}): the limits of 99 % "
+            "need 199 replicates, and those of a statement 99. For these numbers the page only "
+            "says whether they are beyond all R replicates, which happens by chance with a "
+            "probability of at most 2 / (R + 1)."
+        )
+    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(rows))
+    if missing:
+        words = ", ".join(f"{name} ({n})" for name, n in missing.items())
+        paragraphs.append(f"These are left out, because their configs were not given: {words}.")
+    return paragraphs
+
+
+def _frame(rows: list[Row]) -> pd.DataFrame:
+    """Return all there is to say of the rows, for verify.csv."""
+
+    def of(place: Spread | None, name: str) -> Any:
+        return getattr(place, name) if place else np.nan
+
+    names = ("mean", "sd", "low", "high", "percentile")
+    return pd.DataFrame([
+        {
+            "key": row.key,
+            "number": row.what,
+            "section": SECTIONS[row.experiment].title,
+            "kind": row.kind,
+            "thesis": row.thesis,
+            "here": row.here,
+            **{name: of(row.spread, name) for name in names},
+            "replicates": row.spread.replicates if row.spread else 0,
+            "by": row.way,
+            "verdict": row.verdict,
+            "reason": row.reason,
+            "other way": row.sound_way,
+            **{f"other {name}": of(row.sound, name) for name in ("mean", "percentile", "verdict")},
+        }
+        for row in rows
+    ])  # fmt: skip
+
+
+def _cells(row: Row) -> dict[str, Any]:
+    """Return the cells of a number's table."""
+    place = None if row.kind == "statement" else row.spread
+    return {
+        "thesis": _text(row.thesis),
+        "here": place.mean if place else _text(row.here),
+        "sd": place.sd if place else None,
+        "0.5 %": place.low if place else None,
+        "99.5 %": place.high if place else None,
+        "percentile": f"{place.percentile:.1f}" if place else "",
+        "replicates": row.spread.replicates if row.spread else "",
+    }
+
+
+def _text(value: Any) -> Any:
+    """Return lists as text; numbers stay."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _without_empty(cells: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return a frame without columns in which nothing is said."""
+    made = pd.DataFrame(cells, dtype=object)  # whole numbers stay whole
+    empty = [
+        name for name in made
+        if all(value in ("", None) or value != value for value in made[name])
+    ]  # fmt: skip
+    return made.drop(columns=empty)
+
+
+def _overview(rows: list[Row]) -> Table:
+    """Return how many numbers of each section have which verdict."""
+    lines = []
+    for of, section in SECTIONS.items():
+        count = Counter(row.verdict for row in rows if row.experiment == of)
+        words = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
+        if count:
+            lines.append(
+                {"section": section.title, "numbers": count.total()}
+                | {word: count[word] for word in words}
+            )
+    caption = (
+        "'As printed' counts settings that are equal to those of the thesis, and numbers that "
+        "follow from them. 'Not comparable' counts seconds, and figures without printed values."
+    )
+    return Table("overview", "Overview", pd.DataFrame(lines), caption)
+
+
+def _differing(rows: list[Row]) -> list[Table]:
+    """Return the tables of numbers that differ here; those without a known reason come first."""
+    titles = {
+        OUTSIDE: ("outside", "Outside 99 %"),
+        BEYOND: ("beyond", "Beyond all replicates, which are too few for 99 %"),
+        DIFFERS: ("differs", "Different here"),
+    }
+    tables = []
+    for verdict, (name, title) in titles.items():
+        mine = [row for row in rows if row.verdict == verdict]
+        if mine:
+            cells = [
+                {"section": SECTIONS[row.experiment].short, "number": row.what}
+                | _cells(row)
+                | {"reason": row.reason}
+                for row in sorted(mine, key=lambda row: row.reason != UNKNOWN)
+            ]
+            tables.append(Table(name, title, _without_empty(cells), "", long=len(cells) > MANY))
+    return tables
+
+
+def _trusted(rows: list[Row]) -> list[Table]:
+    """Return what becomes of calibration by the rule or sampler that we trust."""
+    cells = []
+    for of, section in SECTIONS.items():
+        mine = [row for row in rows if row.experiment == of and row.sound]
+        ways = {row.way: [(one.key, one.spread) for one in mine] for row in mine[:1]}
+        ways |= {row.sound_way: [(one.key, one.sound) for one in mine] for row in mine[:1]}
+        for way, placed in ways.items():
+            count = Counter(place.verdict for _, place in placed if place)
+            outside = [key for key, place in placed if place and place.verdict == OUTSIDE]
+            cells.append(
+                {"section": section.short, "by": variant_words(way), "numbers": len(mine)}
+                | {word: count[word] for word in (INSIDE, OUTSIDE, BEYOND)}
+                | {"reason": "; ".join({reason(key, way): "" for key in outside})}
+            )
+    caption = (
+        "Calibration by the rule or the sampler that gave the thesis's numbers, and by the one "
+        "that we trust."
+    )
+    table = Table("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
+    return [table] if cells else []
+
+
+def _by_section_tables(rows: list[Row]) -> Iterator[Table]:
+    """Yield the tables of every section: its numbers, and of a calibration table the cells."""
+    for of, section in SECTIONS.items():
+        mine = [row for row in rows if row.experiment == of]
+        lines = [
+            {"number": row.what} | _cells(row) | {"": row.verdict}
+            for row in mine
+            if row.kind in ("replicated", "statement")
+        ]
+        if lines:
+            yield Table(of, section.title, _without_empty(lines), "")
+        cells = [row for row in mine if row.kind == "calibration"]
+        if cells:
+            yield from _calibration_tables(of, cells)
+
+
+def _calibration_tables(of: str, cells: list[Row]) -> list[Table]:
+    """Return where the cells of a calibration table lie, and all there is to say of them."""
+    places: dict[tuple, dict[str, Any]] = {}
+    lines = []
+    for row in cells:
+        *_, label, method, category, column = row.key.split(".")
+        line = places.setdefault(
+            (list(COLUMNS).index(column), label, method),
+            {"percentile of": WORDS[column], "features": label, "method": method}
+            | {str(c): "" for c in range(10)},
+        )
+        if row.spread:
+            mark = {OUTSIDE: " ✗", BEYOND: " ✗?"}.get(row.verdict, "")
+            line[category] = f"{row.spread.percentile:.0f}{mark}"
+        about_cell = {"number": row.what} | _cells(row) | {"": row.verdict}
+        if row.sound:
+            way = variant_words(row.sound_way)
+            about_cell |= {
+                f"{way}: here": row.sound.mean,
+                f"{way}: percentile": f"{row.sound.percentile:.1f}",
+                f"{way}: ": row.sound.verdict,
+            }
+        lines.append(about_cell)
+    way = f" By {variant_words(cells[0].way)}." if cells[0].way else ""
+    title = SECTIONS[of].title
+    return [
+        Table(
+            f"{of}-calibration",
+            f"{title}: calibration",
+            pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
+            "The percentile, among the replicates, of each cell of the thesis's table: the number "
+            "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
+            f"the prediction. ✗ marks a number outside 99 %.{way}",
+        ),
+        Table(
+            f"{of}-cells",
+            f"{title}: all cells",
+            pd.DataFrame(lines, dtype=object),
+            "For means and fractions, only the replicates with a case in the category are used.",
+            long=True,
+        ),
+    ]
+
+
+def _others(rows: list[Row]) -> Iterator[Table]:
+    """Yield settings and what follows from them, seconds beside ours, figures without values."""
+    kinds: dict[str, list[dict[str, Any]]] = {"settings": [], "seconds": [], "lost": []}
+    for row in rows:
+        line = {"section": SECTIONS[row.experiment].short, "number": row.what}
+        if row.kind in ("setting", "exact"):
+            said = {"thesis": _text(row.thesis), "here": _text(row.here), "": row.verdict}
+            kinds["settings"].append(line | said)
+        elif row.kind == "seconds":
+            here = row.here if row.here != "" else None
+            kinds["seconds"].append(line | {"thesis": row.thesis, "here": here})
+        elif row.kind == "lost":
+            kinds["lost"].append({"section": line["section"], "figure": row.what})
+    words = {
+        "settings": (
+            "Settings",
+            "Of our configs; and numbers that follow from them, compared to the digits printed.",
+        ),
+        "seconds": (
+            "Seconds",
+            "Seconds get no verdict. The thesis used a 1.2 GHz UltraSPARC III for naive Bayes and "
+            "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
+            "machines below.",
+        ),
+        "lost": (
+            "Figures without numbers",
+            "The pictures are lost, and the text prints none of their values.",
+        ),
+    }
+    for name, (title, caption) in words.items():
+        if kinds[name] or name == "settings":
+            yield Table(name, title, pd.DataFrame(kinds[name]), caption, long=True)
+
+
+def _held_against(sources: list[Finished]) -> Table:
+    """Return a table of the results that were compared, and their machines."""
+    cells = []
+    for source in sources:
+        record = source.results.provenance()
+        cells.append(
+            {name: source.config[name] for name in ("experiment", "replicates", "seed")}
+            | {"code": record.get("code", {}).get("digest", "")}
+            | {"machine": " ".join(record.get("machine", {}).values())}
+        )
+    return Table("sources", "The results that were compared", pd.DataFrame(cells), "")
