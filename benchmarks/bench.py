@@ -32,7 +32,7 @@ from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, write_text
-from thesiskit.models import integrals, mixture, running, selection
+from thesiskit.models import chains, integrals, mixture, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
@@ -172,7 +172,7 @@ def mixture_target(k, correct, settings, data=None):
 
 def sampled(target, seed=1):
     """Run the chains with tables of their own; return seconds and draws."""
-    running.threads.cache_clear()  # new threads, new tables
+    chains.threads.cache_clear()  # new threads, new tables
     generators = np.random.default_rng(seed).spawn(target.settings.chains)
     started = time.perf_counter()
     draws = mixture.sample(target, generators)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from thesiskit.datasets.sequences import draw_hidden_markov
 from thesiskit.models import logistic
-from thesiskit.models.draws import compare_chains
+from thesiskit.models.chains import compare_chains
 from thesiskit.models.patterns import compress_sequences
 from thesiskit.report.layout import INK, canvas, save_space
 

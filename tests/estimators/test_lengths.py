@@ -13,7 +13,7 @@ from thesiskit.estimators import (
     SequenceClassifier,
 )
 from thesiskit.estimators.lengths import run_length
-from thesiskit.models.until import Until
+from thesiskit.models.chains import Until
 
 USUAL = {"chains": 1, "iterations": 2000, "burn_in": 750, "thin": 5}
 NOTHING = dict.fromkeys(USUAL)

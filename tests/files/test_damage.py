@@ -20,7 +20,7 @@ from thesiskit.files import (
     write_arrays,
     write_record,
 )
-from thesiskit.models.running import stopping
+from thesiskit.models.chains import stopping
 
 
 @pytest.fixture(scope="module", params=["mixture", "logistic"])

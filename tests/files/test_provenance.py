@@ -54,10 +54,10 @@ def made(root):
             set(),
         ),
         (["_kernels/splitting.*.so"], {"logistic"}),
-        (["models/logistic/splitting.py"], {"logistic"}),
+        (["models/splitting.py"], {"logistic"}),
         (["models/naive_bayes.py"], {"naive"}),
         (["_kernels/naive_bayes.*.so"], {"naive"}),
-        (["models/running.py"], {"naive", "logistic"}),
+        (["models/chains.py"], {"naive", "logistic"}),
     ],
 )
 def test_a_change_makes_those_cells_again_that_run_the_code(finished, changed, again):

@@ -16,8 +16,8 @@ from small import opened
 from thesiskit.experiments.cluster.board import board
 
 QUICK_TO_SAVE = """\
-from thesiskit.models import running
-running.SAVE_SECONDS, running.BLOCK_SECONDS = 0.02, 0.01
+from thesiskit.models import chains
+chains.SAVE_SECONDS, chains.BLOCK_SECONDS = 0.02, 0.01
 """
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 

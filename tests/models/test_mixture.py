@@ -11,7 +11,7 @@ from scipy import special, stats
 from statistical import ALARM, assert_proportions
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models import mixture, running
+from thesiskit.models import chains, mixture
 from thesiskit.models.mixture_tables import Tables, log_discard_probability
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, squared_correlation
 
@@ -626,20 +626,20 @@ def assert_same(one, other):
 @pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
 def test_a_run_goes_on_from_any_saved_state(sampler, monkeypatch, tmp_path):
     target = random_target(sampler=sampler, chains=3)
-    monkeypatch.setattr(running, "SAVE_SECONDS", 1e9)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 1e9)
     whole = draws_of(target, 5)
     shapes = {name: values.shape for name, values in arrays(whole).items()}
     assert shapes["labels"] == (3, 30, 15)
     assert shapes["exchanged"] == (3, len(target.powers) - 1)
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks shrink to one iteration
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks shrink to one iteration
     saved = []
-    monkeypatch.setattr(running, "FIRST_BLOCK", 7)
+    monkeypatch.setattr(chains, "FIRST_BLOCK", 7)
     assert_same(draws_of(target, 5, save=lambda state: saved.append(state)), whole)
     assert len(saved) > 10
     assert int(saved[0]["done"]) == 7
-    monkeypatch.setattr(running, "FIRST_BLOCK", 4)
+    monkeypatch.setattr(chains, "FIRST_BLOCK", 4)
     for state in [saved[0], saved[1], saved[4], saved[-1]]:
         path = tmp_path / "state.npz"
         np.savez(path, **state)

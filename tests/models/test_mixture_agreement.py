@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 from thesiskit.errors import UserError
-from thesiskit.models import mixture, until
+from thesiskit.models import chains, mixture
 from thesiskit.models.mixture import QUANTITIES
 
 TARGETS = (1.05, 100)
@@ -32,7 +32,7 @@ def test_draws_are_those_of_chains_of_a_fixed_length():
     fixed, every = sample(None, iterations=found.iterations)
     most = 1000 // 3
     at = np.arange(found.iterations) + 1
-    at = at[until.counts(at, found.iterations, most)] - 1
+    at = at[chains.counts(at, found.iterations, most)] - 1
     assert len(at) > most // 2 or len(at) == found.iterations - found.iterations // 2
     for name in ("labels", "point", "log_posterior"):
         np.testing.assert_array_equal(getattr(found, name), getattr(every, name)[:, at])
@@ -42,7 +42,7 @@ def test_draws_are_those_of_chains_of_a_fixed_length():
     assert len(names) == len(np.unique(posterior.features, axis=0)) <= 20
     compared = mixture.diagnose(fixed, every)
     half = found.iterations // 2
-    rhat, ess = until.compare_chains(compared.quantities[:, half:, :3])
+    rhat, ess = chains.compare_chains(compared.quantities[:, half:, :3])
     np.testing.assert_allclose(found.judgement.rhat[:3], rhat)
     np.testing.assert_allclose(found.judgement.ess[:3], ess)
 
@@ -69,13 +69,13 @@ def test_predictions_of_test_cases_are_judged():
 
 
 def test_interruptions_change_nothing(monkeypatch):
-    from thesiskit.models import running
+    from thesiskit.models import chains
 
     _, whole = sample(iterations=450)
     states = []
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 0.01)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0.01)
     generators = [np.random.default_rng(seed) for seed in range(3)]
     mixture.sample(target(iterations=450), generators, save=states.append)
     for state in states[1 :: max(1, len(states) // 3)]:

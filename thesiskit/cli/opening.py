@@ -145,7 +145,7 @@ class Asked:
         if all_cases:
             from thesiskit.experiments.all_cases import AllCases as Experiment  # type: ignore
         from thesiskit.files import Results
-        from thesiskit.models.running import cores
+        from thesiskit.models.chains import cores
 
         loaded = load_config(
             config,

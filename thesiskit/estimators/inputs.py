@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import UserError, few, quoted
+from thesiskit.models.chains import cores
 from thesiskit.models.patterns import available_memory
-from thesiskit.models.running import cores
 
 GIGABYTE = 1e9
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from thesiskit.defaults import UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
 from thesiskit.errors import UserError, quoted
-from thesiskit.models.until import Until
+from thesiskit.models.chains import Until
 
 AUTO = "auto"
 

@@ -32,7 +32,7 @@ from thesiskit.fitted.binary import BinaryArm, EnumeratedArm, MixtureArm, NaiveA
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
 from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 FOLDER = "all-cases"  # below the results of the experiment
 

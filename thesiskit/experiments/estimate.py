@@ -27,7 +27,7 @@ from thesiskit.config import LogisticModel, MixtureModel, NormalModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 from thesiskit.experiments.pattern_counts import groups_of, patterns, patterns_of_case
-from thesiskit.models.until import MOST_CASES, MOST_JUDGED, most_kept
+from thesiskit.models.chains import MOST_CASES, MOST_JUDGED, most_kept
 
 if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign

@@ -9,9 +9,9 @@ from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.experiments.work import Block, Work
 from thesiskit.models import logistic
-from thesiskit.models.logistic.contributions import Contributions
+from thesiskit.models.chains import spread
+from thesiskit.models.logistic import Contributions
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
-from thesiskit.models.until import spread
 from thesiskit.report.explorer.content import Case, Content, Ragged, offsets
 
 ENDS = (0.05, 0.5, 0.95)  # low end, median and high end of an interval

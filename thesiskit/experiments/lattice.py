@@ -3,7 +3,7 @@
 from typing import Any
 
 from thesiskit.experiments.work import Block, Work
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 from thesiskit.models.selection import correlation_lattice
 
 

@@ -10,8 +10,8 @@ from thesiskit.config import Config
 from thesiskit.datasets.features import draw_uniform
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.work import Block, Work
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import FeatureGroups, compress_features
-from thesiskit.models.running import Arrays
 
 TIMES = 3  # of which the best counts
 

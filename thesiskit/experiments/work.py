@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from thesiskit.config import Config
 from thesiskit.errors import UserError
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 
 def origin(config: Config) -> dict[str, bool]:

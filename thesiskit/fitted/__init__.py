@@ -22,7 +22,7 @@ from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
 from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise

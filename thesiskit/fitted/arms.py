@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from thesiskit.fitted.inputs import Inputs, TableInputs
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 LARGEST = 1e100  # of alpha, of logs and of temperatures
 

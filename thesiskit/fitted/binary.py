@@ -12,8 +12,8 @@ from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.arms import LARGEST, SelectingArm, check
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import mixture, naive_bayes
+from thesiskit.models.chains import Arrays
 from thesiskit.models.mixture import Target
-from thesiskit.models.running import Arrays
 from thesiskit.models.selection import LOT, LeftOut, Selection
 
 DRAWS = ("labels", "point", "theta")  # theta only where it is sampled

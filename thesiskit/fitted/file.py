@@ -21,7 +21,7 @@ import numpy as np
 from thesiskit import __version__
 from thesiskit.errors import DataError, UserError, cut, quoted
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npz, replacing
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
 FORMAT = 2  # 1 had no temperatures and no normal models

@@ -12,9 +12,9 @@ import pandas as pd
 
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, few, quoted
+from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import Groups, compress_features, compress_sequences
-from thesiskit.models.running import Arrays
 
 
 class Inputs(ABC):

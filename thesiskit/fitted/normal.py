@@ -9,8 +9,8 @@ from scipy import special
 from thesiskit.fitted.arms import LARGEST, SelectingArm, check
 from thesiskit.fitted.inputs import Inputs, TableInputs
 from thesiskit.models import normal
+from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import read_columns
-from thesiskit.models.running import Arrays
 from thesiskit.models.selection import FSelection
 from thesiskit.models.temperature import temper
 

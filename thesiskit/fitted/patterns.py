@@ -13,8 +13,8 @@ import numpy as np
 from thesiskit.fitted.arms import FittedArm, check
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, PatternInputs, SequenceInputs
 from thesiskit.models import logistic, process
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import Shared
-from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
 SPLIT_DRAWS = 10  # of classes at least, where no expectation is known

@@ -44,25 +44,30 @@ from thesiskit.defaults import (
     THESIS,
 )
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.draws import Named, as_tree, compare_chains, reliable
+from thesiskit.models.chains import (
+    MOST_CASES,
+    OURS,
+    Arrays,
+    Judgement,
+    Named,
+    Rule,
+    Until,
+    after_fork,
+    as_tree,
+    as_until,
+    check_run,
+    compare_chains,
+    names_of_cases,
+    reliable,
+    run,
+    spread,
+)
 from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
-from thesiskit.models.running import Arrays, after_fork, run
 from thesiskit.models.selection import LeftOut
-from thesiskit.models.until import (
-    MOST_CASES,
-    OURS,
-    Judgement,
-    Rule,
-    Until,
-    as_until,
-    check_run,
-    names_of_cases,
-    spread,
-)
 
 SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica

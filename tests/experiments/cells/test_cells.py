@@ -58,9 +58,9 @@ def start(config, results, *more, **options):
 
 COMMAND = [sys.executable, "-m", "thesiskit"]
 QUICK_TO_SAVE = """\
-from thesiskit.models import running
-running.SAVE_SECONDS = 0.05
-running.BLOCK_SECONDS = 0.02
+from thesiskit.models import chains
+chains.SAVE_SECONDS = 0.05
+chains.BLOCK_SECONDS = 0.02
 """
 
 

@@ -137,11 +137,11 @@ def test_chains_of_other_settings_are_not_extended(config, tmp_path, fitted):
 
 def test_a_killed_fit_goes_on(config, tmp_path, fitted, monkeypatch):
     """Interrupt in the middle of the arms, and within one: the result is the same."""
-    from thesiskit.models import logistic, running
+    from thesiskit.models import chains, logistic
 
-    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(running, "SAVE_SHARE", 0.0)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "SAVE_SHARE", 0.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-9)
     calls = {"left": 40}
     advance = logistic.Chain.advance
 

@@ -122,11 +122,11 @@ def test_a_fit_is_one_cell_of_all_chains(config, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("left", [3, 700])
 def test_an_interrupted_fit_goes_on_with_the_same_bytes(config, tmp_path, whole, monkeypatch, left):
-    from thesiskit.models import logistic, running
+    from thesiskit.models import chains, logistic
 
-    monkeypatch.setattr(running, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(running, "SAVE_SHARE", 0.0)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "SAVE_SHARE", 0.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-9)
     calls = {"left": left}
     advance = logistic.Chain.advance
 
@@ -145,14 +145,14 @@ def test_an_interrupted_fit_goes_on_with_the_same_bytes(config, tmp_path, whole,
 
 
 def test_processes_and_threads_change_no_byte(config, tmp_path, whole, monkeypatch):
-    from thesiskit.models import running
+    from thesiskit.models import chains
 
     fit(config, tmp_path / "processes", "--jobs", 2)
     assert_same(whole, tmp_path / "processes")
-    running.threads.cache_clear()
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    chains.threads.cache_clear()
+    monkeypatch.setattr(chains, "cores", lambda: 1)
     fit(config, tmp_path / "thread", "--jobs", 0)
-    running.threads.cache_clear()
+    chains.threads.cache_clear()
     assert_same(whole, tmp_path / "thread")
 
 

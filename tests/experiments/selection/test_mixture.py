@@ -13,7 +13,7 @@ import xarray
 from commands import arrays, invoke, must_fail
 
 from thesiskit.files import read_draws
-from thesiskit.models import mixture, running
+from thesiskit.models import chains, mixture
 
 SMALL = """\
 experiment: small
@@ -71,9 +71,9 @@ def test_each_model_has_its_own_command(small, tmp_path):
 @pytest.mark.parametrize("stop", [3, 8, 15])
 def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeypatch, stop):
     assert invoke("run", small, "--results", tmp_path / "whole").exit_code == 0
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks of one iteration
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks of one iteration
     calls = [0]
     advance = mixture.Chain.advance
 
@@ -107,9 +107,9 @@ LONG = SMALL.replace("iterations: 60", "iterations: 4000").replace(
 )
 KILLED = """\
 import sys
-from thesiskit.models import running
-running.SAVE_SECONDS = 0.05
-running.BLOCK_SECONDS = 0.02
+from thesiskit.models import chains
+chains.SAVE_SECONDS = 0.05
+chains.BLOCK_SECONDS = 0.02
 from thesiskit.cli import main
 main(sys.argv[1:])
 """
@@ -132,8 +132,8 @@ def test_a_killed_fit_goes_on_with_the_same_draws(small, tmp_path):
 
 
 def test_a_checkpoint_of_other_settings_is_not_used(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(mixture.Chain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path / "a").exit_code == 130
     monkeypatch.undo()
@@ -275,8 +275,8 @@ def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_arms(small
 
 
 def test_force_begins_anew(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(mixture.Chain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path).exit_code == 130
     monkeypatch.undo()

@@ -6,7 +6,7 @@ import pytest
 from commands import arrays, invoke, must_fail
 
 from thesiskit.files import read_draws
-from thesiskit.models import mixture, running
+from thesiskit.models import chains, mixture
 
 SMALL = """\
 experiment: small
@@ -71,9 +71,9 @@ def test_chains_run_until_they_agree_in_every_split(small, tmp_path):
 def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeypatch, left):
     stage = ("fit-mixture", small, "--jobs", 0, "--results")
     assert invoke(*stage, tmp_path / "whole").exit_code == 0
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 0)  # blocks of one iteration
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks of one iteration
     calls, advance = [0], mixture.Chain.advance
 
     def interrupted(chain, iterations):

@@ -17,7 +17,7 @@ from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.experiments.work import Work
 from thesiskit.files import Results, code_digest, remove_draws, sealed, without_times
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 
 class Blocks(Sequence[range]):

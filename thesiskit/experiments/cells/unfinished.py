@@ -8,8 +8,8 @@ import numpy as np
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import read_arrays, read_key, remove, write_arrays
-from thesiskit.models import running
-from thesiskit.models.running import Arrays
+from thesiskit.models import chains
+from thesiskit.models.chains import Arrays
 
 
 class Unfinished:
@@ -43,11 +43,11 @@ class Unfinished:
         """Keep a finished fit; write once a while."""
         self.fits[place] = fit
         self.running = (-1, {})
-        stopped = running.stopping.is_set()
-        if stopped or time.monotonic() - self.written > running.SAVE_SECONDS:
+        stopped = chains.stopping.is_set()
+        if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
             self._write()
         if stopped:
-            raise running.Stopped
+            raise chains.Stopped
 
     def begin(self, place: int, saved: Arrays | None = None, seconds: float = 0.0) -> "Fit":
         """Return where a fit is kept, which goes on from what is known of it, or else `saved`."""

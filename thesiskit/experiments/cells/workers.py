@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.experiments.cells.cell import Cell
-from thesiskit.models import running
+from thesiskit.models import chains
 
 if TYPE_CHECKING:
     from thesiskit.experiments.cells.graph import Graph
@@ -243,7 +243,7 @@ def _graph(cells: list[Cell], needs: Callable[[Cell], list[Cell]]):
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
-    signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())  # as a cancelled job does
+    signal.signal(signal.SIGTERM, lambda *_: chains.stopping.set())  # as a cancelled job does
     one_thread = dict.fromkeys(LIBRARIES, "1")  # of libraries still to be loaded
     # chains of a fit have a thread for each core, for the last fits have no others beside them
     os.environ.clear()
@@ -265,14 +265,14 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
         with told:
             while not orders:
                 told.wait(0.5)  # a signal is heard in between
-                if running.stopping.is_set():
+                if chains.stopping.is_set():
                     return
             order = orders.popleft()
         if order is None:
             return
         cell, all_of_it = order
         answer = problem or _make(graph, cell, all_of_it=all_of_it)
-        last = running.stopping.is_set() or problem is not None
+        last = chains.stopping.is_set() or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
         if last:
@@ -288,7 +288,7 @@ def _listen(pipe, orders: deque, told: threading.Condition) -> None:
         except (EOFError, OSError):
             order = None
         if order is None:
-            running.stopping.set()
+            chains.stopping.set()
         with told:
             orders.append(order)
             told.notify()
@@ -300,7 +300,7 @@ def _make(graph, cell: Cell, *, all_of_it: bool) -> tuple[str, Any, str]:
             graph.ensure(cell)
         else:
             graph.make(cell)
-    except running.Stopped:
+    except chains.Stopped:
         return "stopped", None, ""
     except Exception as error:
         return _failed(error)

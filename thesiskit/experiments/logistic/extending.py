@@ -8,7 +8,7 @@ from typing import Any
 
 from thesiskit.errors import ResultsError, UserError
 from thesiskit.files import read_draws
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 PART = re.compile(r"^(state|draws)-(\d+)-")  # of the name of an array of a chain
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from thesiskit.experiments.logistic.cases import Cases
 from thesiskit.models import peers
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import FeatureGroups, compress_features
 from thesiskit.models.peers import FEATURES, RESPONSES, Task
-from thesiskit.models.running import Arrays
 
 
 class FeaturePatterns:

@@ -15,8 +15,8 @@ import numpy as np
 from thesiskit.experiments.logistic.design import Arm
 from thesiskit.experiments.logistic.fits import SETTINGS, LogisticFits
 from thesiskit.models import logistic
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import Groups
-from thesiskit.models.running import Arrays
 
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from thesiskit.experiments.logistic.cases import Cases
 from thesiskit.models import peers
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import SequenceGroups, compress_sequences
 from thesiskit.models.peers import SEQUENCES, Task
-from thesiskit.models.running import Arrays
 
 
 class SequencePatterns:

@@ -9,8 +9,8 @@ import numpy as np
 from thesiskit.experiments.logistic.cases import Cases
 from thesiskit.experiments.logistic.design import PATTERNS, Patterns
 from thesiskit.experiments.work import Block
+from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import Groups, Shared
-from thesiskit.models.running import Arrays
 
 TRUE = "true_"  # before the names of what drawn cases were drawn with
 

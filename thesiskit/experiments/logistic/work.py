@@ -16,8 +16,7 @@ from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import peers
-from thesiskit.models.running import Arrays
-from thesiskit.models.until import REACHED
+from thesiskit.models.chains import REACHED, Arrays
 
 OF_FITS = (  # of each arm a number or a name
     "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,

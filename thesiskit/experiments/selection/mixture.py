@@ -23,11 +23,10 @@ from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import mixture
+from thesiskit.models.chains import REACHED, Arrays
 from thesiskit.models.mixture import Settings, Target
-from thesiskit.models.running import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
-from thesiskit.models.until import REACHED
 
 QUANTITIES = len(mixture.QUANTITIES)
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none

@@ -16,7 +16,7 @@ from thesiskit.experiments.selection.temperature import tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import naive_bayes
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import as_log_probability
 

@@ -17,7 +17,7 @@ from thesiskit.experiments.selection.temperature import as_stored, tempered
 from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.models import normal
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 from thesiskit.models.selection import FSelection
 
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior

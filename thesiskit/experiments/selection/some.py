@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.models.running import Arrays
+from thesiskit.models.chains import Arrays
 
 SOME = "some"
 

@@ -33,8 +33,8 @@ from thesiskit.experiments.selection.select import (
 from thesiskit.experiments.selection.split import Split
 from thesiskit.experiments.selection.temperature import check_temperature
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
+from thesiskit.models.chains import Arrays
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior
-from thesiskit.models.running import Arrays
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from thesiskit.errors import UserError
-from thesiskit.models import until
-from thesiskit.models.draws import compare_chains
-from thesiskit.models.running import run
-from thesiskit.models.until import Judgement, Rule, Until, as_until, check_run
+from thesiskit.models import chains
+from thesiskit.models.chains import Judgement, Rule, Until, as_until, check_run, compare_chains, run
 
 LIMIT = 3000
 CHECKPOINTS = [200, 300, 450, 675, 1012, 1518, 2277]
@@ -72,9 +70,9 @@ def second_half(done, most):
 def test_checkpoints_are_each_half_as_many_again():
     found = [0]
     while found[-1] < 8000:
-        found.append(until.next_checkpoint(found[-1]))
+        found.append(chains.next_checkpoint(found[-1]))
     assert found[1:8] == CHECKPOINTS
-    assert [i for i in range(2300) if until.is_checkpoint(i)] == found[1:8]
+    assert [i for i in range(2300) if chains.next_checkpoint(i - 1) == i] == found[1:8]
 
 
 @pytest.mark.parametrize("most", [1, 7, 40, 250])
@@ -82,7 +80,7 @@ def test_what_is_kept_is_evenly_spaced_and_contains_what_is_kept_later(most):
     kept = {}
     for done in [1, 2, 3, 199, 200, 201, 450, 675, 1012, 1013, 2277, 2278, 5001]:
         at = np.arange(done) + 1
-        kept[done] = at[until.counts(at, done, most)].tolist()
+        kept[done] = at[chains.counts(at, done, most)].tolist()
         assert kept[done] == second_half(done, most)
         assert len(kept[done]) <= most
         assert len(kept[done]) > most // 2 or len(kept[done]) == len(second_half(done, done))
@@ -133,18 +131,16 @@ def test_chains_that_stay_apart_run_to_the_limit():
 
 @pytest.mark.parametrize("at_once", [1, 17, 10**9])
 def test_blocks_and_interruptions_change_nothing(monkeypatch, at_once):
-    from thesiskit.models import running
-
     _, _, whole = walk()
-    monkeypatch.setattr(until, "AT_ONCE", at_once)
-    monkeypatch.setattr(running, "SAVE_SECONDS", -1)
-    monkeypatch.setattr(running, "SAVE_SHARE", -1)
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 1e-9)  # blocks of one iteration
+    monkeypatch.setattr(chains, "AT_ONCE", at_once)
+    monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
+    monkeypatch.setattr(chains, "SAVE_SHARE", -1)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-9)  # blocks of one iteration
     states = []
     made, _, found = walk(save=states.append)
     most = max(len(state["draws-0-draw"]) for state in states)
     assert most <= made.most  # nothing piles up meanwhile
-    monkeypatch.setattr(running, "BLOCK_SECONDS", 1.0)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1.0)
     for state in states[5::97]:
         _, _, again = walk(saved=state)
         for one, two, three in zip(whole, found, again, strict=True):
@@ -214,9 +210,9 @@ def test_chains_do_not_stop_before_the_least_number_of_iterations():
 
 
 def test_spread_takes_both_ends_and_no_case_twice():
-    assert until.spread(3).tolist() == [0, 1, 2]
-    assert until.spread(20).tolist() == list(range(20))
-    found = until.spread(1000)
+    assert chains.spread(3).tolist() == [0, 1, 2]
+    assert chains.spread(20).tolist() == list(range(20))
+    found = chains.spread(1000)
     assert (len(found), found[0], found[-1]) == (20, 0, 999)
     assert np.ptp(np.diff(found)) <= 1
 

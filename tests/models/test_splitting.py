@@ -10,7 +10,7 @@ from scipy import special, stats
 from statistical import ALARM
 
 from thesiskit.errors import UserError
-from thesiskit.models.logistic import splitting as model
+from thesiskit.models import splitting as model
 
 RATIOS = (1e-8, 1e-4, 1e-2, 0.5, 1, 1 + 1e-9, 2, 1e4, 1e8)
 SIZES = (0, 1e-300, -1e-300, 1e-8, -1e-8, 1e-3, -1e-3, 1, -10, 1e6, 1e12)

@@ -14,10 +14,10 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import logistic
 from thesiskit.models import process as gp
+from thesiskit.models import process as process_inputs
+from thesiskit.models import process as sampler
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.process import inputs as process_inputs
-from thesiskit.models.process import sampler
-from thesiskit.models.process.inputs import Features
+from thesiskit.models.process import Features
 
 SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
 

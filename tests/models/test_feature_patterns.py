@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from thesiskit.datasets.features import tic_tac_toe
 from thesiskit.errors import DataError, UserError
+from thesiskit.models import patterns
 from thesiskit.models.patterns import (
     MISSING,
     UNSEEN,
     FeatureGroups,
     compress_features,
-    features,
-    listing,
 )
 
 
@@ -192,7 +191,7 @@ def test_superpatterns_of_the_thesis(X, order, least):
     assert groups.n_intervals == twin.thesis_superpatterns(X, order, least)
 
 
-class Tight(listing.Listing):
+class Tight(patterns.Listing):
     """A listing that never has room for more than the next group, so that it stops at each."""
 
     def __init__(self, rows, *arguments, **options):
@@ -216,7 +215,7 @@ def test_a_listing_may_stop_anywhere(X, order, least):
     for way in WAYS:
         wanted = compress_features(X, order, min_cases=least, **way)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(features, "Listing", Tight)
+            patch.setattr(patterns, "Listing", Tight)
             groups = compress_features(X, order, min_cases=least, **way)
             check_groups(groups, X, order, least)
             assert groups.n_intervals == wanted.n_intervals
@@ -261,7 +260,7 @@ def test_shared_patterns_do_not_depend_on_room(rng, monkeypatch, block, large, s
     tests = np.append(rng.integers(UNSEEN, 4, (40, 5)), X, axis=0)
     tests[60:, 0] = UNSEEN  # shares nothing but parts
     for name, value in (("BLOCK", block), ("LARGE", large), ("STEPS", steps)):
-        monkeypatch.setattr(listing, name, value)
+        monkeypatch.setattr(patterns, name, value)
     for way in WAYS:
         groups = compress_features(X, 4, **way)
         check_shared(groups, *check_groups(groups, X, 4), tests)
@@ -521,7 +520,7 @@ def listed_bytes(groups) -> float:
 
 
 def estimate(X, order, memory, monkeypatch, **options) -> tuple[float, str]:
-    monkeypatch.setattr(listing, "available_memory", lambda: memory)
+    monkeypatch.setattr(patterns, "available_memory", lambda: memory)
     with pytest.raises(UserError) as caught:
         compress_features(X, order, **options)
     return float(re.search("gives ([0-9.e+-]+) groups", str(caught.value))[1]), str(caught.value)
@@ -530,7 +529,7 @@ def estimate(X, order, memory, monkeypatch, **options) -> tuple[float, str]:
 def test_what_memory_would_not_hold_is_refused(rng, monkeypatch):
     X = rng.integers(0, 4, (100, 12))
     needed = listed_bytes(compress_features(X, 4))
-    monkeypatch.setattr(listing, "PROBED", 500)
+    monkeypatch.setattr(patterns, "PROBED", 500)
     for way in WAYS:
         _, message = estimate(X, 4, needed / 4, monkeypatch, **way)
         assert re.fullmatch(
@@ -554,12 +553,12 @@ def test_the_number_of_groups_is_projected(monkeypatch, which):
     # uniform features; many of one value; of little information; of different numbers of values
     X, order = list(wide_tables())[which]
     groups = compress_features(X, order)
-    assert groups.n_groups > 1.5 * listing.PROBED
+    assert groups.n_groups > 1.5 * patterns.PROBED
     needed = listed_bytes(groups)
     about, message = estimate(X, order, needed / 2, monkeypatch)
     assert re.search(r"\(as those of the first \d+ grow\)", message)
     assert groups.n_groups / 1.5 < about < 1.5 * groups.n_groups
-    monkeypatch.setattr(listing, "available_memory", lambda: 2 * needed)
+    monkeypatch.setattr(patterns, "available_memory", lambda: 2 * needed)
     assert compress_features(X, order).n_groups == groups.n_groups
 
 

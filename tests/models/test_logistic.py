@@ -8,8 +8,8 @@ from scipy import integrate, special, stats
 from thesiskit.defaults import LEARNING
 from thesiskit.errors import UserError
 from thesiskit.models import logistic, process
-from thesiskit.models.draws import compare_chains
-from thesiskit.models.logistic.agreement import expected, judged_probabilities
+from thesiskit.models.chains import compare_chains
+from thesiskit.models.logistic import expected, judged_probabilities
 from thesiskit.models.patterns import compress_features, compress_sequences
 
 TARGETS = (1.05, 100)

@@ -1,0 +1,515 @@
+"""Markov chains: run in threads, saved and continued, judged, compared, and their draws as files.
+
+Chains run in blocks of iterations.  Between blocks the whole state of a chain, with that of its
+generator, is a dict of arrays.  So a run that was stopped continues with the draws that it would
+have had without the stop.
+
+Chains may run until they agree:
+
+| word | name | meaning |
+|---|---|---|
+| checkpoint | `next_checkpoint` | 200, 300, 450, ... iterations, each half as many again |
+| second half | `judged_at`, `kept_at` | of n iterations those above n / 2; only they count |
+| R-hat, effective draws | `Until` | what all judged quantities must reach |
+
+Checkpoints, and which iterations are kept, depend on the number of iterations alone.  So results
+do not depend on speed, on interruptions, or on where chains run.  What is kept at n iterations
+holds all that is kept of them later on, because the space between two iterations that are kept
+only grows, by factors of 2.  So a file of draws is enough to go on from.  R-hat and
+effective draws are those of Vehtari and others (2021), which `compare_chains` computes.
+"""
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from thesiskit.defaults import (
+    MIXTURE_ESS,
+    MIXTURE_RHAT,
+    MOST_UNTIL_ESS,
+    RELIABLE_ESS,
+    RELIABLE_RHAT,
+    UNTIL_ESS,
+    UNTIL_FIRST,
+    UNTIL_RHAT,
+)
+from thesiskit.errors import UserError, quoted
+from thesiskit.models.priors import whole
+
+FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
+BLOCK_SECONDS = 1.0
+# between saves of an unfinished run; more suits a slow file system
+SAVE_SECONDS = float(os.environ.get("THESISKIT_SAVE_SECONDS", "5"))
+SAVE_SHARE = 20  # and at least so often the time that a save takes
+MOST_PARTS = 50  # blocks of a chain that a rule looks at, each by itself
+MOST_CASES = 20  # whose predictions are judged
+MOST_JUDGED = 2000  # iterations of each chain at which quantities are judged
+MOST_DRAWS = int(MOST_UNTIL_ESS)  # kept of all chains together,
+MOST_NUMBERS = 50_000_000  # in so many numbers,
+LEAST_MOST = 40  # but not fewer than half as many of each chain
+AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
+PREDICTION = "prediction of "  # how names of predictions begin
+OF = ("all", "predictions")  # what has to reach the targets
+REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
+OURS = ("judged", "judged_at", "kept_at")
+Arrays = dict[str, np.ndarray]
+Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
+stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
+
+
+class Stopped(Exception):
+    """Raised when a run was asked to stop; its chains have been saved."""
+
+
+class Chain(Protocol):
+    """A Markov chain, which holds its own state and generator, and knows its iterations."""
+
+    @property
+    def done(self) -> int:
+        """How many iterations it has done."""
+
+    def advance(self, iterations: int) -> Arrays:
+        """Run some iterations, and return the draws of each."""
+
+    def state(self) -> Arrays:
+        """Return everything that the next iteration depends on."""
+
+    def restore(self, state: Arrays) -> None:
+        """Set the chain to a state."""
+
+
+# ---- how well chains have to agree ----
+
+
+class Until(NamedTuple):
+    """The largest R-hat, and the least effective sample size, with which chains are enough.
+
+    least : iterations before which chains are not compared.
+    of : what has to reach the targets: "all" that is judged, or "predictions" alone.
+    """
+
+    rhat: float = UNTIL_RHAT
+    ess: float = UNTIL_ESS
+    least: int = UNTIL_FIRST
+    of: str = "all"
+
+
+def as_until(
+    value: Any, *, most_rhat: float = RELIABLE_RHAT, least_ess: float = RELIABLE_ESS
+) -> Until | None:
+    """Return (R-hat, effective draws), perhaps with the rest of Until, as Until; None stays None.
+
+    most_rhat, least_ess : with which chains still support predictions.
+
+    Raises
+    ------
+    UserError: not a pair of numbers, or targets that chains cannot have or that are not enough.
+    """
+    if value is None:
+        return None
+    try:
+        first, second, *rest = value
+        until = Until(float(first), float(second), *rest)
+    except (TypeError, ValueError):
+        raise UserError(
+            f"until must be a pair of an R-hat and effective draws, such as ({UNTIL_RHAT:g}, "
+            f"{UNTIL_ESS:g}), got {quoted(value)}"
+        ) from None
+    rhat, ess = until.rhat, until.ess
+    if not 1 < rhat <= most_rhat:
+        raise UserError(
+            f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: no chains "
+            f"reach 1, and above {most_rhat:g} they do not support predictions"
+        )
+    if not ess >= least_ess:
+        raise UserError(
+            f"until: effective draws must be at least {least_ess:g}, got {ess:g}: fewer do not "
+            "support predictions"
+        )
+    if ess > MOST_DRAWS:
+        raise UserError(
+            f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: no more draws "
+            "are kept"
+        )
+    if until.of not in OF:
+        raise UserError(f"until: of must be {' or '.join(OF)}, got {quoted(until.of)}")
+    return until._replace(least=whole("until: least", until.least, UNTIL_FIRST))
+
+
+def check_run(
+    until: Until | None, chains: int, iterations: int, burn_in: int, thin: int = 1
+) -> None:
+    """Raise UserError for a single chain, and for what chains that are judged do without."""
+    if until is None:
+        return
+    if chains < 2:
+        raise UserError("until: R-hat compares chains, and there is one; set chains to 2 or more")
+    if iterations < until.least:
+        raise UserError(
+            f"until: chains are first compared after {until.least} iterations, and the limit "
+            f"is {iterations}; set iterations to {until.least} or more"
+        )
+    if burn_in or thin != 1:
+        raise UserError(
+            "until: the first half of a run does not count, and what is kept of the other is "
+            "spaced evenly; leave out burn_in and thin"
+        )
+
+
+def next_checkpoint(done: int) -> int:
+    """Return the first checkpoint after so many iterations."""
+    checkpoint = UNTIL_FIRST
+    while checkpoint <= done:
+        checkpoint = checkpoint * 3 // 2
+    return checkpoint
+
+
+def counts(at: np.ndarray, done: int, most: int) -> np.ndarray:
+    """Return which iterations `at` (counted from 1) are kept after `done` of them, bool.
+
+    They are in the second half, and multiples of the least power of 2 that leaves at most `most`.
+    """
+    space = 1
+    while done // space - done // 2 // space > most:
+        space *= 2
+    return (at > done // 2) & (at % space == 0)
+
+
+def most_kept(chains: int, numbers: int) -> int:
+    """Return the most draws that are kept of each chain, of so many numbers a draw."""
+    return max(LEAST_MOST, min(MOST_DRAWS // chains, MOST_NUMBERS // (chains * numbers)))
+
+
+def spread(count: int, most: int = MOST_CASES) -> np.ndarray:
+    """Return up to `most` of the numbers 0..count - 1, evenly spread and ascending."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+
+
+def names_of_cases(kind: str, place: np.ndarray) -> list[str]:
+    """Return what the predictions for cases of a kind, such as test cases, are called, (T,)."""
+    return [f"{PREDICTION}{kind} case {i + 1:,}" for i in place]
+
+
+class Judgement(NamedTuple):
+    """What chains have reached: R-hat and effective draws (Q,) of quantities, and their names."""
+
+    until: Until
+    rhat: np.ndarray
+    ess: np.ndarray
+    names: list[str]
+
+    @property
+    def compared(self) -> "Judgement":
+        """What is left of it if only the quantities remain that have to reach the targets."""
+        if self.until.of == "all":
+            return self
+        kept = [i for i, name in enumerate(self.names) if name.startswith(PREDICTION)]
+        names = [self.names[i] for i in kept]
+        return self._replace(rhat=self.rhat[kept], ess=self.ess[kept], names=names)
+
+    @property
+    def enough(self) -> bool:
+        """Whether all that is compared reaches both targets."""
+        return self._within(self.until.rhat, self.until.ess)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether all that is compared supports predictions, whatever the targets are."""
+        return self._within(RELIABLE_RHAT, RELIABLE_ESS)
+
+    def _within(self, rhat: float, ess: float) -> bool:
+        compared = self.compared
+        return bool((compared.rhat <= rhat).all() and (compared.ess >= ess).all())
+
+    @property
+    def lack(self) -> np.ndarray:
+        """How far what is compared is from the targets, (Q,): at most 1 where it reaches them."""
+        _, rhat, ess, _ = self.compared
+        too_wide = (rhat - 1) / (self.until.rhat - 1)
+        return np.maximum(too_wide, self.until.ess / np.maximum(ess, 1e-9))
+
+    @property
+    def worst(self) -> str:
+        """The name of the quantity that is furthest from the targets."""
+        return self.compared.names[int(self.lack.argmax())]
+
+    def arrays(self, done: int) -> Arrays:
+        """Return what tables need: the worst R-hat, the least effective draws, and the rest."""
+        _, rhat, ess, _ = self.compared
+        values = rhat.max(), ess.min(), self.worst, self.lack.max(), self.enough, done
+        return {name: np.array(value) for name, value in zip(REACHED, values, strict=True)}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How long chains run, and what is kept of them.
+
+    until : the targets.
+    quantities : of draws (I, ...) by name, what is judged, (I, Q); names : of the quantities.
+    kept : the arrays of draws that are thinned, and the types in which they are kept.
+    chains : how many; numbers : of those that are thinned, in an iteration of a chain.
+    sums : the arrays that are counts.
+    """
+
+    until: Until
+    quantities: Callable[[Arrays], np.ndarray]
+    names: list[str]
+    kept: Mapping[str, type]
+    chains: int
+    numbers: int
+    sums: tuple[str, ...] = ()
+
+    @property
+    def most(self) -> int:
+        """The most draws that are kept of a chain; more than half as many are."""
+        return most_kept(self.chains, self.numbers)
+
+    def advance(self, chain: Chain, iterations: int) -> Arrays:
+        """Run a chain; return judged quantities, draws that may be kept, and the rest."""
+        parts = []
+        while iterations > 0:
+            few = min(iterations, max(1, AT_ONCE // self.numbers))
+            iterations -= few
+            drawn, done = chain.advance(few), chain.done
+            at = np.arange(done - few, done) + 1
+            judged, kept = counts(at, done, MOST_JUDGED), counts(at, done, self.most)
+            mine = {name: values[judged] for name, values in drawn.items() if name not in self.sums}
+            parts.append(
+                {
+                    name: values[kept].astype(self.kept[name]) if name in self.kept else values
+                    for name, values in drawn.items()
+                }
+                | {"judged": self.quantities(mine), "judged_at": at[judged], "kept_at": at[kept]}
+            )
+        return joined(parts, self.sums)
+
+    def trimmed(self, parts: list[Arrays], done: int) -> list[Arrays]:
+        """Return the blocks of a chain without draws that do not count any more."""
+        if len(parts) > MOST_PARTS:  # else there would be more to look at with every block
+            parts = [joined(parts, self.sums)]
+        return [self._counting(part, done) for part in parts]
+
+    def _counting(self, part: Arrays, done: int) -> Arrays:
+        judged = counts(part["judged_at"], done, MOST_JUDGED)
+        kept = counts(part["kept_at"], done, self.most)
+        chosen = {"judged": judged, "judged_at": judged, "kept_at": kept}
+        chosen |= dict.fromkeys(self.kept, kept)
+        return {
+            name: values[chosen[name]] if name in chosen and not chosen[name].all() else values
+            for name, values in part.items()
+        }
+
+    def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
+        """Whether chains stop after so many iterations; drawn has the parts of each chain."""
+        if next_checkpoint(done - 1) != done or done < self.until.least:
+            return False
+        return self.judge(
+            [{"judged": np.concatenate([part["judged"] for part in parts])} for parts in drawn]
+        ).enough
+
+    def judge(self, drawn: Sequence[Arrays]) -> Judgement:
+        """Return what the chains have reached."""
+        values = np.stack([arrays["judged"] for arrays in drawn])
+        return Judgement(self.until, *compare_chains(values), self.names)
+
+
+# ---- running ----
+
+
+def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
+    """Raise UserError if `saved` has another number of chains, or more iterations."""
+    stored = sum(name.startswith("state-") and name.endswith("-generator") for name in saved)
+    if stored != chains:
+        raise UserError(f"there are {stored} stored chains, not {chains}")
+    if int(saved["done"]) > iterations:
+        raise UserError(
+            f"the stored chains have done {int(saved['done'])} iterations, more than "
+            f"{iterations}; ask for at least as many"
+        )
+
+
+def run(
+    chains: Sequence[Chain],
+    iterations: int,
+    *,
+    saved: Arrays | None = None,
+    save: Callable[[Arrays], None] | None = None,
+    sums: tuple[str, ...] = (),
+    jobs: int | None = None,
+    rule: Rule | None = None,
+) -> list[Arrays]:
+    """Run the chains and return the draws of each: blocks are concatenated, those of `sums` added.
+
+    With a rule, the chains stop when it says so, and `iterations` is the limit.
+
+    `save` is called from time to time.  Its argument can be given as `saved` to a later call, which
+    continues from there.  The draws do not depend on when, or whether, that happens, nor on `jobs`,
+    how many chains run at the same time (None: one for each core).
+    """
+    parts: list[list[Arrays]] = [[] for _ in chains]
+    done = 0
+    if saved:
+        done = int(saved["done"])
+        for c, chain in enumerate(chains):
+            chain.restore(marked(saved, f"state-{c}-"))
+            parts[c] = [marked(saved, f"draws-{c}-")]
+    last_saved, pause = time.monotonic(), SAVE_SECONDS
+    block = FIRST_BLOCK
+    while done < iterations and not (rule and rule.enough(parts, done)):
+        most = min(iterations, next_checkpoint(done)) if rule else iterations
+        block = min(block, most - done)
+        started = time.monotonic()
+        drawn = threads(jobs).map(
+            lambda chain, n=block: rule.advance(chain, n) if rule else chain.advance(n), chains
+        )
+        for part, draws in zip(parts, drawn, strict=True):
+            part.append(draws)
+        done += block
+        if rule:
+            parts = [rule.trimmed(part, done) for part in parts]
+        now = time.monotonic()
+        block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
+        stop = stopping.is_set()
+        if save and (stop or now - last_saved > pause) and done < iterations:
+            save(states(chains, done) | numbered([joined(part, sums) for part in parts]))
+            if stop:
+                raise Stopped
+            last_saved = time.monotonic()
+            pause = max(SAVE_SECONDS, SAVE_SHARE * (last_saved - now))  # large states take long
+    return [joined(part, sums) for part in parts]
+
+
+def states(chains: Sequence[Chain], done: int) -> Arrays:
+    """Return where chains stand, in the form of `run`'s `saved`."""
+    return {"done": np.array(done)} | numbered([chain.state() for chain in chains], "state")
+
+
+def numbered(of_chains: Sequence[Arrays], kind: str = "draws") -> Arrays:
+    """Return arrays of chains in the form of `run`'s `saved`: each named by kind and chain."""
+    return {
+        f"{kind}-{c}-{name}": values
+        for c, arrays in enumerate(of_chains)
+        for name, values in arrays.items()
+    }
+
+
+def marked(arrays: Arrays, mark: str) -> Arrays:
+    """Return the arrays whose names begin with a mark, by the rest of their names."""
+    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+
+
+def joined(parts: list[Arrays], sums: tuple[str, ...]) -> Arrays:
+    """Return the draws of consecutive blocks as one."""
+    return {
+        name: np.sum([part[name] for part in parts], axis=0)
+        if name in sums
+        else np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+
+
+@lru_cache(maxsize=2)
+def threads(jobs: int | None = None) -> ThreadPoolExecutor:
+    """Return the threads of all chains, which are kept, with their tables, from fit to fit."""
+    return ThreadPoolExecutor(jobs or cores())
+
+
+def cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def after_fork(forget: Callable[[], object]) -> None:
+    """Call `forget` in every forked process, which does not have the threads of its parent."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
+
+
+after_fork(threads.cache_clear)
+
+
+# ---- comparing chains ----
+
+
+def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return R-hat and effective sample size, (Q,) each, of (C, D, Q) draws.
+
+    A single chain is cut into halves.  A quantity that no chain ever changes counts as known.
+    """
+    from arviz_stats.base import array_stats  # seconds: only where chains are compared
+
+    still = np.ptp(values, axis=(0, 1)) <= 1e-12 * np.abs(values).max(axis=(0, 1))
+    total = values.shape[0] * values.shape[1]
+    if len(values) == 1:
+        values = values[:, values.shape[1] % 2 :].reshape(2, -1, values.shape[2])
+    rhat, ess = np.full(len(still), np.inf), np.zeros(len(still))
+    if values.shape[1] >= 4:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            rhat = np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+            ess = np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    apart = ~np.isfinite(rhat)  # each chain is constant, and they differ
+    rhat, ess = np.where(apart, np.inf, rhat), np.where(apart, 0.0, ess)
+    return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
+
+
+def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
+    """Whether chains of mixtures agree well enough, in every quantity, to believe the answer."""
+    return bool((rhat <= MIXTURE_RHAT).all() and (ess >= MIXTURE_ESS).all())
+
+
+# ---- files of draws ----
+
+
+def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, Any]):
+    """Return ArviZ data: groups of variables (chain, draw, ...), and diagnostics of them."""
+    import xarray  # the import takes half a second
+
+    tree = {
+        name: xarray.Dataset(
+            {key: (("chain", "draw", *dims), values) for key, (dims, values) in group.items()}
+        )
+        for name, group in groups.items()
+    }
+    for dataset in tree.values():
+        dataset.coords["chain"] = np.arange(dataset.sizes["chain"])
+        dataset.coords["draw"] = np.arange(dataset.sizes["draw"])
+    tree["diagnostics"] = xarray.Dataset(dict(diagnostics))
+    result = xarray.DataTree.from_dict(tree)
+    result.attrs.update(attributes)
+    return result
+
+
+def as_named(state: Arrays, reached: Judgement) -> tuple[Named, Named]:
+    """Return judged quantities by chain, and what they reached, as variables of ArviZ data."""
+    chains = sum(name.endswith("-judged") for name in state)
+    judged = np.stack([state[f"draws-{c}-judged"] for c in range(chains)])
+    return {"judged": (("quantity",), judged)}, {
+        "judged_at": (("judged_draw",), state["draws-0-judged_at"]),
+        "kept_at": (("kept_draw",), state["draws-0-kept_at"]),
+        "quantity_name": (("quantity",), np.array(reached.names)),
+        "quantity_rhat": (("quantity",), reached.rhat),
+        "quantity_ess": (("quantity",), reached.ess),
+    }
+
+
+def judged_state(drawn: Sequence[Arrays]) -> Arrays:
+    """Return what is stored of chains besides their draws, in the form of `run`'s `saved`."""
+    return numbered([{name: arrays[name] for name in OURS} for arrays in drawn])
+
+
+def from_named(arrays: Arrays) -> Arrays:
+    """Return `judged_state` from the arrays of a file; nothing of chains of a fixed length."""
+    if "judged" not in arrays:
+        return {}
+    return judged_state([arrays | {"judged": values} for values in arrays["judged"]])
