@@ -17,7 +17,7 @@ from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models.patterns import compress_features
-from thesiskit.report.reduction import reduction_figure
+from thesiskit.report.reduction import reduction_figure, sweeps
 
 SHIPPED = ROOT / "configs/chapter3/parameter-reduction.yaml"
 SMALL = """
@@ -201,7 +201,7 @@ def test_the_figure_has_the_numbers(small, tmp_path):
     axes = np.reshape(figure.canvas.axes, (3, 2))
     assert [axis.get_title() for axis in axes[:, 0]] == ["p = 4, O = 3", "K = 3, O = 2",
                                                          "p = 4, K = 3"]  # fmt: skip
-    for row, sweep in zip(axes, experiment.record().sweeps, strict=True):
+    for row, sweep in zip(axes, sweeps(experiment.record()), strict=True):
         assert [axis.get_yscale() for axis in row] == ["log", "linear"]
         drawn = [line.get_ydata() for axis in row for line in axis.lines]
         expected = [x.mean(axis=0) for x in (sweep.patterns, sweep.groups, sweep.ratio)]

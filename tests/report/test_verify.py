@@ -19,9 +19,8 @@ from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
 from thesiskit.report.exhibits import exhibits, exhibits_found
-from thesiskit.report.finished import THESIS, Finished, thesis_numbers
 from thesiskit.report.page import write_index
-from thesiskit.report.selection.record import Record
+from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.verify import (
     BEYOND,
     COLUMNS,
@@ -140,7 +139,9 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
             **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
         },
     )  # fmt: skip
-    record = Record(results, 1, {"model": {"kind": "naive-bayes"}, "scheme": "test-set"})
+    record = Record(
+        results, 1, {"model": {"kind": "naive-bayes"}, "scheme": "test-set", "data": {}}
+    )
     record.__dict__["thesis_calibration"] = table.assign(features_selected="10", method="corrected")
     return record
 
@@ -182,7 +183,7 @@ def described(name):
      ("correlation-lattice", "lattice"), ("hmm-replicates", "logistic_sampling")],
 )  # fmt: skip
 def test_the_configs_have_the_settings_of_the_thesis(name, of):
-    source = Finished(Results("nowhere", name), 0, described(name))
+    source = Record(Results("nowhere", name), 0, described(name))
     numbers = thesis_numbers()["naive_simulation" if of == "lattice" else of]
     found = thesis.setting_rows(source, of, numbers) + thesis.exact_rows(source, of, numbers)
     assert found
@@ -192,7 +193,7 @@ def test_the_configs_have_the_settings_of_the_thesis(name, of):
 def test_other_settings_are_told():
     config = described("mixture-replicates")
     config["data"]["alpha"], config["model"]["alpha_prior"] = 301.0, [0.5, 5.2]
-    source = Finished(Results("nowhere", "x"), 0, config)
+    source = Record(Results("nowhere", "x"), 0, config)
     numbers = thesis_numbers()["mixture_simulation"]
     found = thesis.setting_rows(source, "mixture_simulation", numbers)
     found += thesis.exact_rows(source, "mixture_simulation", numbers)

@@ -79,10 +79,12 @@ def _watch_in_lines(items: Iterable, total: int, label: str) -> Iterator:
 
 def write_report(experiment, force: bool) -> None:
     """Write the report, and print where it is."""
+    from thesiskit.report.stages import headline  # pandas and others: only where one reports
+
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
     tell_notes(experiment)
-    for line in experiment.record().headline():
+    for line in headline(experiment.record()):
         click.echo(line)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"report: {page} ({state})")

@@ -22,10 +22,11 @@ from thesiskit.experiments.cells.workers import Failure, Workers
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
 from thesiskit.report.explorer.content import Content
 from thesiskit.report.explorer.page import explorer_page
-from thesiskit.report.finished import Finished, check_thesis
 from thesiskit.report.outputs import changed
-from thesiskit.report.page import finished, write_report
+from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
+from thesiskit.report.record import Record, check_thesis
+from thesiskit.report.stages import summary
 
 # what writes a report
 PAGE = (
@@ -170,11 +171,11 @@ class Experiment:
 
     def summary(self, stage: str) -> str:
         """Say in a line what a stage has done, and where that is."""
-        return f"{self.record().summary(stage)} -> {self.results.folder / stage}"
+        return f"{summary(self.record(), stage)} -> {self.results.folder / stage}"
 
-    def record(self) -> Finished:
+    def record(self) -> Record:
         """Return the results, as reports read them."""
-        record = finished(self.results, len(self.graph.blocks), self._work.described)
+        record = Record(self.results, len(self.graph.blocks), self._work.described)
         record.explore = partial(self._explored, fit=True)
         return record
 

@@ -18,12 +18,12 @@ import pandas as pd
 from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
-from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import Score, aligned
 from thesiskit.report.html import template
 from thesiskit.report.layout import Table
 from thesiskit.report.outputs import Outputs, files_of, write_part
-from thesiskit.report.page import finished, table_item
+from thesiskit.report.page import table_item
+from thesiskit.report.record import Record
 
 FOLDER = "compare"
 BEST = "the best arm of each"
@@ -32,7 +32,7 @@ MOST_LINES = 12  # of settings, on the terminal
 MOST_NAME = 100  # characters
 
 
-def read(folder: Path) -> Finished:
+def read(folder: Path) -> Record:
     """Return the record of a results folder.
 
     Raises
@@ -47,15 +47,15 @@ def read(folder: Path) -> Finished:
             f"{folder}: is not the results folder of a finished experiment; run it first, "
             "or give its config"
         )
-    return finished(results, blocks, config)
+    return Record(results, blocks, config)
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two records."""
 
-    a: Finished
-    b: Finished
+    a: Record
+    b: Record
 
     @property
     def names(self) -> tuple[str, str]:
@@ -78,7 +78,7 @@ class Pair:
         return orders[0], orders[1]
 
 
-def _cases(record: Finished) -> list[np.ndarray]:
+def _cases(record: Record) -> list[np.ndarray]:
     """Return columns that tell each test case of an experiment.
 
     Data that are drawn are the same if their first stages have the same key.
@@ -127,7 +127,7 @@ def score_rows(pair: Pair) -> list[dict[str, Any]]:
     return rows if first.name == second.name else [*rows, _row(BEST, first, second, pair)]
 
 
-def _best(record: Finished) -> Score:
+def _best(record: Record) -> Score:
     return min((found for _, found in record.scores()), key=lambda found: found.amlp)
 
 
@@ -177,7 +177,7 @@ def _paired(
 # ---- what is printed and written ----
 
 
-def compare(a: Finished, b: Finished, root: Path) -> tuple[Path, list[str]]:
+def compare(a: Record, b: Record, root: Path) -> tuple[Path, list[str]]:
     """Write the page that compares two experiments; return it, and lines for the terminal.
 
     Raises
@@ -209,7 +209,7 @@ def compare(a: Finished, b: Finished, root: Path) -> tuple[Path, list[str]]:
     return results.folder / "compare.html", _lines(pair)
 
 
-def _link(record: Finished, results: Results) -> str:
+def _link(record: Record, results: Results) -> str:
     """Return the link from the page to the report of an experiment, "" if it has none."""
     page = record.results.folder / "report.html"
     return os.path.relpath(page, results.folder) if page.is_file() else ""

@@ -9,8 +9,8 @@ import pandas as pd
 import yaml
 
 from thesiskit.files import Results
-from thesiskit.report.finished import THESIS
 from thesiskit.report.outputs import changed
+from thesiskit.report.record import THESIS
 
 WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts that need no explanation
 

@@ -10,20 +10,17 @@ import pandas as pd
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, write_text
-from thesiskit.report.board.study import Study, several_tables
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.finished import Finished
 from thesiskit.report.glossary import explain
 from thesiskit.report.html import template
 from thesiskit.report.layout import Figure, Page, Table
-from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.macros import macros
 from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
 from thesiskit.report.parts import PARTS, wanted_parts
-from thesiskit.report.reduction import ReductionRecord
-from thesiskit.report.selection.record import Record
+from thesiskit.report.record import Record
+from thesiskit.report.stages import notes, warnings
 from thesiskit.report.vega import explorable, library, picture
 
 FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
@@ -32,7 +29,7 @@ CLASSES = "probability: "  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 
 
-def write_report(record: Finished, key: str, *, watch: Callable) -> None:
+def write_report(record: Record, key: str, *, watch: Callable) -> None:
     """Make every part that the config asks for, and the page; record the key of the results."""
     made: dict[str, list] = {}
     wanted = wanted_parts(record.config)
@@ -41,31 +38,17 @@ def write_report(record: Finished, key: str, *, watch: Callable) -> None:
     parts = [part for several in made.values() for part in several]
     timings = record.timings()
     names = [name for part in parts for name in files_of(part)]
-    names += ["report.html", "numbers.tex", CRATE, *["timings.csv"] * (timings is not None)]
+    names += ["report.html", "numbers.tex", CRATE, *["timings.csv"] * bool(timings)]
     outputs = Outputs(record.results, names)
     for part in parts:
         write_part(outputs, part)
-    if timings is not None:
+    if timings:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     tables = [part for part in parts if isinstance(part, Table)]
     outputs.write("numbers.tex", macros(record.config["experiment"], tables))
     outputs.write("report.html", render(record, made))
     outputs.write(CRATE, crate_text(record.results, outputs.written))
     outputs.finish(key)
-
-
-def finished(results: Results, n_blocks: int, config: dict[str, Any]) -> Finished:
-    """Return the results of an experiment, as the tables and figures of its kind read them."""
-    kind: type[Finished] = Record
-    if config["reduction"] is not None:
-        kind = ReductionRecord
-    elif config["data"] is None:
-        kind = Finished
-    elif config["model"]["kind"] == "logistic":
-        kind = LogisticRecord
-    elif several_tables(config):
-        kind = Study
-    return kind(results, n_blocks, config)
 
 
 def write_index(root: Path) -> Path:
@@ -92,7 +75,7 @@ def write_index(root: Path) -> Path:
     return index
 
 
-def render(record: Finished, made: dict[str, list]) -> str:
+def render(record: Record, made: dict[str, list]) -> str:
     """Return the page as HTML that needs no other file.
 
     made : tables and figures by part; the files of figures are written.
@@ -112,8 +95,8 @@ def render(record: Finished, made: dict[str, list]) -> str:
     return template("page.html.j2").render(
         config=record.config,
         items=items,
-        warnings=record.warnings,
-        notes=[] if "data-card" in made else record.notes,  # it tells them
+        warnings=warnings(record),
+        notes=[] if "data-card" in made else notes(record),  # it tells them
         provenance=record.results.provenance(),
         figures=figures,
         library=library() if figures else "",

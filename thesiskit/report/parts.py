@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import data_card, predictions, ranks, reached, reduction, summary
+from thesiskit.report import predictions, ranks, reduction, stages, summary
 from thesiskit.report.board import figures as board_figures
 from thesiskit.report.board import tables as board_tables
-from thesiskit.report.board.study import several_tables
 from thesiskit.report.explorer.page import pattern_explorer
 from thesiskit.report.logistic import chains as logistic_chains
 from thesiskit.report.logistic import coefficients, statements
 from thesiskit.report.logistic import responses as logistic_responses
 from thesiskit.report.logistic import scores as logistic_scores
+from thesiskit.report.record import EXACT, several_tables
 from thesiskit.report.selection import (
     alphas,
     divisions,
@@ -28,7 +28,6 @@ from thesiskit.report.selection import (
     temperatures,
 )
 from thesiskit.report.selection import chains as sampling
-from thesiskit.report.selection.ways import EXACT
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
 
@@ -155,7 +154,7 @@ _BOARD = (DATA, SELECTION, TABLES, RIDGE, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
-    "data-card": Part(data_card.data_card, (DATA,)),
+    "data-card": Part(stages.data_card, (DATA,)),
     "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
     "relevance": Part(
         relevance.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
@@ -214,7 +213,7 @@ PARTS: dict[str, Part] = {
     "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
     "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
     "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
-    "reached-table": Part(reached.reached_table, (DATA, UNTIL)),
+    "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(
         logistic_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
     ),

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.finished import Finished
 from thesiskit.report.layout import Table
+from thesiskit.report.record import Record
 
 MOST_SHOWN = 30  # rows on the page
 
 
-def prediction_table(record: Finished) -> list[Table]:
+def prediction_table(record: Record) -> list[Table]:
     """A row for each test case and arm."""
     tested = record.tested
     about = {"id": tested.ids, **tested.division, "response": _responses(record)}
@@ -37,7 +37,7 @@ def prediction_table(record: Finished) -> list[Table]:
     ]
 
 
-def _responses(record: Finished) -> np.ndarray:
+def _responses(record: Record) -> np.ndarray:
     """Return the responses of the test cases, classes by their names."""
     tested = record.tested
     return np.array(tested.classes)[tested.response] if tested.classes else tested.response

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import rank_bands
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, kept_words, save_space
-from thesiskit.report.logistic.record import LogisticRecord
-from thesiskit.report.selection.record import Record
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, save_space
+from thesiskit.report.record import Record
 
 LEVEL = 0.99
 
@@ -23,30 +22,19 @@ class Ranked(NamedTuple):
     draws: int
 
 
-def _ranked(record: Record | LogisticRecord) -> list[list[Ranked]]:
+def _ranked(record: Record) -> list[list[Ranked]]:
     """Return what was ranked: for each model its quantities."""
     blocks = [record.results.load("predict", number) for number in range(record.n_blocks)]
     ranks = np.concatenate([one["ranks"] for one in blocks], axis=1)
     first = blocks[0]
     return [
         [
-            Ranked(_title(record, row), str(name), ranks[row, :, q], int(draws))
+            Ranked(record.title(record.arms[row]), str(name), ranks[row, :, q], int(draws))
             for q, name in enumerate(first["rank_names"])
         ]
         for row, draws in enumerate(first["rank_draws"])
         if draws
     ]
-
-
-def _title(record: Record | LogisticRecord, row: int) -> str:
-    """Return the title of a model."""
-    if isinstance(record, LogisticRecord):
-        return record.arms[row].title
-    arm = record.arms[row]
-    variant = f", {arm.variant}" if len(record.variants) > 1 else ""
-    if arm.method == "complete":
-        return kept_words(arm.label) + variant
-    return f"{kept_words(arm.label)}, {arm.words}{variant}"
 
 
 def _about(ranked: list[list[Ranked]]) -> str:
@@ -59,7 +47,7 @@ def _about(ranked: list[list[Ranked]]) -> str:
     )
 
 
-def rank_table(record: Record | LogisticRecord) -> list[Table]:
+def rank_table(record: Record) -> list[Table]:
     """Tests that ranks are uniform."""
     ranked = _ranked(record)
     rows = [
@@ -85,7 +73,7 @@ def rank_table(record: Record | LogisticRecord) -> list[Table]:
     ]
 
 
-def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
+def rank_figure(record: Record) -> list[Figure]:
     """Histograms of ranks."""
     ranked = _ranked(record)
     figure, axes = _canvas(ranked)
@@ -115,7 +103,7 @@ def rank_figure(record: Record | LogisticRecord) -> list[Figure]:
     ]
 
 
-def ecdf_figure(record: Record | LogisticRecord) -> list[Figure]:
+def ecdf_figure(record: Record) -> list[Figure]:
     """How far the distribution of ranks is from the uniform one."""
     ranked = _ranked(record)
     figure, axes = _canvas(ranked)

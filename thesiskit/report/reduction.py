@@ -4,65 +4,19 @@ Section "Experiments Demonstrating Parameter Reduction".  Original parameters ar
 some training case expresses, compressed ones groups of patterns with one expression.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.finished import Finished
 from thesiskit.report.layout import INK, Figure, Table, canvas, save_space
+from thesiskit.report.record import Record
+from thesiskit.report.stages import warnings
 
 LETTERS = {"features": "p", "values": "K", "order": "O"}
 WORDS = {"features": "features", "values": "values of each feature", "order": "order"}
 COUNTS = ("patterns", "groups", "superpatterns", "intervals")
 SECONDS = ("thesis_seconds", "closed_seconds")
-
-
-class ReductionRecord(Finished):
-    """A finished experiment; arrays are (R, S), replicates by settings."""
-
-    def summary(self, stage: str) -> str:  # noqa: ARG002
-        """Say in a line what the files of the stage show."""
-        settings = len(self.results.load("compress", 0, ("sweep",))["sweep"])
-        return f"patterns and groups of {settings} settings, by two algorithms"
-
-    @cached_property
-    def numbers(self) -> dict[str, np.ndarray]:
-        """All that was found, with the settings (S,)."""
-        return self._join("compress", dict.fromkeys((*COUNTS, *SECONDS, "same"), 0))
-
-    @property
-    def sweeps(self) -> list["Sweep"]:
-        """The sweeps, in the order of the config."""
-        return [Sweep(self.numbers, i) for i in range(self.numbers["sweep"].max() + 1)]
-
-    @property
-    def n_sets(self) -> int:
-        """R."""
-        return len(self.numbers["groups"])
-
-    @property
-    def warnings(self) -> list[str]:
-        """A sentence if the two algorithms disagree."""
-        same = self.numbers["same"]
-        if same.all():
-            return []
-        return [
-            f"The thesis's algorithm and ours found different groups in {(~same).sum():,} of "
-            f"{same.size:,} data sets: one of the two is wrong."
-        ]
-
-    def timings(self) -> list[dict[str, Any]]:
-        """Rows of timings.csv."""
-        found = self.numbers
-        return [
-            {name: found[name][s] for name in LETTERS}
-            | {"replicate": r}
-            | {name: found[name][r, s] for name in SECONDS}
-            for r in range(self.n_sets)
-            for s in range(len(found["sweep"]))
-        ]
 
 
 class Sweep:
@@ -97,12 +51,23 @@ class Sweep:
         return float(np.log(mean[-1] / mean[first]) / np.log(x[-1] / x[first]))
 
 
-def reduction_figure(record: ReductionRecord) -> list[Figure]:
+def sweeps(record: Record) -> list[Sweep]:
+    """Return the sweeps, in the order of the config."""
+    numbers = record.reduction
+    return [Sweep(numbers, i) for i in range(numbers["sweep"].max() + 1)]
+
+
+def n_sets(record: Record) -> int:
+    """Return R, the number of data sets of each setting."""
+    return len(record.reduction["groups"])
+
+
+def reduction_figure(record: Record) -> list[Figure]:
     """Parameters and their ratio, a row for each sweep (fig-comp-cls-notest)."""
-    sweeps = record.sweeps
-    figure, axes = canvas(len(sweeps), 2, height=2.6 * len(sweeps) + 0.2)
+    varied = sweeps(record)
+    figure, axes = canvas(len(varied), 2, height=2.6 * len(varied) + 0.2)
     style = {"color": INK, "markerfacecolor": "white", "markersize": 5, "elinewidth": 0.5}
-    for row, sweep in zip(axes, sweeps, strict=True):
+    for row, sweep in zip(axes, varied, strict=True):
         for axis, values, marker, label, front in (
             (row[0], sweep.patterns, "x", "original", 3),  # crosses show within circles
             (row[0], sweep.groups, "o", "compressed", 2),
@@ -130,15 +95,15 @@ def reduction_figure(record: ReductionRecord) -> list[Figure]:
             figure,
             f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
             "and their ratios. p: features, K: values of each, O: order of the interactions."
-            + (f" Means of {record.n_sets} data sets{bars}." if record.n_sets > 1 else ""),
+            + (f" Means of {n_sets(record)} data sets{bars}." if n_sets(record) > 1 else ""),
         )
     ]
 
 
-def reduction_table(record: ReductionRecord) -> list[Table]:
+def reduction_table(record: Record) -> list[Table]:
     """Numbers of parameters and superpatterns, and seconds, of every setting."""
     blocks = []
-    for sweep in record.sweeps:
+    for sweep in sweeps(record):
         columns: dict[str, Any] = {"varied": sweep.letter}
         columns |= {LETTERS[name]: sweep.settings[name] for name in LETTERS}
         for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups)):
@@ -154,11 +119,11 @@ def reduction_table(record: ReductionRecord) -> list[Table]:
             columns[f"{words}: seconds"] = sweep.found[seconds].mean(axis=0)
         blocks.append(pd.DataFrame(columns))
     frame = pd.concat(blocks, ignore_index=True)
-    if record.n_sets == 1:
+    if n_sets(record) == 1:
         frame = frame.drop(columns=[name for name in frame if name.endswith((": least", ": most"))])
         frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
     same = " Both found the same groups, with the same numbers of patterns by order."
-    means = f" Means of {record.n_sets} data sets." if record.n_sets > 1 else ""
+    means = f" Means of {n_sets(record)} data sets." if n_sets(record) > 1 else ""
     return [
         Table(
             "reduction-numbers",
@@ -167,7 +132,7 @@ def reduction_table(record: ReductionRecord) -> list[Table]:
             "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
             "before those with the same expression are merged. 'Each group once' is our algorithm; "
             "its superpatterns are those that its groups can be written as."
-            + ("" if record.warnings else same)
+            + ("" if warnings(record) else same)
             + f"{means} Seconds are the best of three runs.",
         )
     ]
@@ -181,10 +146,10 @@ def _whole(counts: np.ndarray) -> np.ndarray:
 Row = tuple[str, str, bool]  # a statement of the thesis, our numbers, whether they support it
 
 
-def reduction_statements(record: ReductionRecord) -> list[Table]:
+def reduction_statements(record: Record) -> list[Table]:
     """Each statement of the thesis, our numbers, and whether they support it."""
     make = {"values": _with_values, "features": _with_features, "order": _with_order}
-    rows = [row for sweep in record.sweeps for row in make[sweep.varied](record, sweep)]
+    rows = [row for sweep in sweeps(record) for row in make[sweep.varied](record, sweep)]
     return [
         Table(
             "statements",
@@ -207,7 +172,7 @@ def _steps(values: np.ndarray) -> np.ndarray:
     return np.diff(values, axis=1)
 
 
-def _with_values(_: ReductionRecord, sweep: Sweep) -> list[Row]:
+def _with_values(_: Record, sweep: Sweep) -> list[Row]:
     return [
         ("compressed parameters become fewer with larger K", sweep.ends(sweep.groups),
          bool((_steps(sweep.groups) < 0).all())),
@@ -216,7 +181,7 @@ def _with_values(_: ReductionRecord, sweep: Sweep) -> list[Row]:
     ]  # fmt: skip
 
 
-def _with_features(_: ReductionRecord, sweep: Sweep) -> list[Row]:
+def _with_features(_: Record, sweep: Sweep) -> list[Row]:
     rows = [
         (f"{words} parameters grow very quickly with p",
          f"{sweep.ends(counts)}: like p^{sweep.power(counts):.1f}",
@@ -227,10 +192,10 @@ def _with_features(_: ReductionRecord, sweep: Sweep) -> list[Row]:
     return [*rows, ("their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls)]
 
 
-def _with_order(record: ReductionRecord, sweep: Sweep) -> list[Row]:
+def _with_order(record: Record, sweep: Sweep) -> list[Row]:
     grow = bool((_steps(sweep.patterns) > 0).all())
     says, found = "original parameters grow with O", sweep.ends(sweep.patterns)
-    for other in record.sweeps:
+    for other in sweeps(record):
         if other.varied == "features":
             own, theirs = ([one.power(one.patterns, i) for i in (0, -2)] for one in (sweep, other))
             says += ", much slower than with p"

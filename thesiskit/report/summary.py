@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.finished import Finished
 from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, Tested, score
 from thesiskit.report.layout import Table
-from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.record import Record
 from thesiskit.report.selection.promised import promised_table
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence
 from thesiskit.report.selection.temperatures import temperature_sentence
+from thesiskit.report.stages import manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -24,11 +23,11 @@ Scored = tuple[Forecast, Score]
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
 
 
-def summary(record: Finished) -> list[Table]:
+def summary(record: Record) -> list[Table]:
     """What was asked, the best arm beside simple rivals, and whether predictions keep promises."""
-    if isinstance(record, LogisticRecord) and record.continuous:
+    if record.continuous:
         return [_of_real_responses(record)]
-    if isinstance(record, Record) and not record.tests:
+    if not record.tests:
         return promised_table(record)
     scored = [pair for pair in record.scores() if not np.isnan(pair[1].amlp)]
     own = [pair for pair in scored if pair[0].own]
@@ -37,10 +36,10 @@ def summary(record: Finished) -> list[Table]:
     linear = min(
         (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
     )
-    lead = [record.question, _performance(best, base, linear, len(own)), _calibration(best)]
-    if isinstance(record, Record):
+    lead = [question(record), _performance(best, base, linear, len(own)), _calibration(best)]
+    if not record.logistic:
         lead += [relevance_sentence(record), temperature_sentence(record)]
-    if record.warnings:
+    if warnings(record):
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
         lead.append(_hint(record.config))
@@ -163,7 +162,7 @@ def p_number(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.{4 if p < 0.01 else 3 if p < 0.1 else 2}f}"
 
 
-def _explained(record: Finished) -> str:
+def _explained(record: Record) -> str:
     """Return what the columns mean, without formulae."""
     tested = record.tested
     text = (
@@ -183,9 +182,7 @@ def _explained(record: Finished) -> str:
         "(Wilson's for error rates, normal ones for AMLP). The base rate predicts each class by "
         "its frequency among the training cases."
     )
-    if isinstance(record, Record):
-        text += record.about_manners
-    return text
+    return text + manner_words(record)
 
 
 def _classes(tested: Tested) -> str:
@@ -198,12 +195,12 @@ def _classes(tested: Tested) -> str:
 # ---- real responses ----
 
 
-def _of_real_responses(record: LogisticRecord) -> Table:
+def _of_real_responses(record: Record) -> Table:
     """The summary where responses are real numbers."""
     y = record.tested.response
     rows, promises = [], {}
     for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True):
-        name = arm.name_in_full
+        name = record.name(arm)
         square = (y - found["median"]) ** 2
         half = 1.96 * metrics.standard_error(record.tested.by_case(square))
         row = {
@@ -227,7 +224,7 @@ def _of_real_responses(record: LogisticRecord) -> Table:
     if p < BORDER:
         verdict = SURE if out > OUTSIDE * len(y) else CAREFUL
     lead = (
-        record.question,
+        question(record),
         f"Of our arms, {best['arm']} has the smallest error: its root mean squared error is "
         f"{best['root mean squared error: mean']:.4g} "
         f"(95 % interval {best['root mean squared error: low']:.4g} to "

@@ -29,17 +29,14 @@ from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.exhibits import exhibits
-from thesiskit.report.finished import THESIS, Finished, thesis_numbers
 from thesiskit.report.html import template
 from thesiskit.report.layout import Table
-from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.outputs import Outputs, csv_text, display, markdown
 from thesiskit.report.page import table_item
-from thesiskit.report.reduction import ReductionRecord
+from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
+from thesiskit.report.reduction import sweeps
 from thesiskit.report.selection.divisions import divisions
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.tables import variant_words
-from thesiskit.report.selection.ways import Arm
 
 TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
 PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
@@ -209,7 +206,7 @@ def find(tree: Any, path: str) -> Any:
     return tree
 
 
-def setting_rows(source: Finished, of: str, numbers: dict[str, Any]) -> list[Row]:
+def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
     """Return the rows of the settings of an experiment; numbers: those of the thesis."""
     prefix = "naive_simulation" if of == LATTICE else of
     tree = source.config | {"found": _derived(source, of)}
@@ -253,8 +250,8 @@ def _derived(source: Any, of: str) -> dict[str, Any]:
             "updates": 1,
         }
     if of == "parameter_reduction":
-        varied = [sweep.varied for sweep in source.sweeps]
-        return {"varied": varied, "highest_order": int(source.sweeps[-1].x[-1])}
+        varied = [sweep.varied for sweep in sweeps(source)]
+        return {"varied": varied, "highest_order": int(sweeps(source)[-1].x[-1])}
     found = {"shown_sigmas": source.shown_sigmas}
     if of == "cauchy_classification":
         _, *sigma = data["sigma"]
@@ -282,7 +279,7 @@ def _likely(rows: list[list[float]]) -> Any:
     return largest[0] if len(largest) == 1 else largest
 
 
-def exact_rows(source: Finished, of: str, numbers: dict[str, Any]) -> list[Row]:
+def exact_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
     """Return the rows of numbers that follow from the settings."""
     model = source.config["model"]
     if of == "naive_simulation":
@@ -396,13 +393,13 @@ class Said(NamedTuple):
     key : of numbers.yaml; printed : what stands there.
     """
 
-    record: LogisticRecord
+    record: Record
     key: str
     printed: Any
 
     def amlp(self, order: int, prior: str) -> np.ndarray | None:
         """AMLP of a compressed model in each data set, (R,); None where it was not fitted."""
-        arm = self.record.find(order, prior)
+        arm = self.record.of_order(order, prior)
         return None if arm is None else self.by_set(self.record.losses(arm))
 
     def by_set(self, values: np.ndarray) -> np.ndarray:
@@ -412,7 +409,7 @@ class Said(NamedTuple):
     def errors(self, order: int, prior: str) -> np.ndarray:
         """Error rate of a compressed model in each data set, (R,)."""
         record = self.record
-        p = record.probability(record.find(order, prior))
+        p = record.probability(record.of_order(order, prior))
         return self.by_set(p.argmax(axis=1) != record.response)
 
     def compressions(self) -> list[dict[str, np.ndarray]]:
@@ -425,7 +422,7 @@ def unasked(key: str, what: str, needs: str) -> Row:
     return aside(key, what, "statement", "holds", f"needs {needs}")
 
 
-def logistic_rows(record: LogisticRecord, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of whatever the thesis says of this experiment."""
     make: dict[str, Callable[[Said], Iterator[Row]]] = {
         "compressed_over_original_at_order_20": _ratio,
@@ -493,7 +490,7 @@ def _best(said: Said) -> Iterator[Row]:
     order, prior = said.printed["order"], said.printed["prior"]
     what = f"order {order} with {prior.capitalize()} priors predicts best"
     record = said.record
-    claimed = record.find(order, prior)
+    claimed = record.of_order(order, prior)
     others = [arm for arm in record.own if arm.compress and arm != claimed]
     if claimed is None or not others:
         yield unasked(said.key, what, f"order {order} and others, with {prior} priors")
@@ -502,11 +499,11 @@ def _best(said: Said) -> Iterator[Row]:
     yield statement(said.key, what, losses[0] < np.min(losses[1:], axis=0))
 
 
-def reduction_rows(record: ReductionRecord, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+def reduction_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     """Yield the row of the order from which on groups are the same."""
     stated = numbers["converged_at_order"]
     key, what = f"{of}.converged_at_order", f"groups have converged at order {stated}"
-    for sweep in record.sweeps:
+    for sweep in sweeps(record):
         if sweep.varied == "order" and stated in sweep.x:
             at = list(sweep.x).index(stated)
             yield statement(key, what, sweep.groups[:, at] == sweep.groups[:, -1])
@@ -547,7 +544,7 @@ SECTIONS = {
 }
 
 
-def compare(sources: list[Finished]) -> list[Row]:
+def compare(sources: list[Record]) -> list[Row]:
     """Return a row for every printed number of the experiments given.
 
     Raises UserError for an experiment that is not the thesis's, or is given twice.
@@ -578,9 +575,9 @@ def compare(sources: list[Finished]) -> list[Row]:
     return [explain(row, changed[row.experiment]) for row in rows]
 
 
-def _by_section(sources: list[Finished]) -> dict[str, Finished]:
+def _by_section(sources: list[Record]) -> dict[str, Record]:
     """Return sources by the part of numbers.yaml that they remake."""
-    found: dict[str, Finished] = {}
+    found: dict[str, Record] = {}
     for source in sources:
         of = LATTICE if source.config["lattice"] else source.config["report"].get("thesis")
         name = source.config["experiment"]
@@ -590,7 +587,7 @@ def _by_section(sources: list[Finished]) -> dict[str, Finished]:
             other = found[of].config["experiment"]
             raise UserError(f"{other} and {name} are the same experiment of the thesis; give one")
         found[of] = source
-    logistic = [source for source in sources if isinstance(source, LogisticRecord)]
+    logistic = [source for source in sources if source.logistic]
     return found | ({"logistic_sampling": logistic[0]} if logistic else {})
 
 
@@ -660,7 +657,7 @@ MANY = 12  # rows of a table that need not be seen at once
 NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
 
 
-def verify(sources: list[Finished], root: Path) -> tuple[Path, str]:
+def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     """Compare every number of the thesis's experiments with these; return page and summary.
 
     The files are root/verify/verify.csv, .md and .html; for small forms they are in
@@ -951,7 +948,7 @@ def _others(rows: list[Row]) -> Iterator[Table]:
             yield Table(name, title, pd.DataFrame(kinds[name]), caption, long=True)
 
 
-def _held_against(sources: list[Finished]) -> Table:
+def _held_against(sources: list[Record]) -> Table:
     """Return a table of the results that were compared, and their machines."""
     cells = []
     for source in sources:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, board_of, tempered
-from thesiskit.report.board.study import Study
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -18,7 +17,7 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
-from thesiskit.report.selection.ways import OURS, WHOLE, Arm, method_words
+from thesiskit.report.record import OURS, WHOLE, Arm, Record, method_words
 
 GREEN, BLUE, RED = "#00785a", "#2f6fb0", "#c44e00"
 SHADE = "#f6ede4"
@@ -33,7 +32,7 @@ TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
 # ---- promised against actual ----
 
 
-def board_promises(study: Study) -> list[Figure]:
+def board_promises(study: Record) -> list[Figure]:
     """Promised against actual error rate, a panel for each method and a mark for each table."""
     board = board_of(study)
     kinds = list(dict.fromkeys(short_words(arm) for arm in board.arms))
@@ -160,7 +159,7 @@ def _lines(words: str) -> str:
 # ---- log losses ----
 
 
-def board_losses(study: Study) -> list[Figure]:
+def board_losses(study: Record) -> list[Figure]:
     """AMLP of the methods, a row for each table."""
     board = board_of(study)
     chosen = _shown(board)

@@ -17,9 +17,8 @@ import numpy as np
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report import metrics
-from thesiskit.report.board.study import MEASURES, Study
 from thesiskit.report.forecasts import Score
-from thesiskit.report.selection.ways import TEMPERED, WHOLE, Arm
+from thesiskit.report.record import TEMPERED, WHOLE, Arm, Record
 
 ERROR, PROMISED, AMLP = range(3)
 SURE = 2.0  # standard errors between two methods that clearly differ on a table
@@ -60,7 +59,9 @@ class Board:
     @cached_property
     def values(self) -> np.ndarray:
         """Error rate, promised error rate and AMLP of each arm on each table, (A, S, 3)."""
-        found = np.array([[[take(one) for take in MEASURES] for one in row] for row in self.scores])
+        found = np.array(
+            [[(one.error, one.expected, one.amlp) for one in row] for row in self.scores]
+        )
         return np.where(np.isnan(found[:, :, [AMLP]]), np.nan, found)
 
     @cached_property
@@ -121,7 +122,7 @@ def tempered(arm: Arm) -> bool:
 
 
 @lru_cache(maxsize=1)
-def board_of(study: Study) -> Board:
+def board_of(study: Record) -> Board:
     """Return the scores of a study."""
-    by_table = [[score for _, score in study.scored[name]] for name in study.names]
-    return Board(study.names, study.arms, [list(row) for row in zip(*by_table, strict=True)])
+    by_table = [[score for _, score in table.scores()] for table in study.tables.values()]
+    return Board(list(study.tables), study.arms, [list(row) for row in zip(*by_table, strict=True)])

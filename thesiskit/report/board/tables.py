@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.board.scores import AMLP, ERROR, PROMISED, Board, Mean, board_of, tempered
-from thesiskit.report.board.study import Study
 from thesiskit.report.layout import Table, kept_words
+from thesiskit.report.record import Record
 from thesiskit.report.selection.temperatures import temperatures
+from thesiskit.report.stages import manner_words
 
 RIDGE = "tuned ridge"
 
 
-def board_table(study: Study) -> list[Table]:
+def board_table(study: Record) -> list[Table]:
     """Errors, promises and AMLP of every method, means over tables, and wins against ridge."""
     board = board_of(study)
     order = sorted(range(len(board.arms)), key=lambda i: _rank(board, i))
@@ -32,7 +33,7 @@ def board_table(study: Study) -> list[Table]:
             "less that of ridge on the same tables, so below zero is better; then on how many "
             "tables it is lower and higher, in brackets on how many by more than two standard "
             "errors. Methods are in the order of their mean difference from ridge."
-            + study.first.about_manners,
+            + manner_words(study),
             lead=statements(board),
         )
     ]
@@ -142,7 +143,7 @@ def _name(board: Board, i: int) -> str:
 # ---- table by table ----
 
 
-def board_scores(study: Study) -> list[Table]:
+def board_scores(study: Record) -> list[Table]:
     """The scores of every method on every table, with intervals over cases."""
     board, rows = board_of(study), []
     for s, name in enumerate(board.names):

@@ -13,7 +13,7 @@ from thesiskit.report.html import FOLDER, template
 from thesiskit.report.layout import Page
 
 if TYPE_CHECKING:
-    from thesiskit.report.logistic.record import LogisticRecord
+    from thesiskit.report.record import Record
 
 SCRIPTS = ("data", "words", "trie", "list", "case", "page")  # in this order
 FILE = "patterns.html"
@@ -21,7 +21,7 @@ STATIC = 40  # groups in the table that needs no scripts
 LEAST = 1e-6  # of scales of colours
 
 
-def pattern_explorer(record: LogisticRecord) -> list[Page]:
+def pattern_explorer(record: Record) -> list[Page]:
     """The groups of patterns of a fitted model, on a page of their own to look into."""
     assert record.explore is not None
     content = record.explore()

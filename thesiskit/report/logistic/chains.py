@@ -5,15 +5,14 @@ import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
-from thesiskit.report.logistic.arm import Arm
-from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.record import Arm, Record
 
 LAGS = 50
 
 
-def sampler_table(record: LogisticRecord) -> list[Table]:
+def sampler_table(record: Record) -> list[Table]:
     """Evaluations of densities, time, R-hat and effective draws of the sigmas."""
-    fits, rows = record.fits, []
+    fits, rows = record.worst, []
     chains = record.config["model"]["chains"]
     for j, arm in enumerate(record.own):
         if arm.engine != "slice":
@@ -55,14 +54,14 @@ def sampler_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def _counted(record: LogisticRecord) -> str:
+def _counted(record: Record) -> str:
     """Say which iterations count."""
     if record.config["model"]["until"] is None:
         return "all iterations after burn-in"
     return "the second half of the iterations"
 
 
-def _side_by_side(record: LogisticRecord) -> str:
+def _side_by_side(record: Record) -> str:
     if record.config["model"]["until"] is None:
         return "chains run side by side"
     return "the time of a fit, in which chains run side by side, divided by all their iterations"
@@ -80,7 +79,7 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
     )
 
 
-def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
+def autocorrelation_figure(record: Record) -> list[Figure]:
     """Autocorrelations of log sigma at a large order (fig-hmm500-acf, fig-text-acf)."""
     largest, wanted = record.widest_order, record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
@@ -112,15 +111,15 @@ def autocorrelation_figure(record: LogisticRecord) -> list[Figure]:
     ]
 
 
-def _medians(record: LogisticRecord, arm: Arm) -> np.ndarray:
+def _medians(record: Record, arm: Arm) -> np.ndarray:
     """Posterior medians of the coefficients, (S, G)."""
     return np.median(record.draws(arm)["coefficient"], axis=(0, 1))
 
 
-def median_scatter(record: LogisticRecord) -> list[Figure]:
+def median_scatter(record: Record) -> list[Figure]:
     """Medians of the coefficients, Cauchy against Gaussian (fig-text-medians)."""
     order = record.drawn_order
-    pair = [record.find(order, prior) for prior in ("cauchy", "gaussian")]
+    pair = [record.of_order(order, prior) for prior in ("cauchy", "gaussian")]
     if None in pair:
         return []
     x, y = (_medians(record, arm).reshape(-1) for arm in pair)
@@ -158,7 +157,7 @@ def coefficient_name(pattern: str, response: str) -> str:
     return (pattern or "(any)") + (f":{response}" if response else "")
 
 
-def _places(record: LogisticRecord, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
+def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Return set and group of the coefficients that are traced, by name."""
     classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
     found = {}
@@ -190,11 +189,11 @@ def _group(draws: dict[str, np.ndarray], patterns: list[str], text: str) -> int 
     return None
 
 
-def coefficient_traces(record: LogisticRecord) -> list[Figure]:
+def coefficient_traces(record: Record) -> list[Figure]:
     """Traces of single coefficients, and of the one with the largest median (fig-text-betas)."""
     order = record.drawn_order
-    priors = [p for p in ("cauchy", "gaussian") if record.find(order, p)]
-    draws = {prior: record.draws(record.find(order, prior)) for prior in priors}
+    priors = [p for p in ("cauchy", "gaussian") if record.of_order(order, p)]
+    draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
     places = _places(record, draws[priors[0]])
     figure, axes = canvas(
         len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
@@ -226,7 +225,7 @@ def coefficient_traces(record: LogisticRecord) -> list[Figure]:
     ]
 
 
-def _naming(record: LogisticRecord) -> str:
+def _naming(record: Record) -> str:
     if record.continuous:
         return (
             "Coefficients are in the units of the response, and the intercept is relative to its "
@@ -238,17 +237,17 @@ def _naming(record: LogisticRecord) -> str:
     )
 
 
-def scale_figure(record: LogisticRecord) -> list[Figure]:
+def scale_figure(record: Record) -> list[Figure]:
     """Effective draws of each sigma, sampled on the log scale and on its own."""
     largest = max(record.orders)
-    priors = [p for p in ("cauchy", "gaussian") if record.find(largest, p)]
-    fits = record.fits
+    priors = [p for p in ("cauchy", "gaussian") if record.of_order(largest, p)]
+    fits = record.worst
     place = {arm: j for j, arm in enumerate(record.own)}
     figure, axes = canvas(1, len(priors), sharey=True)
     for column, prior in enumerate(priors):
         axis = axes[0, column]
         for scale, style in (("log", "-o"), ("natural", ":s")):
-            arm = record.find(largest, prior, scale=scale)
+            arm = record.of_order(largest, prior, scale=scale)
             if arm is not None:
                 ess = fits["ess"][place[arm], 2 : 2 + largest]
                 label = {"log": "log sigma", "natural": "sigma"}[scale]

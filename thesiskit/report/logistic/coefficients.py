@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
-from thesiskit.report.logistic.arm import Arm
-from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.record import Arm, Record
 
 SHOWN_GROUPS = 20  # on the page
 MOST_GROUPS = 2000  # in the file
@@ -29,11 +28,11 @@ class Coefficient:
     patterns: list[int] = field(default_factory=list)
 
 
-def coefficient_table(record: LogisticRecord) -> list[Table]:
+def coefficient_table(record: Record) -> list[Table]:
     """The groups with the largest coefficients, over the divisions that have them."""
     order = record.drawn_order
     priors = record.config["model"]["priors"]
-    arm = next(arm for prior in priors if (arm := record.find(order, prior)))
+    arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
     divisions = coefficient_divisions(record)
     found = coefficients(record, arm, divisions)
     width = 1 + max(k for _, k in found)  # two classes share a coefficient, that of the last
@@ -70,16 +69,14 @@ def coefficient_table(record: LogisticRecord) -> list[Table]:
     ]  # fmt: skip
 
 
-def coefficient_divisions(record: LogisticRecord) -> int:
+def coefficient_divisions(record: Record) -> int:
     """Return of how many divisions patterns can be compared: those of the same cases."""
     if not record.config["drawn"]:
         return record.n_blocks if record.folded else 1
     return record.folds
 
 
-def coefficients(
-    record: LogisticRecord, arm: Arm, divisions: int
-) -> dict[tuple[str, int], Coefficient]:
+def coefficients(record: Record, arm: Arm, divisions: int) -> dict[tuple[str, int], Coefficient]:
     """Return the coefficients of an arm by pattern and class, without the intercept."""
     found: dict[tuple[str, int], Coefficient] = {}
     for division in range(divisions):

@@ -5,17 +5,18 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
-from thesiskit.report.logistic.record import LogisticRecord
 from thesiskit.report.metrics import root_mean_square
+from thesiskit.report.record import Record
+from thesiskit.report.stages import divided_words
 
 MOST_SHOWN = 300  # cases in a panel
 
 
-def response_table(record: LogisticRecord) -> list[Table]:
+def response_table(record: Record) -> list[Table]:
     """Our models and others, sorted by squared error."""
     found = record.predictions
     rows = [
-        {"model": arm.title}
+        {"model": record.title(arm)}
         | _scores(record, record.response, *(found[name][arm.row] for name in record.predicted))
         | {"seconds": record.total_seconds(arm)}
         for arm in record.arms
@@ -31,7 +32,8 @@ def response_table(record: LogisticRecord) -> list[Table]:
             "responses",
             "Beside other models",
             frame,
-            f"Means over {record.n_cases:,} test cases{record.divided}. Errors are those of the "
+            f"Means over {record.n_cases:,} test cases{divided_words(record)}. "
+            "Errors are those of the "
             "predictive median, in the units of the response. Minus log density is that of the "
             "actual response, in the same units. 'Within 90 %' is the fraction of responses inside "
             "the predictive interval of 90 %. The base rate is a normal distribution with the mean "
@@ -40,9 +42,7 @@ def response_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def _scores(
-    record: LogisticRecord, y: np.ndarray, median, low, high, log_density
-) -> dict[str, float]:
+def _scores(record: Record, y: np.ndarray, median, low, high, log_density) -> dict[str, float]:
     square = (y - median) ** 2
     root = root_mean_square(median, y)
     error = record.standard_error(square) / (2 * root) if root and len(y) > 1 else np.nan
@@ -56,10 +56,10 @@ def _scores(
     }
 
 
-def response_figure(record: LogisticRecord) -> list[Figure]:
+def response_figure(record: Record) -> list[Figure]:
     """Responses against their predictive medians, with 90 % intervals."""
     order = record.drawn_order
-    arms = [arm for prior in ("cauchy", "gaussian") if (arm := record.find(order, prior))]
+    arms = [arm for prior in ("cauchy", "gaussian") if (arm := record.of_order(order, prior))]
     cases = len(record.response)
     shown = np.unique(np.linspace(0, cases - 1, min(cases, MOST_SHOWN)).astype(int))
     y = record.response[shown]

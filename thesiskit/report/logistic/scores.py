@@ -5,8 +5,8 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
-from thesiskit.report.logistic.arm import Arm
-from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.record import Arm, Record
+from thesiskit.report.stages import divided_words
 
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 
@@ -22,7 +22,7 @@ def _style(arm: Arm) -> dict:
     }
 
 
-def parameter_table(record: LogisticRecord) -> list[Table]:
+def parameter_table(record: Record) -> list[Table]:
     """Groups and patterns by order."""
     found = record.compression
     frame = pd.DataFrame(
@@ -54,13 +54,13 @@ def parameter_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def _no_more(record: LogisticRecord) -> str:
+def _no_more(record: Record) -> str:
     """Say from which order on there are no new groups, where there is such an order."""
     stopped = int(record.compression["stopped"])
     return f" No groups are added beyond order {stopped}." if stopped < max(record.orders) else ""
 
 
-def parameter_figure(record: LogisticRecord) -> list[Figure]:
+def parameter_figure(record: Record) -> list[Figure]:
     """Parameters, their ratio, and times, by order (fig-hmm500-comp, fig-text-comp)."""
     figure, axes = canvas(2, 2, height=5.6)
     found = record.compression
@@ -96,7 +96,7 @@ def parameter_figure(record: LogisticRecord) -> list[Figure]:
     ]
 
 
-def performance_figure(record: LogisticRecord) -> list[Figure]:
+def performance_figure(record: Record) -> list[Figure]:
     """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
     priors = [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
     figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
@@ -129,9 +129,9 @@ def performance_figure(record: LogisticRecord) -> list[Figure]:
     ]
 
 
-def score_table(record: LogisticRecord) -> list[Table]:
+def score_table(record: Record) -> list[Table]:
     """Error, AMLP and diagnostics of the chains, for each of our models."""
-    fits = record.fits
+    fits = record.worst
     rows = []
     for j, arm in enumerate(record.own):
         losses = record.losses(arm)
@@ -162,10 +162,10 @@ def score_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def peer_table(record: LogisticRecord) -> list[Table]:
+def peer_table(record: Record) -> list[Table]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
-    arms = [arm for arm in record.arms if arm.peer or arm.compress or arm.engine == "gp"]
+    arms = [arm for arm in record.arms if not arm.own or arm.compress or arm.engine == "gp"]
     rows = []
     for words, line in record.lines(arms).items():
         by_order = {arm.order: arm for arm in line}
@@ -195,29 +195,29 @@ def peer_table(record: LogisticRecord) -> list[Table]:
     ]
 
 
-def _measure(record: LogisticRecord, arm: Arm, measure: str) -> float:
+def _measure(record: Record, arm: Arm, measure: str) -> float:
     if measure == "AMLP":
-        return record.amlp(arm)
+        return float(record.losses(arm).mean())
     if measure == "error":
         return record.error(arm)
     return record.total_seconds(arm)
 
 
-def _base_rate(record: LogisticRecord) -> tuple[float, float]:
+def _base_rate(record: Record) -> tuple[float, float]:
     """AMLP and error of the frequencies of the classes among the training cases."""
     p = record.tested.base
     return metrics.class_amlp(p, record.response), metrics.class_error(p, record.response)
 
 
-def model_table(record: LogisticRecord) -> list[Table]:
+def model_table(record: Record) -> list[Table]:
     """Our models and other classifiers, sorted by AMLP."""
     rows, compress = [], max(record.config["model"]["compress"])
     for arm in record.arms:
-        if arm.peer or arm.engine == "gp" or arm.compress == compress:
+        if not arm.own or arm.engine == "gp" or arm.compress == compress:
             losses = record.losses(arm)
             rows.append(
                 {
-                    "model": arm.title,
+                    "model": record.title(arm),
                     "AMLP": losses.mean(),
                     "its standard error": record.standard_error(losses),
                     "error": record.error(arm),
@@ -234,7 +234,8 @@ def model_table(record: LogisticRecord) -> list[Table]:
             "models",
             "Beside other models",
             pd.DataFrame(rows).sort_values("AMLP", ignore_index=True),
-            f"Means over {len(record.response):,} test cases{record.divided}. AMLP is the average "
+            f"Means over {len(record.response):,} test cases{divided_words(record)}. "
+            "AMLP is the average "
             "minus log probability of the actual class.",
         )
     ]

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
-from thesiskit.report.logistic.arm import Arm
 from thesiskit.report.logistic.chains import LAGS, autocorrelation
-from thesiskit.report.logistic.record import LogisticRecord
+from thesiskit.report.record import Arm, Record
 
 
-def statement_table(record: LogisticRecord) -> list[Table]:
+def statement_table(record: Record) -> list[Table]:
     """Each statement of the thesis, our numbers, and whether they support it."""
     rows: list[dict[str, Any]] = []
     for make in (
@@ -57,7 +56,7 @@ def _alike(difference: tuple[float, float]) -> bool | None:
     return None if 3 * error > 0.02 else d < 3 * error
 
 
-def _difference(record: LogisticRecord, a: Arm, b: Arm) -> tuple[float, float]:
+def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:
     """Return the AMLP of a minus that of b, and its standard error."""
     d = record.losses(a) - record.losses(b)
     return float(d.mean()), record.standard_error(d)
@@ -67,11 +66,11 @@ def _words(difference: tuple[float, float]) -> str:
     return f"{difference[0]:+.4f} ± {difference[1]:.4f}"
 
 
-def _priors(record: LogisticRecord) -> list[str]:
+def _priors(record: Record) -> list[str]:
     return [p for p in ("cauchy", "gaussian") if any(arm.prior == p for arm in record.own)]
 
 
-def _compression(record: LogisticRecord) -> list[dict[str, Any]]:
+def _compression(record: Record) -> list[dict[str, Any]]:
     found = record.compression
     last = int(np.argmax(found["order"]))
     ratio = found["groups"][last] / found["patterns"][last]
@@ -94,7 +93,7 @@ def _compression(record: LogisticRecord) -> list[dict[str, Any]]:
     ]
 
 
-def _stops(record: LogisticRecord) -> list[dict[str, Any]]:
+def _stops(record: Record) -> list[dict[str, Any]]:
     at = record.thesis.get("groups_stop_at")
     growth = record.compression["growth"]
     if at is None or len(growth) <= at + 1:
@@ -109,12 +108,12 @@ def _stops(record: LogisticRecord) -> list[dict[str, Any]]:
     ]
 
 
-def _same_predictions(record: LogisticRecord) -> list[dict[str, Any]]:
+def _same_predictions(record: Record) -> list[dict[str, Any]]:
     rows = []
     for prior in _priors(record):
         worst = None
         for order in record.orders:
-            a, b = record.find(order, prior), record.find(order, prior, compress=False)
+            a, b = record.of_order(order, prior), record.of_order(order, prior, compress=False)
             if a and b:
                 difference = _difference(record, a, b)
                 if worst is None or abs(difference[0]) > abs(worst[1][0]):
@@ -130,12 +129,12 @@ def _same_predictions(record: LogisticRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _faster_decay(record: LogisticRecord) -> list[dict[str, Any]]:
+def _faster_decay(record: Record) -> list[dict[str, Any]]:
     """Integrated autocorrelation times up to lag 50 of the sigmas that the thesis shows."""
     largest, wanted = record.widest_order, record.shown_sigmas
     rows = []
     for prior in _priors(record):
-        pair = [record.find(largest, prior, compress=compress) for compress in (True, False)]
+        pair = [record.of_order(largest, prior, compress=compress) for compress in (True, False)]
         if None in pair:
             continue
         times, short = [], False
@@ -156,12 +155,12 @@ def _faster_decay(record: LogisticRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _cauchy_better(record: LogisticRecord) -> list[dict[str, Any]]:
+def _cauchy_better(record: Record) -> list[dict[str, Any]]:
     if not record.thesis.get("cauchy_better"):
         return []
     differences = {}
     for order in record.orders:
-        a, b = record.find(order, "cauchy"), record.find(order, "gaussian")
+        a, b = record.of_order(order, "cauchy"), record.of_order(order, "gaussian")
         if a and b:
             differences[order] = _difference(record, a, b)
     if not differences:
@@ -179,15 +178,15 @@ def _cauchy_better(record: LogisticRecord) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _high_orders(record: LogisticRecord) -> list[dict[str, Any]]:
+def _high_orders(record: Record) -> list[dict[str, Any]]:
     """Check that higher orders help up to a certain order, and do no harm beyond it."""
     rows: list[dict[str, Any]] = []
     if "helps" not in record.thesis:
         return []
     before, helped = record.thesis["helps"]
     for prior in _priors(record):
-        first, middle = record.find(before, prior), record.find(helped, prior)
-        last = record.find(max(record.orders), prior)
+        first, middle = record.of_order(before, prior), record.of_order(helped, prior)
+        last = record.of_order(max(record.orders), prior)
         if first and middle and first is not middle:
             d = _difference(record, middle, first)
             rows.append(
@@ -210,12 +209,12 @@ def _high_orders(record: LogisticRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _best(record: LogisticRecord) -> list[dict[str, Any]]:
+def _best(record: Record) -> list[dict[str, Any]]:
     """Check which order and prior predict best."""
     if "best" not in record.thesis:
         return []
     prior, order = record.thesis["best"]["prior"], record.thesis["best"]["order"]
-    claimed = record.find(order, prior)
+    claimed = record.of_order(order, prior)
     if claimed is None:
         return []
     others = [
@@ -223,7 +222,7 @@ def _best(record: LogisticRecord) -> list[dict[str, Any]]:
     ]
     if not others:
         return []
-    rival = min(others, key=record.amlp)
+    rival = min(others, key=lambda arm: record.losses(arm).mean())
     d = _difference(record, claimed, rival)
     return [
         _row(

@@ -11,8 +11,7 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import Arm
+from thesiskit.report.record import Arm, Record
 
 
 def log_alpha(record: Record) -> list[Figure]:

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words, save_space
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import EXACT, Arm
+from thesiskit.report.record import EXACT, Arm, Record
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
 
@@ -16,7 +15,7 @@ def diagnostics_table(record: Record) -> list[Table]:
     """R-hat, effective draws, exchanges and table use of every sampled arm."""
     fits = record.fits
     rows = []
-    for j, arm in record.sampled_arms:
+    for j, arm in record.sampled:
         rhat, ess = fits["rhat"][:, j], fits["ess"][:, j]
         exchanged = fits["exchanged"][:, j]
         hits, misses = np.nansum(fits["table"][:, j], axis=0)
@@ -71,7 +70,7 @@ def _share(reliable: np.ndarray) -> str:
 
 def trace_figure(record: Record) -> list[Figure]:
     """Agreement of labels with responses, and log alpha, along the chains of the first fit."""
-    columns = {arm: j for j, arm in record.sampled_arms}
+    columns = {arm: j for j, arm in record.sampled}
     variants = [name for name in record.variants if name != EXACT]
     return [
         Figure(
@@ -127,13 +126,13 @@ def exact_table(record: Record) -> list[Table]:
     """Samplers against the exact posterior."""
     fits = record.fits
     rows = []
-    fitted = record.fitted_arms
+    fitted = record.own
     exact = {arm.method: j for j, arm in enumerate(fitted) if arm.variant == EXACT}
     first = record.predictions["replicate"] == record.predictions["replicate"][0]
     first &= record.predictions["group"] == record.predictions["group"][0]
     first &= record.predictions["fold"] == record.predictions["fold"][0]
     predicted = {arm.row: np.unique(record.probability(arm)[first]) for arm in record.arms}
-    for j, arm in record.sampled_arms:
+    for j, arm in record.sampled:
         true = exact[arm.method]
         truth = fitted[true]
         row: dict[str, Any] = {"method": arm.words, "sampler": arm.variant}

@@ -17,7 +17,7 @@ from thesiskit.report.layout import (
     hide_from,
     save_space,
 )
-from thesiskit.report.selection.record import Record
+from thesiskit.report.record import Record
 
 METHODS = ("corrected", "uncorrected")
 

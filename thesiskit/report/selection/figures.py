@@ -18,10 +18,9 @@ from thesiskit.report.layout import (
     save_space,
     size_words,
 )
+from thesiskit.report.record import Arm, Record, Way
 from thesiskit.report.selection.kept import base_label
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.styles import STYLES, style
-from thesiskit.report.selection.ways import Arm, Way
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thesiskit.report.selection.record import Record
+from thesiskit.report.record import Record
+from thesiskit.report.stages import counted
 
 
 class Kept(NamedTuple):
@@ -63,11 +64,6 @@ def features_words(record: Record, label: str) -> str:
     if size == "all":
         return f"all {record.kept(label):,.0f} features"
     return f"features of {size}" if size[0] == "|" else counted(int(size), "feature")
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number and what it counts."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def feature_names(record: Record, features: np.ndarray) -> list[str]:

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.data_card import listed
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
+from thesiskit.report.record import Arm, Manner, Record, Way
 from thesiskit.report.selection.kept import base_label, features_words
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevance_sentence, relevances
 from thesiskit.report.selection.styles import STYLES, style
-from thesiskit.report.selection.ways import Arm, Manner, Way
+from thesiskit.report.stages import listed, manner_words, question
 
 _CROSSES = (
     " Crosses are the error rates of corrected methods on the test cases (upright ones where some "
@@ -49,7 +48,7 @@ def promises(record: Record) -> list[Promise]:
     first = {arm.row for arm in record.main_arms}
     sizes = {label: int(values.max()) for label, values in record.by_size("n_features")}
     found = []
-    for j, arm in enumerate(record.fitted_arms):
+    for j, arm in enumerate(record.own):
         if arm.row not in first:
             continue
         of = None if arm.method == "uncorrected" else sizes[arm.label]
@@ -88,7 +87,7 @@ def promised_table(record: Record) -> list[Table]:
             row["relevant features"] = mine[0].words if mine else ""
         rows.append(row)
     if not rows:  # the mixture model promises nothing
-        rows = [{"features": arm.label, "method": arm.words} for arm in record.fitted_arms]
+        rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
     return [
         Table(
             "summary",
@@ -96,7 +95,7 @@ def promised_table(record: Record) -> list[Table]:
             pd.DataFrame(rows),
             _explained(record) if found else "The arms, which predict new cases.",
             lead=tuple(filter(None, [
-                _screened(record), record.question, *_promised(record, found),
+                _screened(record), question(record), *_promised(record, found),
                 relevance_sentence(record), NEXT,
             ])),
         )
@@ -108,7 +107,7 @@ def _explained(record: Record) -> str:
         "The promised error is the error rate that an arm expects to have on new cases, which are "
         "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
         "that there were before the screening; an uncorrected arm is told nothing, and so believes "
-        "that the features in the table are all there ever were." + record.about_manners
+        "that the features in the table are all there ever were." + manner_words(record)
     )
 
 

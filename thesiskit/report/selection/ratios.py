@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from thesiskit.report.layout import GREY, INK, Figure, canvas, hide_from, kept_words, save_space
+from thesiskit.report.record import Arm, Record
 from thesiskit.report.selection.kept import base_label
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import Arm
 
 STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
 LINES: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # of corrected arms
@@ -26,7 +25,7 @@ def log_ratio(record: Record) -> list[Figure]:
     hide_from(axes, len(wanted))
     shown = [float(np.log(truth))] if known else []
     for (base, manner), axis in zip(wanted, axes.flat, strict=False):
-        arms = [arm for arm in record.fitted_arms if base_label(arm.label) == base]
+        arms = [arm for arm in record.own if base_label(arm.label) == base]
         for arm in (one for one in arms if one.manner == manner):
             x, weight = posterior(record, arm)
             axis.plot(x, weight, color=INK, **_look(record, arm))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.data_card import listed
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -21,9 +20,9 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
+from thesiskit.report.record import Arm, Record
 from thesiskit.report.selection.kept import base_label, each_kept, feature_names, features_words
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import Arm
+from thesiskit.report.stages import listed
 
 NAMED = 10  # features of the figure
 ENDS = (0.05, 0.95)  # of intervals
@@ -89,7 +88,7 @@ def relevances(record: Record) -> list[Relevance]:
     if record.mixture or "some" not in record.fits:
         return []
     places = [int(column) for column in record.fits["some"]]
-    mine = [(i, record.fitted_arms[column]) for i, column in enumerate(places)]
+    mine = [(i, record.own[column]) for i, column in enumerate(places)]
     first, plain = {arm.row for arm in record.main_arms}, record.plain_manners
     return [
         _relevance(record, i, arm)

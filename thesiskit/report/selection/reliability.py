@@ -15,15 +15,14 @@ from thesiskit.report.layout import (
     kept_words,
     save_space,
 )
+from thesiskit.report.record import Arm, Record
 from thesiskit.report.selection.figures import (
     first_shown,
     panels,
     rows_and_columns,
     variants_shown,
 )
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.styles import STYLES
-from thesiskit.report.selection.ways import Arm
 
 LEVEL = 0.99  # of the bands, all categories of a method together
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
+from thesiskit.report.record import Record
 from thesiskit.report.selection.kept import Kept, base_label, each_kept, feature_names
-from thesiskit.report.selection.record import Record
 from thesiskit.report.selection.relevance import relevances
 
 MOST_SHOWN = 20  # features of a selection, on the page

@@ -3,7 +3,7 @@
 from typing import Any
 
 from thesiskit.report.layout import INK
-from thesiskit.report.selection.ways import TEMPERED, Way
+from thesiskit.report.record import TEMPERED, Way
 
 STYLES: dict[str, dict[str, Any]] = {
     "corrected": {"linestyle": "--", "marker": "o"},

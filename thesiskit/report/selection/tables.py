@@ -7,8 +7,8 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import Arm, Manner
+from thesiskit.report.record import Arm, Manner, Record
+from thesiskit.report.stages import manner_words
 
 
 def selection_table(record: Record) -> list[Table]:
@@ -20,6 +20,7 @@ def selection_table(record: Record) -> list[Table]:
     }
     sets = len(record.selection["tied"]) // len(record.labels)
     rows = []
+    score = "an absolute correlation" if record.n_classes == 2 else "a correlation ratio"
     for label in record.labels:
         kept, p = columns["kept"][label], columns["n_features"][label]
         gamma = columns["gamma"][label]
@@ -38,7 +39,7 @@ def selection_table(record: Record) -> list[Table]:
             "selection",
             "Features kept",
             pd.DataFrame(rows),
-            f"Gamma bounds the features that were left out: each has {record.score_words} with "
+            f"Gamma bounds the features that were left out: each has {score} with "
             "the response of the training cases of at most gamma. Features for which it "
             "equals gamma are tied; those of them that were kept were chosen at random"
             + ("." if sets == 1 else f". Means over {sets:,} training sets."),
@@ -137,7 +138,7 @@ def score_table(record: Record) -> list[Table]:
             f"Over {len(record.response):,} test cases. The expected error is what the predictions "
             "themselves promise; AMLP is the average minus log probability of the actual class."
             + _SEVERAL_CLASSES * (record.n_classes > 2)
-            + ("" if record.config["own"] else record.about_manners),  # the summary has said it
+            + ("" if record.config["own"] else manner_words(record)),  # the summary has said it
         )
     ]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import Table
-from thesiskit.report.selection.kept import counted, features_words
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import TEMPERED, Arm
+from thesiskit.report.record import TEMPERED, Arm, Record
+from thesiskit.report.selection.kept import features_words
+from thesiskit.report.stages import counted
 
 COOL = 1.05  # a temperature up to here mends nothing that one would see
 USELESS = 1e4  # above it features predict nothing
@@ -32,7 +32,7 @@ class Temperature(NamedTuple):
 @lru_cache(maxsize=2)
 def temperatures(record: Record) -> list[Temperature]:
     """Return the temperatures of the arms that have one, of all training sets."""
-    stage, listed = "fit", list(enumerate(record.fitted_arms))
+    stage, listed = "fit", list(enumerate(record.own))
     if record.tests:  # models of another kind are there, too
         told = [arm for arm in record.arms if arm.row not in record.silent]
         stage, listed = "predict", [(arm.row, arm) for arm in told]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from thesiskit.report.layout import INK, PALE, canvas, hide_from
-from thesiskit.report.selection.ways import OURS, WHOLE, Arm
+from thesiskit.report.record import OURS, WHOLE, Arm
 
 GREEN, RED, NEAR = "#00785a", "#c44e00", 0.05  # of promises that are kept, or nearly
 GAP = 0.9  # above each of the two groups of methods

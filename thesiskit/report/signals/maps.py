@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thesiskit.report.layout import GREY, INK, Figure, canvas, kept_words
-from thesiskit.report.selection.record import Record
+from thesiskit.report.record import Record
 from thesiskit.report.signals.tables import SURE, scored
 
 # colours that everybody can tell apart: orange is too sure, or worse than to guess

@@ -9,11 +9,10 @@ import pandas as pd
 
 from thesiskit.report.layout import Figure, Table
 from thesiskit.report.metrics import standard_error
-from thesiskit.report.selection.kept import counted
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import OURS
+from thesiskit.report.record import OURS, Record
 from thesiskit.report.signals.dumbbells import NEAR, Promise, draw
 from thesiskit.report.signals.tables import scored, setting_words
+from thesiskit.report.stages import counted
 
 
 def promises(record: Record) -> list[Promise]:

@@ -14,8 +14,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Figure, Table, kept_words
-from thesiskit.report.selection.record import Record
-from thesiskit.report.selection.ways import WHOLE, Arm
+from thesiskit.report.record import WHOLE, Arm, Record
 from thesiskit.report.signals.dumbbells import NEAR, Promise, draw
 
 MEASURES = ("error", "promised", "AMLP")

@@ -1,0 +1,792 @@
+"""A finished experiment of any kind, read back from its results folder.
+
+| symbol | name | shape |
+|---|---|---|
+| A | arms: models with their settings | |
+| F | arms that were fitted: our own | |
+| N | predictions of an arm: test cases, each as often as it was tested | |
+| K | classes | |
+| D | fits of an arm: training sets | |
+
+Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than two classes, chapter 3
+(A, N, K), or of real responses `median`, `low`, `high` and `log_density`, (A, N) each.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from thesiskit.errors import ConfigError
+from thesiskit.files import Results, read_draws
+from thesiskit.models.peers import PEERS
+from thesiskit.report import metrics
+from thesiskit.report.explorer.content import Content
+from thesiskit.report.forecasts import Forecast, Score, Tested, score
+from thesiskit.report.layout import kept_words, size_words
+
+THESIS = Path(__file__).parent / "thesis"
+EXACT = "enumeration"  # the variant without draws
+WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
+OURS = ("corrected", "uncorrected", "complete")
+NONE, TEMPERED = "none", "cv"  # temperatures
+REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
+WORST = {
+    "rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any",
+}  # fmt: skip
+# Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
+SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_kept",
+            "class_counts", "seconds")  # fmt: skip
+FITTED = ("seconds", "at_end", "table", "means", "errors", "exchanged", *WORST, *REACHED)
+PREDICTED = dict.fromkeys(("probability", "median", "low", "high", "log_density"), 1) | (
+    dict.fromkeys(("response", "replicate", "group", "fold", "case", "tau"), 0)
+)
+REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
+           "same")  # fmt: skip
+METHODS = {  # what tables and legends call a model of chapter 2 that is ours
+    "naive-corrected": "naive Bayes, corrected",
+    "naive-uncorrected": "naive Bayes, uncorrected",
+    "normal-corrected": "normal features, corrected",
+    "normal-uncorrected": "normal features, uncorrected",
+}
+
+
+def method_words(method: str) -> str:
+    """Return a method of chapter 2, or a peer, as tables and legends name it."""
+    return PEERS[method].words if method in PEERS else METHODS.get(method, method)
+
+
+class Manner(NamedTuple):
+    """Which features may be relevant: all or some, none for a peer; and the temperature."""
+
+    relevant: str
+    temperature: str = NONE
+
+    @property
+    def words(self) -> str:
+        """What tables and legends add to the method; often nothing."""
+        some = ", some relevant" if self.relevant == "some" else ""
+        return some + (", tempered" if self.temperature == TEMPERED else "")
+
+
+class Way(NamedTuple):
+    """A method, and its manner."""
+
+    method: str
+    relevant: str
+    temperature: str = NONE
+
+    @property
+    def manner(self) -> Manner:
+        """What sets it apart from other ways of its method."""
+        return Manner(self.relevant, self.temperature)
+
+    @property
+    def words(self) -> str:
+        """What tables and legends call it."""
+        return method_words(self.method) + self.manner.words
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A model with its settings, which are named as the arrays that store them.
+
+    row : its row in the arrays of predictions.
+    label, method, variant, relevant, temperature : of chapter 2: the selection, the method, the
+        rule for theta or the sampler, which features may be relevant, and the temperature.
+    order, prior, compress, engine, scale, name : of chapter 3; a peer has no prior, and the order
+        -1 if it uses all features.
+    """
+
+    row: int
+    label: str = ""
+    method: str = ""
+    variant: str = NONE
+    relevant: str = NONE
+    temperature: str = NONE
+    order: int = 0
+    prior: str = ""
+    compress: bool = False
+    engine: str = ""
+    scale: str = ""
+    name: str = ""
+
+    @property
+    def way(self) -> Way:
+        """How it predicts, whatever the selection and the rule."""
+        return Way(self.method, self.relevant, self.temperature)
+
+    @property
+    def manner(self) -> Manner:
+        """What sets it apart from other arms of its method."""
+        return Manner(self.relevant, self.temperature)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is one of ours, not a peer to compare with."""
+        return self.prior != NONE if self.engine else self.method in OURS
+
+    @property
+    def words(self) -> str:
+        """The model, as tables name it."""
+        if self.method:
+            return self.way.words
+        if not self.own:
+            return method_words(self.engine)
+        if self.engine == "gp":
+            return "Gaussian process"
+        text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
+        return text + (", sigma's own scale" if self.scale == "natural" else "")
+
+
+class Record:
+    """The results of an experiment and its config; arrays are read when they are asked for.
+
+    explore : returns the groups of patterns of a model, with all that a page of them shows; None
+        where nobody can say.
+    """
+
+    explore: Callable[[], Content] | None = None
+
+    def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
+        self.results = results
+        self.n_blocks = n_blocks
+        self.config = config
+
+    # ---- what kind of experiment it is ----
+
+    @property
+    def logistic(self) -> bool:
+        """Whether it is one of chapter 3, with logistic models or others of patterns."""
+        return self.config["model"]["kind"] == "logistic"
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return self.config["model"].get("response") == "gaussian"
+
+    @property
+    def mixture(self) -> bool:
+        """Whether the model is the mixture model."""
+        return self.config["model"]["kind"] == "mixture"
+
+    @property
+    def normal(self) -> bool:
+        """Whether the model is that of normal features."""
+        return self.config["model"]["kind"] == "normal"
+
+    @property
+    def tests(self) -> bool:
+        """Whether cases are tested; of a table that was screened with all of them none may be."""
+        return self.config["scheme"] != "none"
+
+    @property
+    def folded(self) -> bool:
+        """Whether cases were divided into folds."""
+        return self.config["scheme"] == "k-fold"
+
+    @property
+    def folds(self) -> int:
+        """The number of folds of chapter 3, 1 where cases are not divided into folds."""
+        return self.n_blocks // self.config["replicates"] if self.folded else 1
+
+    @cached_property
+    def tables(self) -> dict[str, "Record"]:
+        """The record of each table of a study of several; nothing of other experiments."""
+        names = several_tables(self.config)
+        each = self.n_blocks // max(1, len(names))
+        data = self.config["data"] or {}
+        return {
+            name: Record(
+                _Blocks(self.results, i * each),
+                each,
+                self.config | {"data": data | {"sets": [name]}},
+            )
+            for i, name in enumerate(names)
+        }
+
+    @cached_property
+    def thesis(self) -> dict[str, Any]:
+        """The numbers the thesis prints for this experiment, empty where there are none."""
+        key = self.config["report"].get("thesis")
+        return thesis_numbers()[key] if key else {}
+
+    @cached_property
+    def thesis_calibration(self) -> pd.DataFrame | None:
+        """The thesis's calibration table, None where there is none."""
+        name = self.thesis.get("calibration_table")
+        return pd.read_csv(THESIS / name, dtype={"features_selected": str}) if name else None
+
+    # ---- arrays of the stages ----
+
+    def join(self, stage: str, axes: Mapping[str, int | None]) -> dict[str, np.ndarray]:
+        """Return a stage's arrays: those of `axes` of all blocks together, others of the first.
+
+        Where the axis is None, blocks are put side by side on a new first axis.
+        """
+        blocks = [self.results.load(stage, number) for number in range(self.n_blocks)]
+        joined = dict(blocks[0])
+        for name in [name for name in axes if name in joined]:
+            several, axis = [block[name] for block in blocks], axes[name]
+            joined[name] = np.stack(several) if axis is None else np.concatenate(several, axis)
+        return joined
+
+    @cached_property
+    def simulated(self) -> dict[str, np.ndarray]:
+        """What the first stage kept about data that are read; nothing about others."""
+        return {} if self.config["drawn"] else self.results.load("simulate", 0)
+
+    @cached_property
+    def selection(self) -> dict[str, np.ndarray]:
+        """Arrays of the stage `select`, with one entry for each split and each size."""
+        joined = self.join("select", dict.fromkeys(SELECTED, 0))
+        return joined | {"gamma": metrics.gammas(joined)}
+
+    @cached_property
+    def compression(self) -> dict[str, np.ndarray]:
+        """Groups and patterns by order, of the first division."""
+        return self.results.load("compress", 0)
+
+    @cached_property
+    def reduction(self) -> dict[str, np.ndarray]:
+        """Numbers of patterns and groups (R, S), replicates by settings, and the settings (S,)."""
+        return self.join("compress", dict.fromkeys(REDUCED, 0))
+
+    @cached_property
+    def fits(self) -> dict[str, np.ndarray]:
+        """Arrays of the stage `fit`, (D, F, ...); posteriors and traces are of the first block."""
+        return self.join("fit", dict.fromkeys(FITTED, None if self.logistic else 0))
+
+    @cached_property
+    def worst(self) -> dict[str, np.ndarray]:
+        """Diagnostics of the chains (F, ...), the worst over all training sets."""
+        return {name: getattr(self.fits[name], take)(axis=0) for name, take in WORST.items()}
+
+    @cached_property
+    def predictions(self) -> dict[str, np.ndarray]:
+        """Predictions, and the replicate, group, fold, case and response of each, (N,)."""
+        axes = PREDICTED | {"seconds": None if self.logistic else 0}
+        joined = self.join("predict", axes)
+        if self.logistic:  # a block is a division of the cases
+            blocks = [self.results.load("predict", number, ("response",))["response"]
+                      for number in range(self.n_blocks)]  # fmt: skip
+            number = np.repeat(np.arange(self.n_blocks), [len(one) for one in blocks])
+            joined |= {"replicate": number // self.folds, "fold": number % self.folds}
+        return joined
+
+    @property
+    def predicted(self) -> tuple[str, ...]:
+        """The names of the arrays of predictions."""
+        return ("median", "low", "high", "log_density") if self.continuous else ("probability",)
+
+    @property
+    def response(self) -> np.ndarray:
+        """Classes, or real responses, of the test cases, (N,)."""
+        return self.predictions["response"]
+
+    @property
+    def made(self) -> tuple[int, int]:
+        """The numbers of training sets and of test cases, of all tables together."""
+        if self.tables:
+            sets, cases = zip(*(one.made for one in self.tables.values()), strict=True)
+            return sum(sets), sum(cases)
+        return len(self.selection["tied"]) // len(self.labels), len(self.response)
+
+    def draws(self, arm: Arm, division: int = 0) -> dict[str, np.ndarray]:
+        """Return the draws of an arm, of the first division unless another is asked for.
+
+        Coefficients are in the response's units where it is real.
+        """
+        path = self.results.draws("fit", division, arm.name)
+        fit = self.results.load("fit", division)
+        key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
+        found = read_draws(path, key, command="fit-logistic")
+        if "response_unit" in found:
+            found["coefficient"] = found["response_unit"] * found["coefficient"]
+        return found
+
+    def log_sigma_trace(self, arm: Arm) -> np.ndarray:
+        """Return log sigma of the iterations that count, (C, I, O + 1), in the first division."""
+        found, model = self.draws(arm), self.config["model"]
+        first = model["burn_in"] if model["until"] is None else int(found["done"]) // 2
+        return found["log_sigma_trace"][:, first:]
+
+    # ---- arms ----
+
+    @cached_property
+    def arms(self) -> list[Arm]:
+        """All arms, in the order of the arrays; those of a study are the same for every table."""
+        if self.tables:
+            return next(iter(self.tables.values())).arms
+        arrays = self.predictions if self.tests else self.fits
+        names = [one.name for one in fields(Arm) if one.name in arrays]
+        columns = [arrays[name].tolist() for name in names]
+        rows = range(len(columns[0])) if self.tests else map(int, arrays["arm"])
+        return [
+            Arm(row, **dict(zip(names, values, strict=True)))
+            for row, *values in zip(rows, *columns, strict=True)
+        ]
+
+    @cached_property
+    def own(self) -> list[Arm]:
+        """Our arms, in the order of the columns of the fit stage."""
+        return [arm for arm in self.arms if arm.own]
+
+    @property
+    def sampled(self) -> list[tuple[int, Arm]]:
+        """The arms of chapter 2 that have draws, with their columns in the fit stage."""
+        if not self.mixture:
+            return []
+        return [(j, arm) for j, arm in enumerate(self.own) if arm.variant != EXACT]
+
+    @cached_property
+    def silent(self) -> set[int]:
+        """The rows of arms that predict nothing: they take two classes, and there are more."""
+        if not self.tests or self.predictions["probability"].ndim == 2:
+            return set()
+        nothing = np.isnan(self.predictions["probability"]).all(axis=(1, 2))
+        return set(np.flatnonzero(nothing).tolist())
+
+    def keys(self, arm: Arm) -> dict[str, Any]:
+        """Return what an arm is, for the columns of tables."""
+        if self.logistic:
+            return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
+        keys = {"features": arm.label, "method": arm.words}
+        return keys | ({self.variant_name: arm.variant} if len(self.variants) > 1 else {})
+
+    def name(self, arm: Arm) -> str:
+        """Return what an arm is called, in a few words."""
+        if self.logistic:
+            return arm.words + (f", order {arm.order}" if arm.order >= 0 else "")
+        size = arm.label
+        if not size.startswith("|"):  # else the label says that features are kept
+            size = f"{size_words(size)} feature{'s' * (size != '1')}"
+        several = len(self.variants) > 1 and arm.variant not in (NONE, self.variants[0])
+        return f"{size}, {arm.words}" + (f", {arm.variant}" if several else "")
+
+    def title(self, arm: Arm) -> str:
+        """Return what an arm is called in tables of all arms, and above panels."""
+        if self.logistic:
+            return f"{arm.words}, order {arm.order}" if arm.own else arm.words
+        variant = f", {arm.variant}" if len(self.variants) > 1 else ""
+        method = "" if arm.method == "complete" else f", {arm.words}"
+        return kept_words(arm.label) + method + variant
+
+    # ---- test cases and what was predicted of them ----
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """What the classes are called: their numbers, where the data do not say.
+
+        There are none where responses are real.
+        """
+        names = self.predictions["classes"] if self.logistic else self.simulated.get("class_names")
+        return self._class_numbers if names is None else [str(name) for name in names]
+
+    @property
+    def _class_numbers(self) -> list[str]:
+        return [str(g) for g in range(self.n_classes)]
+
+    @cached_property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        if self.logistic:
+            return len(self.classes)
+        return int(self.results.load("select", 0, ("class_counts",))["class_counts"].shape[1])
+
+    @property
+    def named(self) -> bool:
+        """Whether classes have names, not only numbers."""
+        return self.logistic or self.classes != self._class_numbers
+
+    def class_words(self, y: int) -> str:
+        """Return a class as captions and axes name it."""
+        return self.classes[y] if self.named else f"class {y}"
+
+    @cached_property
+    def tested(self) -> Tested:
+        """The test cases."""
+        found, config = self.predictions, self.config
+        folds = (
+            self.folds if self.logistic else 1 + (config["scheme"] in ("k-fold", "leave-one-out"))
+        )
+        division = {
+            "data set" if config["drawn"] else "replicate": (
+                found["replicate"], int(found["replicate"].max()) + 1
+            ),
+            "fold": (found["fold"], folds),
+        }  # fmt: skip
+        if not self.logistic:
+            division["group"] = found["group"], config["evaluation"]["groups"]
+        ids, unit = (self._cases_of_blocks if self.logistic else self._cases_of_table)()
+        return Tested(
+            response=found["response"] if self.logistic else found["response"].astype(np.int64),
+            ids=ids,
+            unit=unit,
+            division={name: one + 1 for name, (one, many) in division.items() if many > 1},
+            classes=self.classes,
+            base=self._base_rate(),
+            named=self.named,
+        )
+
+    def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the test cases of chapter 2 are called, and their numbers."""
+        case = self.predictions["case"].astype(np.int64)
+        ids = self.simulated.get("ids", np.array([], dtype=str))
+        place = self.predictions["replicate"] * (1 + case.max()) if self.config["drawn"] else 0
+        return ids[case] if len(ids) else (case + 1).astype(str), case + place
+
+    def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the test cases of chapter 3 are called, and their numbers."""
+        block = self.predictions["replicate"] * self.folds + self.predictions["fold"]
+        names = []
+        for number, tests in enumerate(np.bincount(block)):
+            found = self.results.load("simulate", number, ("ids",))["ids"][-tests:]
+            names.append(found if len(found) else np.arange(1, tests + 1).astype(str))
+        ids = np.concatenate(names)
+        numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
+        unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
+        again = len(ids) // self.n_cases
+        if self.config["drawn"] or len(np.unique(unit)) * again != len(ids):
+            unit = np.arange(len(ids))  # names that are not unique
+        return ids, unit
+
+    def _base_rate(self) -> np.ndarray:
+        """Frequencies of the classes among the training cases of each test case, (N, K)."""
+        found = self.predictions
+        if self.logistic:
+            counts = np.array([
+                np.bincount(y, minlength=self.n_classes) if self.n_classes else np.empty(0)
+                for y in self._by_block("train_response")
+            ])  # fmt: skip
+            place = found["replicate"] * self.folds + found["fold"]
+        else:
+            splits = np.stack([found[name] for name in ("replicate", "fold", "group")])
+            place = np.unique(splits, axis=1, return_inverse=True)[1].reshape(-1)
+            counts = self.selection["class_counts"][:: len(self.labels)]
+        more = counts + 0.5
+        return (more / more.sum(axis=1, keepdims=True))[place]
+
+    def _by_block(self, name: str) -> list[np.ndarray]:
+        """Return an array of the stage `predict`, block by block."""
+        return [
+            self.results.load("predict", number, (name,))[name] for number in range(self.n_blocks)
+        ]
+
+    @property
+    def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the training responses, for each test case."""
+        train = self._by_block("train_response")
+        place = self.predictions["replicate"] * self.folds + self.predictions["fold"]
+        return np.array([y.mean() for y in train])[place], np.array([y.std() for y in train])[place]
+
+    def probability(self, arm: Arm) -> np.ndarray:
+        """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
+        return self.predictions["probability"][arm.row]
+
+    @cached_property
+    def forecasts(self) -> list[Forecast]:
+        """What every arm predicted; nothing where responses are real or no case is tested."""
+        if self.config["data"] is None or self.tables or self.continuous or not self.tests:
+            return []
+        result = []
+        for arm in self.arms:
+            p = self.probability(arm)
+            p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+            linear = arm.method == WHOLE or arm.engine == "logistic-regression"
+            result.append(Forecast(self.keys(arm), self.name(arm), p, arm.own, linear))
+        return result
+
+    def scores(self) -> list[tuple[Forecast, Score]]:
+        """Return every arm's predictions, and how good they are."""
+        return [(one, score(self.tested, one.name, one.probability)) for one in self.forecasts]
+
+    def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Yield what an arm is, and the columns of its predictions, (N,) each."""
+        if self.continuous:
+            named = {"median": "median", "low": "5 %", "high": "95 %"}
+            for arm in self.arms:
+                found = {words: self.predictions[name][arm.row] for name, words in named.items()}
+                yield self.keys(arm), found
+        for one in self.forecasts:
+            columns = zip(self.tested.classes, one.probability.T, strict=True)
+            yield one.keys, {f"probability: {name}": p for name, p in columns}
+
+    def of_one(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities (N,) and whether they came true: of class 1, or of being right.
+
+        Of more than two classes they are those of the class that is predicted.
+        """
+        p, y = self.probability(arm), self.response
+        return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
+
+    @property
+    def one_words(self) -> str:
+        """What the probabilities that `of_one` returns are of."""
+        return self.class_words(1) if self.n_classes == 2 else "the predicted class"
+
+    # ---- selections and methods of chapter 2 ----
+
+    @property
+    def screened(self) -> bool:
+        """Whether the table is said to have been screened before."""
+        return bool(self.config["selection"]["screened"])
+
+    @property
+    def labels(self) -> list[str]:
+        """The selections, in the order of the config."""
+        return [str(one) for one in self.selection["label"]]
+
+    def by_size(self, name: str) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield each label with the entries of the selection array `name` for it."""
+        for i, label in enumerate(self.labels):
+            yield label, self.selection[name][i :: len(self.labels)]
+
+    def kept(self, label: str) -> float:
+        """How many features a label stands for, the mean where it varies."""
+        return float(np.mean(dict(self.by_size("kept"))[label]))
+
+    @property
+    def variants(self) -> list[str]:
+        """The rules for theta, or the samplers, used."""
+        return [q for q in dict.fromkeys(arm.variant for arm in self.arms) if q != NONE]
+
+    @property
+    def variant_name(self) -> str:
+        """The word for what varies: the sampler or the rule of quadrature."""
+        return "sampler" if self.mixture else "quadrature"
+
+    @property
+    def main_arms(self) -> list[Arm]:
+        """The arms with the first rule or sampler, or with none, but for silent ones."""
+        wanted = (self.variants[0], NONE)
+        return [arm for arm in self.arms if arm.variant in wanted and arm.row not in self.silent]
+
+    @property
+    def manners(self) -> list[Manner]:
+        """The manners of our own methods, one after the other."""
+        return list(dict.fromkeys(arm.manner for arm in self.arms if arm.own))
+
+    @property
+    def plain_manners(self) -> list[Manner]:
+        """The first manner for each that may be relevant; a temperature changes no posterior."""
+        first = {one.relevant: one for one in reversed(self.manners)}
+        return [one for one in self.manners if first[one.relevant] == one]
+
+    def ways(self, order: Iterable[str]) -> list[Way]:
+        """The methods used, in the order given, ours by their manners.
+
+        They are corrected if the arms keep all features.
+        """
+        used = {arm.way for arm in self.arms if arm.row not in self.silent}
+        others = (Manner(NONE), Manner(NONE, TEMPERED))
+        found = [Way(method, *manner) for method in order for manner in (*self.manners, *others)
+                 if (method, *manner) in used]  # fmt: skip
+        return found or [Way("corrected", *manner) for manner in self.manners]
+
+    def find(
+        self, label: str, method: str, variant: str | None = None, manner: Manner | None = None
+    ) -> Arm | None:
+        """Return an arm, None if there is none; the first unless its manner is given.
+
+        With all features there is one arm, which counts as corrected and as uncorrected.
+        """
+        wanted = variant or self.variants[0]
+        for arm in self.arms:
+            if arm.label == label and arm.variant in (wanted, NONE) and arm.row not in self.silent:
+                own = method in ("corrected", "uncorrected")
+                fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
+                if fits and (arm.method == method or (arm.method == "complete" and own)):
+                    return arm
+        return None
+
+    # ---- orders and priors of chapter 3 ----
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """Orders, ascending."""
+        return sorted({arm.order for arm in self.own})
+
+    def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
+        """Return arms by their words, each sorted by order."""
+        found: dict[str, list[Arm]] = {}
+        for arm in sorted(arms, key=lambda arm: arm.order):
+            found.setdefault(arm.words, []).append(arm)
+        return found
+
+    def of_order(self, order: int, prior: str, *, compress: bool = True, scale: str | None = None):
+        """Return one of our models of patterns, None where it was not fitted."""
+        scale = scale or self.config["model"]["sigma_scale"][0]
+        for arm in self.own:
+            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == (
+                order, prior, compress, scale, "slice",
+            ):  # fmt: skip
+                return arm
+        return None
+
+    @property
+    def widest_order(self) -> int:
+        """The largest order of both original and compressed models, of all where one is absent."""
+        ours = [arm for arm in self.own if arm.engine == "slice"]
+        compressed, original = (
+            {a.order for a in ours if a.compress == is_so} for is_so in (True, False)
+        )
+        return max(compressed & original or self.orders)
+
+    @property
+    def drawn_order(self) -> int:
+        """The order whose coefficients are shown."""
+        return self.config["report"].get("order") or max(self.orders)
+
+    @property
+    def shown_sigmas(self) -> list[int]:
+        """Orders whose sigmas are shown: the thesis's, or the largest."""
+        orders = range(1, self.widest_order + 1)
+        return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
+
+    def parameters(self, arm: Arm) -> int:
+        """Coefficients for each class; a process has none."""
+        if arm.engine != "slice":
+            return 0
+        place = list(self.compression["order"]).index(arm.order)
+        return int(self.compression["groups" if arm.compress else "patterns"][place])
+
+    def error(self, arm: Arm) -> float:
+        """Error rate."""
+        return metrics.class_error(self.probability(arm), self.response)
+
+    def losses(self, arm: Arm) -> np.ndarray:
+        """Minus log probability of each test case, (N,)."""
+        return metrics.log_losses(self.probability(arm), self.response)
+
+    @property
+    def n_cases(self) -> int:
+        """Number of distinct test cases: if folds are repeated, a case is tested several times."""
+        again = 1 if self.config["drawn"] or not self.folded else self.config["replicates"]
+        return len(self.response) // again
+
+    def standard_error(self, values: np.ndarray) -> float:
+        """Return the standard error of the mean of test cases' values, as if independent."""
+        return metrics.standard_error(values, self.n_cases)
+
+    @property
+    def reliable(self) -> np.ndarray:
+        """Whether the chains of each of our models support predictions, in 19 of 20 divisions."""
+        return self.worst["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
+
+    def supported(self, *arms: Arm) -> bool:
+        """Whether the chains of all these models of ours support predictions."""
+        return all(self.reliable[self.own.index(arm)] for arm in arms)
+
+    # ---- how long it took ----
+
+    def reached(self) -> Iterator[tuple[Arm, dict[str, np.ndarray]]]:
+        """Yield each arm that has draws, and what its chains had reached in each fit, (D,)."""
+        for j, arm in enumerate(self.own) if self.logistic else self.sampled:
+            yield arm, {name: self.fits[name][:, j] for name in REACHED}
+
+    @cached_property
+    def iterations(self) -> np.ndarray:
+        """How many iterations a chain of each of our models had, means over divisions."""
+        if self.config["model"]["until"] is None:
+            return np.full(len(self.own), self.config["model"]["iterations"])
+        return np.array([found["iterations"].mean() for _, found in self.reached()])
+
+    @cached_property
+    def seconds(self) -> dict[str, np.ndarray]:
+        """Seconds of each arm of chapter 3 by stage, means over divisions."""
+        predict = self.predictions["seconds"].mean(axis=0)
+        train = np.full(len(predict), np.nan)
+        train[self.fits["arm"]] = self.fits["seconds"].mean(axis=0)
+        return {"train": train, "predict": predict}
+
+    def total_seconds(self, arm: Arm) -> float:
+        """Seconds to fit and to predict, mean over divisions."""
+        train = self.seconds["train"][arm.row]
+        return float(np.nan_to_num(train) + self.seconds["predict"][arm.row])
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv; none where there is nothing to time."""
+        if self.config["reduction"]:
+            found = self.reduction
+            return [
+                {name: found[name][s] for name in ("features", "values", "order")}
+                | {"replicate": r}
+                | {name: found[name][r, s] for name in REDUCED[4:6]}
+                for r, row in enumerate(found["groups"])
+                for s in range(len(row))
+            ]
+        if self.config["data"] is None:
+            return []
+        if self.tables:
+            return _sums([one.timings() for one in self.tables.values()])
+        return [self._timing(arm) for arm in self.arms]
+
+    def _timing(self, arm: Arm) -> dict[str, Any]:
+        """Return the row of an arm: its seconds by stage."""
+        if self.logistic:
+            return {
+                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features
+                "model": arm.words,
+                "parameters": self.parameters(arm) or np.nan,
+                "train": self.seconds["train"][arm.row],
+                "predict": self.seconds["predict"][arm.row],
+            }
+        fit = self.fits["seconds"][:, self.own.index(arm)].sum() if arm.own else np.nan
+        predict = self.predictions["seconds"][:, arm.row].sum() if self.tests else 0.0
+        return {
+            "features": arm.label,
+            "method": arm.words,
+            self.variant_name: arm.variant,
+            "select": dict(self.by_size("seconds"))[arm.label].sum() if arm.own else np.nan,
+            "fit": fit,
+            "predict": predict if arm.own else np.nan,
+            "fit and predict": fit + predict if arm.own else predict,
+        }
+
+
+class _Blocks(Results):
+    """The blocks of results of one table, counted from 0."""
+
+    def __init__(self, results: Results, first: int):
+        super().__init__(results.root, results.folder.name)
+        self.first = first
+
+    def path(self, stage: str, block: int) -> Path:
+        """Return the file of a block of this table."""
+        return super().path(stage, self.first + block)
+
+
+def _sums(several: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return rows of which each is the sum of the same row of several tables."""
+    return [
+        {
+            key: float(sum(row[key] for row in same)) if isinstance(value, float) else value
+            for key, value in same[0].items()
+        }
+        for same in zip(*several, strict=True)
+    ]
+
+
+def several_tables(config: dict[str, Any]) -> list[str]:
+    """Return the names of the tables of a study of several; nothing of other experiments."""
+    sets = (config["data"] or {}).get("sets") or []
+    return sets if len(sets) > 1 else []
+
+
+@lru_cache(maxsize=1)
+def thesis_numbers() -> dict[str, Any]:
+    """Return the numbers that the thesis prints, by experiment."""
+    return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
+
+
+def check_thesis(config: dict[str, Any]) -> None:
+    """Raise ConfigError if the config compares with an experiment the thesis does not have."""
+    key = config["report"].get("thesis")
+    if key and key not in thesis_numbers():
+        raise ConfigError(f"the thesis has no {key!r}; use one of {', '.join(thesis_numbers())}")

@@ -1,0 +1,669 @@
+"""An experiment in words: what is asked, what the data are, what was done, what is doubtful."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.defaults import UNTIL_FIRST
+from thesiskit.errors import cut
+from thesiskit.report import metrics
+from thesiskit.report.forecasts import MOST_LINES, aligned
+from thesiskit.report.forecasts import headline as headline_of
+from thesiskit.report.layout import Table
+from thesiskit.report.record import TEMPERED, Arm, Record, method_words
+
+Arrays = dict[str, np.ndarray]
+MODELS = {
+    "naive-bayes": "naive Bayes",
+    "mixture": "the mixture model",
+    "normal": "naive Bayes with normal features",
+}
+MOST_NAMED = 6  # classes of a question
+AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
+COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
+MISSING = -1  # the code of a missing value
+COMPARED = {
+    "logistic": "the log likelihood, of real responses the log noise, and ",
+    "mixture": "log alpha, the log posterior, the agreement of labels with responses, and ",
+}
+
+
+def listed(words: list[str], last: str = "and") -> str:
+    """Return words as a sentence lists them."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number and what it counts."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
+def _range(values: np.ndarray) -> str:
+    low, high = int(values.min()), int(values.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _first(words: list[str], most: int, apart: str = ", ") -> str:
+    """Return the first words of many."""
+    return apart.join(words[:most]) + (f"{apart}..." if len(words) > most else "")
+
+
+# ---- what is asked ----
+
+
+def question(record: Record) -> str:
+    """Say what is predicted from what, and by which arms."""
+    if record.tables:
+        return f"Which class is a case of each of {len(record.tables)} tables?"
+    config = record.config
+    if record.logistic:
+        text = _asked_of_patterns(record)
+        others = [arm.words for arm in record.arms if not arm.own]
+    else:
+        wanted = config["model"]["methods"]
+        methods = [one for one in ("corrected", "uncorrected") if one in wanted]
+        how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
+        how = "with and without" if len(methods) == 2 else how
+        text = (
+            f"{_asked_of_features(record)} This is predicted from "
+            f"{_sizes(config['selection'], _width(record))}, by {MODELS[config['model']['kind']]} "
+            f"{how} the correction for this selection."
+        )
+        others = [
+            method_words(arm.method) for arm in record.arms
+            if arm.method in wanted and arm.method not in methods and arm.row not in record.silent
+        ]  # fmt: skip
+    peers = list(dict.fromkeys(others))
+    return text + (f" Other models stand beside these: {listed(peers)}." if peers else "")
+
+
+def _asked_of_features(record: Record) -> str:
+    config, classes = record.config, [record.class_words(y) for y in range(record.n_classes)]
+    text = f"Is a case {classes[1]} or {classes[0]}"
+    if len(classes) > 2:
+        named = [cut(one) for one in classes[:MOST_NAMED]]
+        more = len(classes) - len(named)
+        named += [f"one of {more} more"] if more else []
+        text = f"To which class does a case belong: {listed(named, 'or')}"
+    column = config["data"].get("response") if config["own"] else None
+    return text + (f" (the column {column} of {config['data']['path']})?" if column else "?")
+
+
+def _sizes(selection: dict, p: int) -> str:
+    """Say which of p features are kept."""
+    if selection["features"]:
+        kept = [f"{one:,}" for one in selection["features"] if one != "all"]
+        if not kept:
+            return f"all {p:,} features"
+        best = f"the {listed(kept)} of {p:,} features that correlate best with it in training cases"
+        return best + (", and from all" if "all" in selection["features"] else "")
+    limits = listed([f"{one:g}" for one in selection["thresholds"]])
+    return f"those of {p:,} features whose correlation with it exceeds {limits} in training cases"
+
+
+def _width(record: Record) -> int:
+    """Return the number of features of the table, in all groups together."""
+    return record.results.load("simulate", 0, ("group",))["group"].shape[1]
+
+
+def _asked_of_patterns(record: Record) -> str:
+    config, classes = record.config, record.classes
+    found = record.results.load("simulate", 0)
+    few = f"{len(classes)} classes ({', '.join(classes[:MOST_NAMED])}, ...)"
+    few = listed(classes, "or") if 0 < len(classes) <= MOST_NAMED else few
+    orders = listed([f"{order:,}" for order in record.orders], "or")
+    if "histories" in found:
+        text = f"Which of {few} comes after {found['histories'].shape[1]} states?"
+        patterns = f"patterns of the {orders} most recent states"
+        if config["data"].get("predict") == "label":
+            text = f"Is a sequence {few}, judged by its last letters?"
+            patterns = f"patterns of its last {orders} letters"
+    else:
+        column = f" of {config['data']['path']}" if config["own"] else ""
+        name = config["data"].get("response", "the response")
+        asked = "How large" if record.continuous else f"Which of {few}"
+        text = f"{asked} is {name}{column}, by the values of {len(found['features']):,} features?"
+        patterns = f"the values of up to {orders} features together"
+    priors = listed([one.capitalize() for one in config["model"]["priors"]])
+    kind = "linear" if record.continuous else "logistic"
+    return (
+        f"{text} This is predicted by {kind} models with a coefficient for {patterns}, "
+        f"and {priors} priors."
+    )
+
+
+def manner_words(record: Record) -> str:
+    """Say what `some relevant` and `tempered` mean; nothing without such arms."""
+    told, relevant = "", {arm.relevant for arm in record.arms if arm.own}
+    if "some" in relevant:
+        told += (
+            " With 'some relevant', each feature differs between the classes with a probability "
+            "that is estimated"
+        )
+        told += "; in the other arms of ours all features do." if "all" in relevant else "."
+    if any(arm.temperature == TEMPERED for arm in record.arms):
+        told += (
+            " A 'tempered' arm divides its log odds by a number of at least 1, the temperature, "
+            "which is fitted by a cross-validation within the training cases."
+        )
+    return told
+
+
+# ---- what the data are ----
+
+
+def data_card(record: Record) -> list[Table]:
+    """What is known about the data, a line each, and the notes about them."""
+    told = notes(record)
+    rows = card(record) + [("note", note) for note in told]
+    return [
+        Table(
+            "data-card",
+            "The data",
+            pd.DataFrame(rows, columns=["what", "here"]),
+            "Counts are of all cases, training and test cases."
+            + (" A note says what is odd about the data." if told else ""),
+        )
+    ]
+
+
+def card(record: Record) -> list[tuple[str, str]]:
+    """Return what there is to say about the data: what, and the words."""
+    if record.tables:
+        return [(name, _about_table(table)) for name, table in record.tables.items()]
+    config = record.config
+    wanted = None if record.logistic else ("response", "fold")
+    found = record.results.load("simulate", 0, wanted)
+    y = found["response"] if record.logistic else found["response"][0].astype(np.int64)
+    rows = [("source", _source(config)), ("cases", f"{len(y):,}")]
+    if record.continuous:
+        spread = f"mean {y.mean():.4g}, standard deviation {y.std():.4g}"
+        rows.append(("response", f"from {y.min():.4g} to {y.max():.4g}, {spread}"))
+    else:
+        names = [record.class_words(k) for k in range(record.n_classes)]
+        rows.append(("classes", _balance(y, names)))
+    if not record.logistic:
+        screened = _screened(config["selection"]["screened"])
+        rows.append(("features", f"{_width(record):,}{screened}"))
+        columns = record.simulated.get("columns")
+        if columns is not None:
+            rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
+            rows.append(_columns(columns, config["data"], real=record.normal))
+        return [*rows, ("divided", _divided(config, found["fold"][0]))]
+    if "histories" in found:
+        states = [str(one) for one in found["states"]]
+        rows.append(("history", f"{found['histories'].shape[1]} states before each response"))
+        rows.append(("states", f"{len(states)}: {', '.join(states[:20])}"))
+    else:
+        counts, missing = found["n_values"], int((found["cases"] == MISSING).sum())
+        values = f"{counts.min()}" if len(set(counts)) == 1 else f"{counts.min()} to {counts.max()}"
+        rows.append(("features", f"{len(counts):,}, of {values} values each"))
+        more = f"{missing:,}; no pattern that fixes such a feature is present in the case"
+        rows.append(("missing values", more if missing else "none"))
+    train = int(found["train_cases"])
+    return [*rows, ("divided", _divided_patterns(record, train, len(y) - train))]
+
+
+def _about_table(table: Record) -> str:
+    drawn = table.results.load("simulate", 0, ("response", "group"))
+    y = drawn["response"][0].astype(np.int64)
+    return f"{len(y):,} cases ({_balance(y, table.classes)}), {drawn['group'].shape[1]:,} features"
+
+
+def _balance(response: np.ndarray, classes: list[str]) -> str:
+    """Say how many cases each class has, the most frequent first."""
+    counts = np.bincount(response, minlength=len(classes))
+    order = np.argsort(-counts, kind="stable")
+    few = [
+        f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)" for k in order[:12]
+    ]
+    return ", ".join(few) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
+
+
+def _source(config: dict[str, Any]) -> str:
+    """Say where the data are from."""
+    data = config["data"]
+    if not config["own"]:
+        return f"drawn at random ({data['source']})" if config["drawn"] else data["source"]
+    test = data.get("test_path")
+    return data["path"] + (f", and {test} with the test cases" if test else "")
+
+
+def _screened(screened: dict | None) -> str:
+    """Say how the table was screened before; nothing if it was not."""
+    if screened is None:
+        return ""
+    of = listed([f"{one:,}" for one in screened["of"] or ()] or [""], "or")
+    if screened["keep"] is not None:
+        said = f" (said to be kept from {of})" if of else ""
+        return f", of which each training set keeps the best {screened['keep']:,}{said}"
+    above, f = screened["threshold"], screened.get("f")
+    how = (
+        "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
+    )
+    how = how if f is None else f"those with an F statistic above {f:g}"
+    return f", {how} of {of}"
+
+
+def _columns(columns: np.ndarray, data: dict, *, real: bool) -> tuple[str, str]:
+    """Say which columns are real; of binary features, which were made so, and how."""
+    of = "all cases" if data.get("binarise") == "all-medians" else "each training set"
+    kinds = [
+        (columns[2], f"cut at the median of {of} (1 is above it)"),
+        (columns[1], "with two values (1 is the larger one)"),
+        (columns[0], "already 0 and 1"),
+        (columns[3], "with one value only, which say nothing"),
+    ]
+    if real:
+        kinds = [
+            (columns[2], "real, taken as they are"),
+            (columns[1] + columns[0], "with two values, taken as real ones"),
+            (columns[3], "with one value only, which are left out"),
+        ]
+    words = "; ".join(f"{count:,} {kind}" for count, kind in kinds if count) or "none"
+    return "values" if real else "made binary", words
+
+
+def _divided(config: dict, fold: np.ndarray) -> str:
+    """Say how cases of chapter 2 were divided."""
+    tests = int((fold >= 0).sum())
+    text = {
+        "test-set": f"{len(fold) - tests:,} training cases, and {tests:,} test cases of their own",
+        "holdout": f"{tests:,} of the cases, drawn at random in each class, are tested, and the "
+        f"others train",
+        "none": "all cases train",
+        "leave-one-out": "each case is predicted from all others",
+        "k-fold": f"{len(np.unique(fold))} folds, drawn at random in each class; the cases of a "
+        "fold are predicted from those of the others",
+    }[config["scheme"]]
+    if config["replicates"] > 1:
+        what = "data sets" if config["drawn"] else "random divisions"
+        text += f"; {config['replicates']:,} such {what}"
+    groups = config["evaluation"]["groups"]
+    if groups > 1:
+        text += f"; the features are divided at random into {groups} groups, analysed one by one"
+    return text
+
+
+def _divided_patterns(record: Record, train: int, tests: int) -> str:
+    """Say how cases of chapter 3 were divided."""
+    text = f"{train:,} training cases, and the {tests:,} after them are tested"
+    if record.folded:
+        spread = "" if record.continuous else "each class spread evenly and "
+        text = (
+            f"{record.folds} folds, with {spread}equal rows in one fold; the cases of a fold are "
+            "predicted from those of the others"
+        )
+    many = record.config["replicates"]
+    what = "divisions" if record.folded else "data sets"
+    return text + (f"; {many:,} such {what}" if many > 1 else "")
+
+
+def divided_words(record: Record) -> str:
+    """Return the phrase of captions that says how cases were divided, and what the seconds are."""
+    if not record.folded:
+        return ", seconds to fit and to predict"
+    return (
+        f"; {record.folds}-fold cross-validation, equal rows in one fold; seconds to fit and to "
+        "predict in a fold"
+    )
+
+
+def notes(record: Record) -> list[str]:
+    """Return what the user should know about the data."""
+    if record.config["data"] is None:
+        return []
+    if record.tables:
+        return list(dict.fromkeys(note for one in record.tables.values() for note in notes(one)))
+    if not record.logistic:
+        return [str(one) for one in record.simulated.get("notes", ())]
+    said = [str(one) for one in record.results.load("simulate", 0, ("notes",))["notes"]]
+    apart = [record.name(arm) for j, arm in enumerate(record.own) if record.worst["separated"][j]]
+    return said + ([_told_apart(apart)] if apart else [])
+
+
+def _told_apart(names: list[str]) -> str:
+    """Say what it means that a draw of some models tells the classes apart."""
+    return (
+        f"patterns tell the classes of all training cases apart ({_first(names, 4, '; ')}): only "
+        "the prior bounds the coefficients there, and their sizes mean little; predictions keep "
+        "their meaning"
+    )
+
+
+# ---- what the stages did ----
+
+
+def headline(record: Record) -> list[str]:
+    """Return lines with the scores of the arms, the best ones where there are many."""
+    if record.tables:
+        return _mean_scores(record)
+    if not record.continuous:
+        return headline_of(record.scores())
+    rows = [
+        (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
+        for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True)
+    ]
+    best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
+    return aligned(["", "root mean squared error"], best)
+
+
+def _mean_scores(record: Record) -> list[str]:
+    """Return lines with mean scores over tables; of many arms, those with the lowest AMLP."""
+    found: dict[str, np.ndarray] = {}
+    for several in zip(*(table.scores() for table in record.tables.values()), strict=True):
+        means = np.mean([(one.error, one.expected, one.amlp) for _, one in several], axis=0)
+        if not np.isnan(means[-1]):  # it predicts all tables
+            found[several[0][0].name] = means
+    best = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
+    shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in best]
+    header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]
+    more = len(record.arms) - len(shown)
+    return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
+
+
+def summary(record: Record, stage: str) -> str:
+    """Say in a line what the files of a stage show; of some stages, those of the first block."""
+    if record.tables:
+        name, table = next(iter(record.tables.items()))
+        return f"{name}: {summary(table, stage)} ({len(record.tables)} tables in all)"
+    if record.config["reduction"]:
+        settings = len(record.results.load("compress", 0, ("sweep",))["sweep"])
+        return f"patterns and groups of {settings} settings, by two algorithms"
+    if record.config["data"] is None:
+        return "the lattice of counts"
+    arrays = record.results.load(stage, 0, COUNTED if stage == "compress" else None)
+    first = record.n_blocks > 1
+    if record.logistic:
+        tell = {"simulate": _cases, "compress": _groups, "fit": _chains, "predict": _lowest}
+        return ("of the first division: " if first else "") + tell[stage](record, arrays)
+    tell = {"simulate": _table, "select": _kept, "fit": _fitted, "predict": _error_rates}
+    first = first and not (stage == "simulate" or "rhat" in arrays)
+    return tell[stage](record, arrays) + (" in the first block" if first else "")
+
+
+def _table(record: Record, arrays: Arrays) -> str:
+    fold = arrays["fold"][0]
+    tests = len(np.unique(fold[fold >= 0]))
+    groups = record.config["evaluation"]["groups"]
+    cases = (
+        f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
+        if (fold < 0).any()
+        else f"{len(fold):,} cases in {tests:,} folds"
+    )
+    p = arrays["group"].shape[1]
+    features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
+    replicates = record.config["replicates"]
+    settings = len(record.config["data"].get("settings", [0]))
+    text = f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
+    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
+
+
+def _cases(record: Record, arrays: Arrays) -> str:
+    y, train = arrays["response"], int(arrays["train_cases"])
+    if "states" in arrays:
+        few = _first([str(one) for one in arrays["states"]], 9)
+        what = f"histories of {arrays['histories'].shape[1]} states ({few})"
+    else:
+        counts = sorted({len(str(one).split("\t")) for one in arrays["values"]})
+        values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        what = f"{len(arrays['features'])} features of {values} values"
+    responses = f"{len(arrays['classes'])} classes"
+    if record.continuous:
+        responses = f"response from {y.min():.4g} to {y.max():.4g}"
+    return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
+
+
+def _kept(_record: Record, arrays: Arrays) -> str:
+    labels = [str(one) for one in arrays["label"]]
+    gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
+    kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
+    parts = [
+        f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
+        for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
+    ]
+    return f"kept {', '.join(parts)}" + (f" of {p[0]:,} features" if len(set(p)) == 1 else "")
+
+
+def _groups(_record: Record, arrays: Arrays) -> str:
+    last, stopped = int(np.argmax(arrays["order"])), int(arrays["stopped"])
+    order, groups, patterns = (int(arrays[name][last]) for name in ("order", "groups", "patterns"))
+    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
+    return (
+        f"order {order}: {groups:,} groups of {patterns:,} patterns "
+        f"(ratio {groups / patterns:.3f}){growth}"
+    )
+
+
+def _fitted(record: Record, arrays: Arrays) -> str:
+    names = _short_names(record, arrays)
+    if "rhat" in arrays:
+        return _sampled(record, names)
+    if "promised" in arrays:  # no case is tested
+        promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
+        return f"promised error {_first([f'{name} {value:.3f}' for name, value in promised], 4)}"
+    if record.normal:
+        log_ratio = np.log(arrays["ratio"])
+        weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)
+        mean, word = (weight @ log_ratio / weight.sum(axis=2)).mean(axis=0), "rho"
+    else:
+        posterior = np.exp(arrays["log_posterior"])
+        mean, word = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0), "alpha"
+    # a temperature changes no posterior
+    plain = arrays["temperature"] == arrays["temperature"][0]
+    return (
+        f"mean log {word} {_first([f'{names[j]} {mean[j]:.2f}' for j in np.flatnonzero(plain)], 4)}"
+    )
+
+
+def _sampled(record: Record, names: list[str]) -> str:
+    rhat, ess, reliable = (record.fits[name] for name in ("rhat", "ess", "reliable"))
+    parts, doubtful = [], []
+    for j, name in enumerate(names):
+        if np.isnan(rhat[:, j]).all():  # nothing was sampled
+            continue
+        parts.append(f"{name} {np.nanmax(rhat[:, j]):.2f} ({np.nanmin(ess[:, j]):.0f})")
+        bad = int((reliable[:, j] == 0).sum())
+        if bad:
+            doubtful.append(name + (f" ({bad:,} of {len(rhat):,} fits)" if len(rhat) > 1 else ""))
+    text = f"largest R-hat (and fewest effective draws) {_first(parts, 4)}"
+    text = text if parts else "enumerated"
+    if record.config["model"]["until"]:
+        text += "; " + _how_long(record.fits)
+    if doubtful:
+        text += (
+            f"; WARNING: the chains do not support the predictions of {_first(doubtful, 4)}: "
+            "more iterations are needed"
+        )
+    return text
+
+
+def _chains(record: Record, arrays: Arrays) -> str:
+    rhat, ess, model = arrays["rhat"][:, 0], arrays["ess"][:, 0], record.config["model"]
+    names = [str(name) for name in arrays["name"]]
+    bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
+    text = (
+        f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
+        f"effective draws from {np.nanmin(ess):.0f}"
+    )
+    if model["until"] is not None:
+        text += "; " + _how_long(arrays, model["until"]["of"])
+    if bad:
+        text += (
+            f"; WARNING: the chains do not support the predictions of {_first(bad, 4)}; "
+            f"try --set model.iterations={4 * model['iterations']}"
+        )
+    apart = [name for name, is_so in zip(names, arrays["separated"], strict=True) if is_so]
+    return text + (f"; {_told_apart(apart)}" if apart else "")
+
+
+def _error_rates(record: Record, arrays: Arrays) -> str:
+    parts = [
+        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
+        for name, p in zip(_short_names(record, arrays), arrays["probability"], strict=True)
+        if not np.isnan(p).all()  # it takes two classes, and there are more
+    ]
+    return f"error rate (and expected) {_first(parts, 4)}"
+
+
+def _lowest(record: Record, arrays: Arrays) -> str:
+    words, score = (
+        ("root mean squared error", metrics.root_mean_square)
+        if record.continuous
+        else ("AMLP", metrics.class_amlp)
+    )
+    scores = [
+        (score(one, arrays["response"]), str(name))
+        for one, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
+    ]
+    return f"lowest {words} " + ", ".join(f"{name} {x:.4g}" for x, name in sorted(scores)[:3])
+
+
+def _short_names(record: Record, arrays: Arrays) -> list[str]:
+    """Return short names of the arms of a stage of chapter 2."""
+    model = record.config["model"]
+    several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
+    names = ("label", "method", "variant", "relevant", "temperature")
+    return [
+        f"{label} {method}"
+        + (f" {variant}" if several else "")
+        + (" some" if relevant == "some" else "")
+        + (" tempered" if temperature == TEMPERED else "")
+        for label, method, variant, relevant, temperature in zip(
+            *(arrays[name] for name in names), strict=True
+        )
+    ]
+
+
+# ---- how long chains ran, and whether they support what is predicted ----
+
+
+def reached_table(record: Record) -> list[Table]:
+    """How long the chains of each arm ran, and how well they agreed when they ended."""
+    model = record.config["model"]
+    until = model["until"]
+    begin = f" from {until['least']:,} on" if until["least"] > UNTIL_FIRST else ""
+    also = COMPARED[model["kind"]] if until.get("of", "all") == "all" else ""
+    limit = (model if record.logistic else model["collapsed"])["iterations"]
+    rows = [
+        {name: value for name, value in record.keys(arm).items() if name != record.variant_name}
+        | {
+            "iterations": _range(found["iterations"]),
+            "largest R-hat": found["judged_rhat"].max(),
+            "fewest effective draws": np.rint(found["judged_ess"].min()),
+            "furthest from the targets": str(found["worst"][found["lack"].argmax()]),
+            "enough": enough(found["reached"] == 1),
+        }
+        for arm, found in record.reached()
+    ]
+    return [
+        Table(
+            "reached",
+            "What the chains had reached when they ended",
+            pd.DataFrame(rows),
+            "Chains end when all that is compared has an R-hat of at most "
+            f"{until['rhat']:g} and at least {until['ess']:g} effective draws, all chains "
+            f"together, or after {limit:,} iterations. They are compared after 200, 300, "
+            f"450, ... iterations, each half as many again{begin}; the first half of them does "
+            f"not count. Compared are {also}the predictions for up to 20 cases. The fifth "
+            "column names the quantity that lacks most, in the fit that lacks most.",
+            long=len(rows) > 25,
+        )
+    ]
+
+
+def enough(well: np.ndarray) -> str:
+    """Say how many of some fits (D,) are well; of one fit, whether it is."""
+    if len(well) == 1:
+        return "yes" if well[0] else "NO"
+    return f"{int(well.sum()):,} of {len(well):,}"
+
+
+def _how_long(found: Arrays, of: str = "all") -> str:
+    """Say in a few words how long chains ran, and how many fits reached the limit.
+
+    of : what had to agree, as in `model.until`.
+    """
+    reached, ran = (found[name].astype(float) for name in ("reached", "iterations"))
+    done = reached[~np.isnan(reached)] == 1
+    short = int((~done).sum())
+    text = f"the chains ran for {_range(ran[~np.isnan(ran)])} iterations"
+    if short:
+        which = "they" if short == len(done) else f"those of {short:,} of {len(done):,} fits"
+        return f"{text}, and {which} ended at the limit, not at the targets of model.until"
+    return f"{text} until {'they' if of == 'all' else 'their predictions'} agreed"
+
+
+def warnings(record: Record) -> list[str]:
+    """Return sentences about results that are not reliable, shown at the top of the page."""
+    if record.config["reduction"]:
+        same = record.reduction["same"]
+        told = (
+            f"The thesis's algorithm and ours found different groups in {(~same).sum():,} of "
+            f"{same.size:,} data sets: one of the two is wrong."
+        )
+        return [] if same.all() else [told]
+    if record.config["data"] is None or record.tables:
+        return []
+    return _about_divisions(record) if record.logistic else _about_samplers(record)
+
+
+def _about_samplers(record: Record) -> list[str]:
+    """Return what is doubtful about samplers of chapter 2."""
+    fits = record.fits if record.sampled else {}
+    doubtful: dict[str, list[str]] = {}
+    at_end: dict[str, list[str]] = {}
+    for j, arm in record.sampled:
+        name = f"{arm.label} {arm.words}"
+        bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
+        if bad:
+            where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
+            rhat, ess = np.nanmax(fits["rhat"][:, j]), np.nanmin(fits["ess"][:, j])
+            doubtful.setdefault(arm.variant, []).append(
+                f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
+            )
+        end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
+        points = record.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
+        by_prior = 1 / points["alpha_points"]  # the prior probability of each end
+        if end > max(AT_END, 2 * by_prior):
+            at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
+    return [
+        f"{variant} sampler: the chains do not support the predictions with "
+        f"{'; '.join(names)}. More iterations are needed."
+        for variant, names in doubtful.items()
+    ] + [
+        f"{variant} sampler: alpha is often at an end of its grid with {'; '.join(names)}. The "
+        "grid should be widened: more alpha_points, or another alpha_prior."
+        for variant, names in at_end.items()
+    ]
+
+
+def _about_divisions(record: Record) -> list[str]:
+    """Return what is doubtful about chains of chapter 3, and which peers are absent."""
+    worst, model = record.worst, record.config["model"]
+    rhat, ess, agreed = worst["rhat"][:, 0], worst["ess"][:, 0], model["until"] is not None
+    if agreed:
+        rhat, ess = record.fits["judged_rhat"].max(axis=0), record.fits["judged_ess"].min(axis=0)
+
+    def doubt(j: int, arm: Arm) -> str:
+        bad = round((1 - worst["reliable"][j]) * record.n_blocks)
+        many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
+        return f"{arm.name} ({many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f})"
+
+    bad = [doubt(j, arm) for j, arm in enumerate(record.own) if not record.reliable[j]]
+    absent = [peer for peer in model["peers"] if peer not in {arm.engine for arm in record.arms}]
+    sentences = []
+    if bad:
+        sentences.append(
+            "The chains do not support the predictions of " + "; ".join(bad)
+            + ("" if agreed else ", judged by the log likelihood")
+            + f". More iterations are needed: --set model.iterations={4 * model['iterations']} "
+            "continues the stored chains."
+        )  # fmt: skip
+    if absent:
+        sentences.append(
+            f"Left out, because packages are missing: {', '.join(absent)}; "
+            'pip install "thesiskit[peers]" installs them.'
+        )
+    return sentences
