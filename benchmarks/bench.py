@@ -199,10 +199,12 @@ import re, sys, time
 from fractions import Fraction
 from thesiskit.models.selection import LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import Settings, Tables
+from thesiskit.models.selection import LOT, WITHIN, LeftOut
+from thesiskit.models.mixture import Mixture, Tables
 peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
 before = peak()
 started = time.perf_counter()
-tables = Tables(200, Settings().alpha, block_bytes=1 << 22)
+tables = Tables(200, Mixture().alpha, block_bytes=1 << 22)
 counts = {LOT: 1_000_000} if "lot" in sys.argv else {WITHIN: 1}
 tables.discards((100, 100), LeftOut.of(counts, (100, 100), Fraction(1, 25), 5)).fill_all()
 print(time.perf_counter() - started, peak() - before)
@@ -210,20 +212,20 @@ print(time.perf_counter() - started, peak() - before)
 
 
 def mixture_rows():
-    thesis = mixture.Settings(sampler="thesis")
+    thesis = mixture.Mixture(sampler="thesis")
     plain = min(sampled(mixture_target(1_000, False, thesis))[0] for _ in range(3))
     yield "mixture: thesis sampler, 50 iterations, uncorrected, k = 1,000", plain, 2.0
     for k in (100, 1_000):
         data = mixture_data(k)
         for name in ("thesis", "as-printed", "collapsed"):
-            settings = mixture.Settings(sampler=name)
+            settings = mixture.Mixture(sampler=name)
             one, other = (
                 min(sampled(mixture_target(k, correct, settings, data))[0] for _ in range(2))
                 for correct in (True, False)
             )
             yield f"mixture: {name}, k = {k:,}, uncorrected (s)", other, None
             yield f"mixture: {name}, k = {k:,}, corrected over uncorrected", one / other, 1.3
-    settings = mixture.Settings()
+    settings = mixture.Mixture()
     one, other = (
         min(sampled(mixture_target(100, True, settings, data))[0] for _ in range(2))
         for data in (mixture_data(100, ties="exact"), mixture_data(100))
@@ -235,7 +237,7 @@ def mixture_rows():
         seconds, megabytes = map(float, done.stdout.split())
         yield f"mixture: the whole adjustment table, n = 200, 200 alphas{name}", seconds, 5.0
         yield "the same, memory (MB)", megabytes, 100.0
-    collapsed = mixture.Settings()
+    collapsed = mixture.Mixture()
     yield (
         "mixture: collapsed, one label sweep, k = 1,000 (ms)",
         1e3 * sweep_seconds(mixture_target(1_000, False, collapsed)),
@@ -262,7 +264,7 @@ def mode_rows():
         return
     X = PackedFeatures.pack(table.features).unpack(np.arange(table.features.shape[1]))
     for replicas in (1, 4, 8, 16):
-        settings = mixture.Settings(replicas=replicas, iterations=200, burn_in=100)
+        settings = mixture.Mixture(replicas=replicas, iterations=200, burn_in=100)
         target = mixture.Target(X, table.response, settings)
         ends = []
         started = time.perf_counter()
@@ -290,7 +292,7 @@ def mixture_growth():
 
 
 def _costs(k, data):
-    settings = mixture.Settings()
+    settings = mixture.Mixture()
     costs = {"sweep": 1e3 * sweep_seconds(mixture_target(k, False, settings, data))}
     for name, correct in (("corrected", True), ("uncorrected", False)):
         costs[name] = sampled(mixture_target(k, correct, settings, data))[0]

@@ -25,6 +25,7 @@ ABOUT = {"key", "draws", "identity", "format"}  # of the making, not of the resu
 RENAMED: dict[str, str] = {}  # "stage/name" of an array before: its name after
 # in names of columns and arrays
 TIMES = ("second", "minute", "time", " ms", "ms an", "per draw", "a draw")
+TABLES = "factor table"  # what a process kept depends on which cells it made
 
 
 def run(checkout: Path, results: Path, configs: list[str], smoke: bool, jobs: int) -> None:
@@ -69,7 +70,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 def left_out(path: Path, name: str) -> bool:
     """Whether an array says how or how fast a file was made."""
     last = name.rpartition("/")[2]
-    timed = any(word in last.lower() for word in TIMES)
+    timed = any(word in last.lower() for word in (*TIMES, TABLES))
     return last in ABOUT or timed or path.name.startswith(("timing", "time"))
 
 

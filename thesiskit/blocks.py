@@ -1,8 +1,12 @@
-"""Types that the blocks of configs are made of: those of experiments, and those of data sets."""
+"""Types that the blocks of configs are made of, and registries of the kinds that there are."""
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import metadata
+from pkgutil import resolve_name
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from thesiskit.defaults import MOST_POINTS
 from thesiskit.errors import cut
@@ -28,7 +32,58 @@ def distinct(values: list) -> list:
     return values
 
 
+def listed(value: Any) -> Any:
+    """Return a word as a list of it."""
+    return [value] if isinstance(value, str) else value
+
+
+def probabilities(values: list[float]) -> list[float]:
+    """Return the values, or say that they are no probabilities above 0."""
+    beyond = [pi for pi in values if not 0 < pi <= 1]
+    if beyond or not values:
+        got = f"; {cut(beyond[0])} is not" if beyond else ", not an empty list"
+        raise ValueError(
+            f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
+        )
+    return distinct(values)
+
+
+T = TypeVar("T")
+Several = Annotated[list[T], Field(min_length=1), BeforeValidator(listed), AfterValidator(distinct)]
+Probabilities = Annotated[list[Number], AfterValidator(probabilities)]
+
+
 class Block(BaseModel):
     """A mapping of a config; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Registry(Mapping[str, Any]):
+    """Classes by name; a class is imported when it is looked up.
+
+    names : "module:Class" by name, below a package.
+    Packages of others name theirs in their metadata, as entry points of the group of this package.
+    """
+
+    def __init__(self, package: str, names: dict[str, str]):
+        self.package, self.names = package, names
+
+    @cached_property
+    def _theirs(self) -> dict[str, str]:
+        """Those of other packages, which are looked for when a name is not one of ours."""
+        return {one.name: one.value for one in metadata.entry_points(group=self.package)}
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.names:
+            return resolve_name(f"{self.package}.{self.names[name]}")
+        return resolve_name(self._theirs[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names or name in self._theirs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names | self._theirs)
+
+    def __len__(self) -> int:
+        return len(self.names | self._theirs)

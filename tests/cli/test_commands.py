@@ -271,7 +271,7 @@ def test_an_unforeseen_failure_is_one_line_and_a_trace_on_request(small, monkeyp
     def fail(*_):
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    monkeypatch.setattr("thesiskit.study.design.Design.draw", fail)
     must_fail(invoke("run", small, "--results", tmp_path), "RuntimeError: surprise", code=1)
     shown = invoke("run", small, "--results", tmp_path, "-v")
     assert "Traceback" in shown.output
@@ -430,7 +430,7 @@ def test_a_trace_on_request_where_several_run(small, monkeypatch, tmp_path):
     def fail(*_):
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    monkeypatch.setattr("thesiskit.study.design.Design.draw", fail)
     lattice = ROOT / "configs/chapter2/correlation-lattice.yaml"
     plain = invoke("run", small, lattice, "--results", tmp_path)
     assert plain.exit_code == 1
@@ -485,7 +485,7 @@ def test_all_of_a_message_is_shown_on_request(small, tmp_path, monkeypatch):
     def fail(*_):
         raise RuntimeError("\n".join(["surprise"] * 100))
 
-    monkeypatch.setattr("thesiskit.experiments.selection.design.Design.draw", fail)
+    monkeypatch.setattr("thesiskit.study.design.Design.draw", fail)
     where = ("--results", tmp_path / "r")
     shown = invoke("run", small, *where)
     assert shown.output.count("surprise") == 2

@@ -16,8 +16,8 @@ from thesiskit.datasets import microarray
 from thesiskit.datasets.gene_expression import colon
 from thesiskit.datasets.microarray import MicroarrayData
 from thesiskit.errors import ConfigError, DataError
-from thesiskit.experiments.selection.design import Design
 from thesiskit.models import peers
+from thesiskit.study.design import Design
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")

@@ -9,10 +9,10 @@ from thesiskit.datasets.signals import SignalsData
 from thesiskit.datasets.source import SelectionPriors
 from thesiskit.errors import ConfigError
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.experiments.selection.design import Design
 from thesiskit.files import Results
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
+from thesiskit.study.design import Design
 
 PRIORS = SelectionPriors((1.0, 1.0), (0.5, 5.0))
 ONE = {"relevant": 5, "of": 60, "effect": 1.5, "train": [30, 31], "test": [40, 50]}
@@ -133,7 +133,7 @@ def test_an_experiment_of_settings_of_different_shapes(tmp_path):
     kept = record.results.load("select", 0)["selected"][5:10]
     # of the features that tie, the same are kept as there: no others are left to choose from
     best = select_features(train[:, kept], drawn.train.response, 5, np.random.default_rng(1))
-    model = naive_bayes.fit(best, naive_bayes.Settings(), correct=False)
+    model = naive_bayes.fit(best, naive_bayes.NaiveBayes(), correct=False)
     expected = naive_bayes.predict(model, test[:, kept[best.selected]])
     np.testing.assert_allclose(record.probability(record.arms[0])[90:180], expected, rtol=1e-9)
     # whatever shares a file, numbers are the same

@@ -153,7 +153,7 @@ def test_options_reach_the_model():
     model = NaiveBayesClassifier(4, correct=False, random_state=1, **options).fit(X, y)
     found = select_features(X, y, 4, np.random.default_rng(0))
     assert set(found.selected) == set(model.selected_)
-    posterior = nb.fit(found, nb.Settings(**options), correct=False)
+    posterior = nb.fit(found, nb.NaiveBayes(**options), correct=False)
     np.testing.assert_allclose(
         model.predict_proba(new)[:, 1], nb.predict(posterior, new[:, found.selected]), rtol=1e-12
     )

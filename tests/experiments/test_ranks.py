@@ -17,15 +17,15 @@ from thesiskit.config import load_config
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes, draw_noise
 from thesiskit.defaults import PI
 from thesiskit.errors import ConfigError
-from thesiskit.experiments import ranks
 from thesiskit.experiments.logistic.design import LogisticDesign
-from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
+from thesiskit.models import ranks
 from thesiskit.models.logistic import Settings
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import rank_bands
+from thesiskit.study.design import Design
 
 # ---- bands ----
 
@@ -250,7 +250,7 @@ def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
     selection = select_features(
         drawn.train.features, drawn.train.response, 2, rng, ties="as-printed"
     )
-    settings = nb.Settings(alpha_points=1000, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(alpha_points=1000, alpha_quadrature=rule)
     posterior = nb.fit(selection, settings)
     draws = nb.sample(posterior, 4_000, rng)
     assert draws.theta.shape == (4_000, 2)
@@ -276,7 +276,7 @@ def test_theta_has_its_density(rng, ones, alpha):
 def test_naive_log_odds_by_hand(rng):
     drawn = draw_naive_bayes(rng, features=30, alpha=3.0, train=N, test=1)
     selection = select_features(drawn.train.features, drawn.train.response, 1, rng)
-    posterior = nb.fit(selection, nb.Settings(class_prior=(2.0, 1.0)))
+    posterior = nb.fit(selection, nb.NaiveBayes(class_prior=(2.0, 1.0)))
     i0, i1 = selection.ones[0]
     draws = nb.Draws(np.full(2, 2.0), np.ones(2), np.full((2, 1), 0.3), np.array([[True], [False]]))
     odds = nb.log_odds(posterior, draws, np.array([1]))
@@ -289,7 +289,7 @@ def naive_ranks(rng, *, n=(8, 8), p=40, some=False, selecting=(None, {"threshold
                 correct=True, **settings):  # fmt: skip
     """p values that ranks of log alpha, and of log pi where it is drawn, are uniform."""
     found = {"alpha": [], "pi": []}
-    model = nb.Settings(alpha_points=100, **settings)
+    model = nb.NaiveBayes(alpha_points=100, **settings)
     k, more = selecting
     for _ in range(400):
         true = {"alpha": InverseGamma(0.5, 5.0).sample(rng)}

@@ -12,7 +12,7 @@ from small import LOGISTIC, NAIVE
 
 from thesiskit.files import imported
 
-NAIVE_WORK = "thesiskit.experiments.selection.naive"
+NAIVE_WORK = "thesiskit.study.selecting"
 LOGISTIC_WORK = "thesiskit.experiments.logistic.work"
 KINDS = {"naive": NAIVE, "logistic": LOGISTIC}
 

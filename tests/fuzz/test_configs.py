@@ -570,12 +570,6 @@ def only_checked(given: list[str]) -> None:
 @pytest.fixture(scope="module")
 def _loaded():
     """What every command loads, before it is forked."""
-    import thesiskit.cli
-    import thesiskit.experiments.experiment
-    import thesiskit.experiments.logistic.work
-    import thesiskit.experiments.reduction
-    import thesiskit.experiments.selection.work
-    import thesiskit.report.verify  # noqa: F401
 
 
 def judged(one: Input, folder: Path, *, whole: bool) -> tuple:

@@ -26,7 +26,7 @@ COMMAND = (
     "thesiskit.experiments.logistic.features",
     "thesiskit.experiments.logistic.work",
     "thesiskit.experiments.cells.graph",
-    "thesiskit.experiments.selection.work",
+    "thesiskit.study.selecting",
     "thesiskit.experiments.experiment",
     "thesiskit.models.patterns",
     "thesiskit.report.page",

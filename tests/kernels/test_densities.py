@@ -18,7 +18,7 @@ def predictive(seed=1, n=30, p=60, k=9, G=3):
     X = rng.standard_normal((n, p))
     X[:, :4] += 1.5 * rng.standard_normal((G, 4))[y]
     selection = select_by_f(X, y, k, rng)
-    settings = normal.Settings(ratio=(0.01, 0.1, 1.0, 8.0), pi=(0.01, 0.1, 0.5, 1.0))
+    settings = normal.Normal(ratio=(0.01, 0.1, 1.0, 8.0), pi=(0.01, 0.1, 0.5, 1.0))
     return Predictive.of(normal.fit(selection, settings)), rng
 
 

@@ -476,7 +476,7 @@ def test_several_cuts_and_classes_share_their_marginals():
 
 
 def some_target(rng, n=9, k=11, dropped=5, cut=Fraction(1, 9), **options):
-    settings = mixture.Settings(
+    settings = mixture.Mixture(
         **{"class_prior": (2.0, 1.0), "alpha_points": 4, "alpha_prior": (1.0, 2.0), **options}
     )
     x = rng.integers(0, 2, (n, k), dtype=np.uint8)

@@ -94,7 +94,7 @@ def test_predictions_with_some_relevant_against_rational_arithmetic(ties):
     X, y, new = drawn(3, n=(3, 3), p=4)
     found = select_features(X, y, 2, np.random.default_rng(0), ties=ties)
     pi = (0.125, 0.5, 1.0)
-    settings = nb.Settings(class_prior=(2.0, 0.5), alpha_points=3, relevant="some", pi=pi)
+    settings = nb.NaiveBayes(class_prior=(2.0, 0.5), alpha_points=3, relevant="some", pi=pi)
     posterior = nb.fit(found, settings)
     points = [(Fraction(a), Fraction(b)) for a in posterior.alpha for b in pi]
     if ties == "exact":
@@ -124,7 +124,7 @@ def test_predictions_with_some_relevant_against_rational_arithmetic(ties):
 @pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
 def test_screened_table_is_as_good_as_the_whole(relevant, rule):
     X, y, new = drawn(5, n=(12, 10), p=400, alpha=20.0)
-    settings = nb.Settings(relevant=relevant, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(relevant=relevant, alpha_quadrature=rule)
 
     def fitted(columns, k, threshold, screened):
         found = select_features(
@@ -181,14 +181,14 @@ def test_every_feature_ties():
     found = select_features(X, y, 3, np.random.default_rng(0))
     assert found.left_out.rows.tolist() == [[4, 4, AT, 9]]
     for relevant in ("all", "some"):
-        p = nb.predict(nb.fit(found, nb.Settings(relevant=relevant)), np.eye(3, dtype=np.uint8))
+        p = nb.predict(nb.fit(found, nb.NaiveBayes(relevant=relevant)), np.eye(3, dtype=np.uint8))
         assert ((p > 0) & (p < 1)).all()
     # none of them has anything to do with the response
     useless = np.tile([0, 1], 4)[:, None] * np.ones((1, 12), dtype=np.uint8)
     found = select_features(useless, y, 3, np.random.default_rng(0))
     assert found.gamma_squared == 0
     assert found.left_out.rows.tolist() == [[4, 4, AT, 9]]
-    assert np.isfinite(nb.fit(found, nb.Settings(relevant="some")).log_joint).all()
+    assert np.isfinite(nb.fit(found, nb.NaiveBayes(relevant="some")).log_joint).all()
 
 
 def test_impossible_screenings_are_refused():
@@ -232,7 +232,7 @@ def test_missing_values_among_the_ties():
 def test_points_without_weight_predict_nothing_that_matters(monkeypatch):
     X, y, new = drawn(8, n=(40, 40), p=500, alpha=5.0)
     found = select_features(X, y, 200, np.random.default_rng(0))
-    posterior = nb.fit(found, nb.Settings(relevant="some"))
+    posterior = nb.fit(found, nb.NaiveBayes(relevant="some"))
     ours = nb.predict_log_odds(posterior, new[:, found.selected])
     points = sum(len(at) for at, _ in posterior.points)
     assert points < posterior.log_joint.size / 2
@@ -249,7 +249,7 @@ def test_promise_is_kept_by_cases_of_the_model():
         alpha = 5.0 / rng.gamma(0.5)
         data = draw_naive_bayes(rng, features=60, alpha=alpha, train=(15, 15), test=100)
         found = select_features(data.train.features, data.train.response, 5, rng)
-        posterior = nb.fit(found, nb.Settings())
+        posterior = nb.fit(found, nb.NaiveBayes())
         p = nb.predict(posterior, data.test.features[:, found.selected])
         new = nb.promise(posterior, rng, 100)
         promised.append(np.minimum(new, 1 - new).mean())

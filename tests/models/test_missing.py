@@ -9,7 +9,6 @@ from statistical import assert_calibrated
 
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import DataError
-from thesiskit.experiments.selection.select import pack_selections, unpack_selections
 from thesiskit.models import integrals
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
@@ -17,6 +16,7 @@ from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
 from thesiskit.models.selection import LeftOut, is_binary, select_features
+from thesiskit.study.selections import pack_selections, unpack_selections
 
 GONE = np.nan
 
@@ -37,7 +37,7 @@ def test_predictions_are_those_of_enumeration(correct, k):
     X[:, 2] = GONE  # a feature that no case has
     X[y == 1, 4] = GONE  # one that no case of a class has
     found = select_features(X, y, k, rng, ties="as-printed")
-    settings = nb.Settings(class_prior=(2.0, 0.5), alpha_points=3)
+    settings = nb.NaiveBayes(class_prior=(2.0, 0.5), alpha_points=3)
     posterior = nb.fit(found, settings, correct=correct)
     ours = nb.predict(posterior, new[:, found.selected])
     others = np.setdiff1d(np.arange(7), found.selected)
@@ -80,7 +80,7 @@ def test_features_are_kept_by_the_cases_that_have_them(seed):
 @pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
 def test_a_table_without_gaps_says_the_same_through_either_way(quadrature, rule):
     X, y, new, rng = gappy(3, n=(20, 24), p=90, rate=0.0)
-    settings = nb.Settings(quadrature=quadrature, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(quadrature=quadrature, alpha_quadrature=rule)
     found = select_features(X, y, 5, rng, ties="as-printed")
     assert found.present is None
     p = nb.predict(nb.fit(found, settings), new[:, found.selected])
@@ -112,7 +112,7 @@ def test_leaving_out_a_case_is_the_same_as_losing_its_values():
     )
     assert a.gamma_squared == b.gamma_squared
     assert (a.selected == b.selected).all()
-    flat = nb.Settings(class_prior=(1e6, 1e6))  # the case still counts for its class
+    flat = nb.NaiveBayes(class_prior=(1e6, 1e6))  # the case still counts for its class
     p, q = (nb.predict(nb.fit(one, flat), new[:, one.selected]) for one in (a, b))
     np.testing.assert_allclose(p, q, rtol=1e-4)
 
@@ -126,7 +126,7 @@ def test_predictions_with_gaps_are_calibrated():
         for table in (X, new):  # some features are missing more often than others
             table[rng.random(table.shape) < np.linspace(0, 0.6, 300)] = GONE
         found = select_features(X, drawn.train.response, 8, rng)
-        p.append(nb.predict(nb.fit(found, nb.Settings()), new[:, found.selected]))
+        p.append(nb.predict(nb.fit(found, nb.NaiveBayes()), new[:, found.selected]))
         y.append(drawn.test.response)
     assert_calibrated(np.concatenate(p), np.concatenate(y))
 

@@ -24,9 +24,9 @@ class TargetAt(mixture.Target):
     powers = np.ones(1)
 
 
-def settings_of_three(**options) -> mixture.Settings:
+def settings_of_three(**options) -> mixture.Mixture:
     """Settings with few alphas, so that all states can be enumerated, and one replica."""
-    return mixture.Settings(**{**PRIORS, "alpha_points": 3, "replicas": 1, **options})
+    return mixture.Mixture(**{**PRIORS, "alpha_points": 3, "replicas": 1, **options})
 
 
 def with_powers(target, powers) -> TargetAt:
@@ -319,7 +319,7 @@ def test_updates_of_theta_where_data_say_much(monkeypatch):
     labels = (np.arange(n) % 3 == 0).astype(np.uint8)
     x = np.stack([np.arange(n) < ones for ones in (0, 1, 4, 6)], axis=1).astype(np.uint8)
     y = (np.arange(n) < 2).astype(np.uint8)
-    settings = mixture.Settings(
+    settings = mixture.Mixture(
         sampler="thesis", alpha_points=2, alpha_prior=(5.0, 300.0), response_alpha_prior=(5.0, 40.0)
     )
     target = mixture.Target(x, y, settings)
@@ -492,7 +492,7 @@ def test_samplers_against_enumeration(
 ):
     """Equations prior-alpha0, prior-theta, like-part-mix and prob-pred-mix."""
     quick_thesis(monkeypatch)
-    settings = mixture.Settings(
+    settings = mixture.Mixture(
         **PRIORS, sampler=sampler, replicas=replicas, alpha_points=4, chains=4,
         iterations=iterations, burn_in=100,
     )  # fmt: skip
@@ -541,7 +541,7 @@ def test_samplers_against_counts(sampler, counts, monkeypatch):
     options = (
         {"iterations": 20_000, "replicas": 3} if sampler == "collapsed" else {"iterations": 12_000}
     )
-    settings = mixture.Settings(
+    settings = mixture.Mixture(
         **PRIORS, sampler=sampler, alpha_points=5, chains=4, burn_in=200, **options
     )
     prior = tuple(Fraction(f) for f in settings.class_prior)
@@ -587,7 +587,7 @@ def test_enumeration_against_counts(counts, rare):
     rng = np.random.default_rng(10)
     y = (np.arange(n) % 2).astype(np.uint8)
     x = (rng.random(n) < (0.15 if rare else 0.5)).astype(np.uint8)[:, None]
-    settings = mixture.Settings(**PRIORS, alpha_points=6)
+    settings = mixture.Mixture(**PRIORS, alpha_points=6)
     left_out = LeftOut.of(counts, (7, 7), squared_correlation(2, 4, 7, 7), 4) if counts else None
     found = mixture.enumerate_posterior(mixture.Target(x, y, settings, left_out))
     prior = tuple(Fraction(f) for f in settings.class_prior)
@@ -606,7 +606,7 @@ def random_target(n=15, k=9, dropped=30, seed=3, **options):
     y = np.append([0, 1], rng.integers(0, 2, n - 2)).astype(np.uint8)
     x = rng.integers(0, 2, (n, k), dtype=np.uint8)
     options = {"iterations": 40, "burn_in": 10, "alpha_points": 6, **options}
-    settings = mixture.Settings(**PRIORS, **options)
+    settings = mixture.Mixture(**PRIORS, **options)
     return mixture.Target(x, y, settings, within(y, dropped, Fraction(1, 16)))
 
 
@@ -716,7 +716,7 @@ def test_degenerate_data(sampler, case):
         x[:] = x[:, :1]
     if case == "nothing dropped":
         dropped = 0
-    settings = mixture.Settings(**PRIORS, sampler=sampler, chains=4, iterations=60, burn_in=10,
+    settings = mixture.Mixture(**PRIORS, sampler=sampler, chains=4, iterations=60, burn_in=10,
                                 alpha_points=5)  # fmt: skip
     target = mixture.Target(x, y, settings, within(y, dropped, cut))
     draws = draws_of(target, 13)
@@ -843,7 +843,7 @@ def test_very_few_draws_are_not_reliable():
 )
 def test_bad_settings(options, words):
     with pytest.raises(UserError, match=words):
-        mixture.Settings(**options)
+        mixture.Mixture(**options)
 
 
 @pytest.mark.parametrize(
@@ -852,7 +852,7 @@ def test_bad_settings(options, words):
 )
 def test_powers_fall_from_one(n, options, replicas):
     y = np.arange(n) % 2
-    target = mixture.Target(np.zeros((n, 1), dtype=np.uint8), y, mixture.Settings(**options))
+    target = mixture.Target(np.zeros((n, 1), dtype=np.uint8), y, mixture.Mixture(**options))
     assert len(target.powers) == replicas
     assert target.powers[0] == 1
     assert target.powers[-1] == pytest.approx(0.02 if replicas > 1 else 1)
@@ -860,15 +860,15 @@ def test_powers_fall_from_one(n, options, replicas):
 
 
 def test_defaults_follow_the_sampler():
-    settings = mixture.Settings()
+    settings = mixture.Mixture()
     assert (settings.chains, settings.iterations, settings.burn_in) == (4, 400, 100)
     assert settings.kept == 300
     assert len(settings.alpha) == len(settings.response_alpha) == 200
-    thesis = mixture.Settings(sampler="thesis")
+    thesis = mixture.Mixture(sampler="thesis")
     assert (thesis.chains, thesis.iterations, thesis.burn_in) == (1, 50, 10)
     assert len(thesis.alpha) == 10
-    assert mixture.Settings(iterations=12).burn_in == 3
-    assert mixture.Settings(iterations=12.0, burn_in=0).kept == 12
+    assert mixture.Mixture(iterations=12).burn_in == 3
+    assert mixture.Mixture(iterations=12.0, burn_in=0).kept == 12
 
 
 COUNTS = ((2, 3), (1, 4))
@@ -910,7 +910,7 @@ def test_arguments_of_the_discard_probability():
 
 
 def test_bad_data():
-    settings = mixture.Settings()
+    settings = mixture.Mixture()
     with pytest.raises(UserError, match="at most 600 training cases, got 601"):
         mixture.Target(np.zeros((601, 1), dtype=np.uint8), np.arange(601) % 2, settings)
     with pytest.raises(DataError, match="table of 0 and 1"):

@@ -16,7 +16,7 @@ def target(until=TARGETS, **options):
     features = (rng.random((40, 4)) < 0.5).astype(np.uint8)
     response = (rng.random(40) < 0.2 + 0.6 * features[:, 0]).astype(np.uint8)
     length = {"chains": 3, "iterations": 2500, "alpha_points": 20, "replicas": 2, "burn_in": 0}
-    return mixture.Target(features, response, mixture.Settings(until=until, **length | options))
+    return mixture.Target(features, response, mixture.Mixture(until=until, **length | options))
 
 
 def sample(until=TARGETS, probe=None, **options):
@@ -98,9 +98,9 @@ def test_interruptions_change_nothing(monkeypatch):
 )
 def test_what_cannot_be_is_refused(options, words):
     with pytest.raises(UserError, match=words):
-        mixture.Settings(**options)
+        mixture.Mixture(**options)
 
 
 def test_burn_in_is_nothing_unless_given():
-    assert mixture.Settings(until=TARGETS, iterations=5000).burn_in == 0
-    assert mixture.Settings(iterations=5000).burn_in == 1250
+    assert mixture.Mixture(until=TARGETS, iterations=5000).burn_in == 0
+    assert mixture.Mixture(iterations=5000).burn_in == 1250

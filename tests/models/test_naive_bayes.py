@@ -11,6 +11,7 @@ from statistical import assert_calibrated, z_score
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models import naive_bayes as nb
+from thesiskit.models.base import of_log_odds
 from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import WITHIN, LeftOut, Selection, select_features
@@ -33,7 +34,7 @@ def test_predictions_against_rational_arithmetic(correct, k):
     """Equations prior-psi-b, eq-unc-pp, eq-jfact, eq-alpha-int2, eq-alpha-int2-mod, eq-corfact."""
     X, y, new, rng = small(1)
     found = select_features(X, y, k, rng, ties="as-printed")
-    settings_ = nb.Settings(class_prior=(2.0, 0.5), alpha_points=4)
+    settings_ = nb.NaiveBayes(class_prior=(2.0, 0.5), alpha_points=4)
     posterior = nb.fit(found, settings_, correct=correct)
     ours = nb.predict(posterior, new[:, found.selected])
     alpha = [Fraction(a) for a in posterior.alpha]
@@ -56,10 +57,10 @@ def test_predictions_against_rational_arithmetic(correct, k):
 
 def test_posterior_of_alpha_is_normalised_and_zero_where_nothing_was_dropped():
     X, y, _, rng = small(2)
-    posterior = nb.fit(select_features(X, y, 8, rng), nb.Settings())
+    posterior = nb.fit(select_features(X, y, 8, rng), nb.NaiveBayes())
     assert (posterior.log_discard == 0).all()
     assert np.logaddexp.reduce(posterior.log_posterior) == pytest.approx(0, abs=1e-12)
-    posterior = nb.fit(select_features(X, y, 2, rng), nb.Settings())
+    posterior = nb.fit(select_features(X, y, 2, rng), nb.NaiveBayes())
     assert (posterior.log_discard < 0).all()
 
 
@@ -68,7 +69,7 @@ def test_posterior_of_alpha_is_normalised_and_zero_where_nothing_was_dropped():
 def test_swapping_classes_or_values_or_columns(seed):
     X, y, new, rng = small(seed, p=12)
     found = select_features(X, y, 4, rng, ties="as-printed")
-    p = nb.predict(nb.fit(found, nb.Settings()), new[:, found.selected])
+    p = nb.predict(nb.fit(found, nb.NaiveBayes()), new[:, found.selected])
     assert ((p > 0) & (p < 1)).all()
 
     def again(ones, counts, rows):
@@ -76,7 +77,7 @@ def test_swapping_classes_or_values_or_columns(seed):
         other = Selection(
             found.selected, found.gamma_squared, ones, counts, 12, 0, 0, None, left_out
         )
-        return nb.predict(nb.fit(other, nb.Settings()), rows)
+        return nb.predict(nb.fit(other, nb.NaiveBayes()), rows)
 
     n0, n1 = found.class_counts
     rows = new[:, found.selected]
@@ -95,7 +96,7 @@ def test_corrected_equals_uncorrected_when_nothing_is_dropped(seed):
     X, y, new, rng = small(seed)
     found = select_features(X, y, 8, rng)
     a, b = (
-        nb.predict(nb.fit(found, nb.Settings(), correct=c), new[:, found.selected])
+        nb.predict(nb.fit(found, nb.NaiveBayes(), correct=c), new[:, found.selected])
         for c in (True, False)
     )
     assert (a == b).all()
@@ -106,7 +107,7 @@ def test_correction_moves_alpha_up():
     found = select_features(X, y, 5, rng)
     means = []
     for correct in (True, False):
-        posterior = nb.fit(found, nb.Settings(), correct=correct)
+        posterior = nb.fit(found, nb.NaiveBayes(), correct=correct)
         means.append(np.exp(posterior.log_posterior) @ np.log(posterior.alpha))
     assert means[0] > means[1] + 0.1
 
@@ -115,7 +116,7 @@ def test_nothing_kept_predicts_the_base_rate():
     """Equation predp-y."""
     X, y, new, rng = small(3)
     found = select_features(X, y, None, rng, threshold=1)
-    p = nb.predict(nb.fit(found, nb.Settings()), new[:, found.selected])
+    p = nb.predict(nb.fit(found, nb.NaiveBayes()), new[:, found.selected])
     np.testing.assert_allclose(p, (1 + 6) / (2 + 11), rtol=1e-14)
 
 
@@ -124,7 +125,7 @@ def test_adaptive_rule_against_direct_integration():
     X, y, new, rng = small(7, n=(10, 9), p=40)
     found = select_features(X, y, 3, rng, ties="as-printed")
     adaptive = nb.predict(
-        nb.fit(found, nb.Settings(alpha_quadrature="adaptive")), new[:, found.selected]
+        nb.fit(found, nb.NaiveBayes(alpha_quadrature="adaptive")), new[:, found.selected]
     )
     prior = InverseGamma(0.5, 5.0)
 
@@ -154,9 +155,9 @@ def test_more_points_bring_midpoint_to_adaptive():
     X, y, new, rng = small(8, n=(20, 20), p=100)
     found = select_features(X, y, 6, rng)
     rows = new[:, found.selected]
-    target = nb.predict(nb.fit(found, nb.Settings(alpha_quadrature="adaptive")), rows)
+    target = nb.predict(nb.fit(found, nb.NaiveBayes(alpha_quadrature="adaptive")), rows)
     errors = [
-        np.abs(nb.predict(nb.fit(found, nb.Settings(alpha_points=K)), rows) - target).max()
+        np.abs(nb.predict(nb.fit(found, nb.NaiveBayes(alpha_points=K)), rows) - target).max()
         for K in (5, 30, 400)
     ]
     assert errors[2] < 1e-6
@@ -188,7 +189,7 @@ def test_ten_million_dropped_features():
     ones = np.array([[20, 80], [40, 60]])
     found = Selection(np.arange(2), Fraction(1, 25), ones, (100, 100), 10_000_002, 1, 1, None)
     for rule in ("midpoint", "adaptive"):
-        posterior = nb.fit(found, nb.Settings(alpha_quadrature=rule))
+        posterior = nb.fit(found, nb.NaiveBayes(alpha_quadrature=rule))
         assert np.isfinite(posterior.log_posterior.max())
         p = nb.predict(posterior, np.array([[1, 1], [0, 0]], dtype=np.uint8))
         assert ((p > 0) & (p < 1)).all()
@@ -198,7 +199,7 @@ def test_ten_million_dropped_features():
 def test_certain_predictions_stay_below_one():
     ones = np.tile([[1, 99]], (300, 1))
     found = Selection(np.arange(300), Fraction(0), ones, (100, 100), 300, 1, 1, None)
-    p = nb.predict(nb.fit(found, nb.Settings()), np.array([[1] * 300, [0] * 300], dtype=np.uint8))
+    p = nb.predict(nb.fit(found, nb.NaiveBayes()), np.array([[1] * 300, [0] * 300], dtype=np.uint8))
     assert p[1] == 2.0**-53
     assert p[0] == 1 - 2.0**-53
 
@@ -210,7 +211,7 @@ def simulate_from_the_prior(replicates, correct):
         alpha = InverseGamma(0.5, 5.0).sample(rng)
         drawn = draw_naive_bayes(rng, features=60, alpha=alpha, train=(10, 10), test=1)
         found = select_features(drawn.train.features, drawn.train.response, 4, rng)
-        posterior = nb.fit(found, nb.Settings(alpha_points=60), correct=correct)
+        posterior = nb.fit(found, nb.NaiveBayes(alpha_points=60), correct=correct)
         p.append(nb.predict(posterior, drawn.test.features[:, found.selected])[0])
         y.append(drawn.test.response[0])
     return np.array(p), np.array(y)
@@ -274,7 +275,7 @@ def test_infinite_alpha_makes_features_useless(rng):
 )
 def test_bad_settings(options, words):
     with pytest.raises(UserError, match=words):
-        nb.Settings(**options)
+        nb.NaiveBayes(**options)
 
 
 def test_bad_arguments_of_the_discard_probability():
@@ -293,7 +294,7 @@ def test_bad_arguments_of_the_discard_probability():
 def test_real_features_are_refused(rng):
     X, y = rng.normal(size=(20, 5)), np.repeat([0, 1], 10)
     with pytest.raises(UserError, match="binary features"):
-        nb.fit(select_features(X, y, 2, rng), nb.Settings())
+        nb.fit(select_features(X, y, 2, rng), nb.NaiveBayes())
 
 
 @pytest.mark.parametrize(
@@ -307,20 +308,20 @@ def test_adaptive_rule_finds_a_posterior_that_the_prior_did_not_expect(
     found = Selection(np.arange(3), gamma_squared, ones, (20, 20), dropped + 3, 1, 1, np.zeros(3),
                       printed((20, 20), gamma_squared, dropped))  # fmt: skip
     rows = np.array([[1, 0, 1], [0, 1, 0]], dtype=np.uint8)
-    posterior = nb.fit(found, nb.Settings(alpha_prior=prior, alpha_quadrature="adaptive"))
+    posterior = nb.fit(found, nb.NaiveBayes(alpha_prior=prior, alpha_quadrature="adaptive"))
     wide = nb._evaluate_log_scale(posterior.settings, posterior.kept, np.linspace(-20, 40, 6001))
     means = [np.exp(one.log_posterior) @ np.log(one.alpha) for one in (posterior, wide)]
     assert means[0] == pytest.approx(means[1], abs=1e-4)
     np.testing.assert_allclose(
         nb.predict(posterior, rows),
-        nb.as_probability(nb._predict_all(wide, rows)),
+        of_log_odds(nb._predict_all(wide, rows)),
         atol=1e-6,
     )
 
 
 def test_prediction_refuses_other_tables():
     X, y, new, rng = small(4)
-    posterior = nb.fit(select_features(X, y, 3, rng), nb.Settings())
+    posterior = nb.fit(select_features(X, y, 3, rng), nb.NaiveBayes())
     for features, words in [
         (new[:, :4], "3 features were kept; got a table of shape"),
         (new[0, :3], "got a table of shape"),
@@ -335,7 +336,7 @@ def test_prediction_refuses_other_tables():
 def test_cases_are_predicted_alike_in_any_number(monkeypatch):
     X, y, new, rng = small(6, tests=20)
     found = select_features(X, y, 3, rng)
-    posterior = nb.fit(found, nb.Settings())
+    posterior = nb.fit(found, nb.NaiveBayes())
     whole = nb.predict(posterior, new[:, found.selected])
     monkeypatch.setattr(nb, "CASES", 7)
     np.testing.assert_allclose(nb.predict(posterior, new[:, found.selected]), whole, rtol=1e-13)
@@ -345,10 +346,10 @@ def test_simpson_stays_finite_for_large_n():
     ones = np.array([[10_000, 10_000], [5_000, 5_050]])
     found = Selection(np.arange(2), Fraction(0), ones, (10_000, 10_000), 2, 1, 1, np.zeros(2))
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.uint8)
-    p = nb.predict(nb.fit(found, nb.Settings(quadrature="simpson-21")), rows)
+    p = nb.predict(nb.fit(found, nb.NaiveBayes(quadrature="simpson-21")), rows)
     assert np.isfinite(p).all()
     mirrored = Selection(np.arange(2), Fraction(0), 10_000 - ones, (10_000, 10_000), 2, 1, 1, None)
-    q = nb.predict(nb.fit(mirrored, nb.Settings(quadrature="simpson-21")), 1 - rows)
+    q = nb.predict(nb.fit(mirrored, nb.NaiveBayes(quadrature="simpson-21")), 1 - rows)
     np.testing.assert_allclose(p, q, rtol=1e-9)
 
 
@@ -357,7 +358,7 @@ def test_density_of_log_alpha_is_one_whatever_the_rule():
     found = select_features(X, y, 5, rng)
     curves = []
     for options in ({"alpha_points": 2000}, {"alpha_quadrature": "adaptive"}):
-        posterior = nb.fit(found, nb.Settings(**options))
+        posterior = nb.fit(found, nb.NaiveBayes(**options))
         t, density = np.log(posterior.alpha), np.exp(nb.log_alpha_density(posterior))
         assert np.trapezoid(density, t) == pytest.approx(1, abs=5e-3)
         curves.append((t, density))
@@ -379,4 +380,4 @@ def test_a_posterior_of_nothing_names_a_remedy_that_is_one(quadrature, remedy, m
         ),
     )  # fmt: skip
     with pytest.raises(ThesiskitError, match=f"posterior weight 0; {remedy}"):
-        nb.fit(select_features(X, y, 8, rng), nb.Settings(quadrature=quadrature))
+        nb.fit(select_features(X, y, 8, rng), nb.NaiveBayes(quadrature=quadrature))

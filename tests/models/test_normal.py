@@ -114,24 +114,24 @@ def compare(X, y, k, settings, *, correct=True, tolerance=2e-5, **sabotage):
 )
 def test_predictions_against_loops(G, shapes):
     X, y, _ = drawn(1, n=15, G=G)
-    compare(X, y, 3, normal.Settings(effect_shapes=shapes, class_prior=0.5, **GRID))
+    compare(X, y, 3, normal.Normal(effect_shapes=shapes, class_prior=0.5, **GRID))
 
 
 def test_predictions_without_the_correction_and_with_all_features_relevant():
     X, y, _ = drawn(2, n=14)
-    compare(X, y, 3, normal.Settings(relevant="all", **GRID), correct=False)
+    compare(X, y, 3, normal.Normal(relevant="all", **GRID), correct=False)
 
 
 def test_predictions_with_missing_values():
     X, y, rng = drawn(4, n=16, p=12, G=3)
     X[rng.random(X.shape) < 0.1] = np.nan
-    compare(X, y, 3, normal.Settings(effect_shapes=(10.0, None), **GRID))
+    compare(X, y, 3, normal.Normal(effect_shapes=(10.0, None), **GRID))
 
 
 @pytest.mark.parametrize("sabotage", [{"factor_ratio": 1.1}, {"factor_pi": False}])
 def test_the_comparison_notices_sabotage(sabotage):
     X, y, _ = drawn(1, n=15, G=3)
-    settings = normal.Settings(effect_shapes=(None,), class_prior=0.5, **GRID)  # as above
+    settings = normal.Normal(effect_shapes=(None,), class_prior=0.5, **GRID)  # as above
     with pytest.raises(AssertionError):
         compare(X, y, 3, settings, **sabotage)
 
@@ -146,11 +146,11 @@ def test_variances_are_the_most_probable(seed, n, p, kept, equal):
     if not equal:
         X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, p))  # a = 4
     selection = select_by_f(X, y, kept, rng)
-    a, b = normal.fit(selection, normal.Settings()).variance
+    a, b = normal.fit(selection, normal.Normal()).variance
     assert (30 if equal else 1) < a <= (normal.MOST_A if equal else 30)
 
     def evidence(a, b):
-        fitted = normal.Settings(variance=(a, b))
+        fitted = normal.Normal(variance=(a, b))
         nodes = normal.Nodes.of(fitted, 2)
         between = normal.Between.of(selection, nodes.ratio)
         factor, _ = normal._left_out(selection, fitted, True)
@@ -178,7 +178,7 @@ def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
     X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
     X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))
     selection = select_by_f(X, y, 30, rng)
-    nodes = normal.Nodes.of(normal.Settings(), 2)
+    nodes = normal.Nodes.of(normal.Normal(), 2)
     between = normal.Between.of(selection, nodes.ratio)
     shares = np.zeros(between.squares.shape)
     shares[:, 0] = 1
@@ -191,7 +191,7 @@ def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
 def test_what_is_stored_makes_the_same_predictions():
     X, y, rng = drawn(8, G=3)
     selection = select_by_f(X, y, 10, rng)
-    found = normal.fit(selection, normal.Settings())
+    found = normal.fit(selection, normal.Normal())
     again = normal.restore(
         selection,
         found.settings,
@@ -268,7 +268,7 @@ def test_screened_tables_are_as_the_whole_table():
     again = select_by_f(table, y, 10, rng, screened=Screened(200))
     assert again.threshold == whole.threshold
     np.testing.assert_array_equal(again.left_out, whole.left_out)
-    both = [normal.fit(one, normal.Settings()).log_joint for one in (whole, again)]
+    both = [normal.fit(one, normal.Normal()).log_joint for one in (whole, again)]
     np.testing.assert_array_equal(*both)
     all_kept = select_by_f(table, y, None, rng, screened=Screened(200, kept.threshold))
     np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
@@ -294,7 +294,7 @@ def test_bad_tables_are_refused():
         select_by_f(X[:2], y[:2], 5, rng)
     with pytest.raises(UserError, match="3 numbers for 2 classes"):
         selection = select_by_f(X, y, 5, rng)
-        normal.fit(selection, normal.Settings(class_prior=(1.0, 1.0, 1.0)))
+        normal.fit(selection, normal.Normal(class_prior=(1.0, 1.0, 1.0)))
 
 
 def test_separated_columns_have_a_large_f():
@@ -303,7 +303,7 @@ def test_separated_columns_have_a_large_f():
     selection = select_by_f(X, y, 2, np.random.default_rng(0))
     assert (selection.f == LARGEST).all()
     assert correlation_of_f(selection.f, selection.counts) == pytest.approx([1, 1])
-    p = normal.predict(normal.fit(selection, normal.Settings()), X[:, selection.selected])
+    p = normal.predict(normal.fit(selection, normal.Normal()), X[:, selection.selected])
     assert (p[np.arange(12), y] > 0.9).all()
 
 
@@ -326,7 +326,7 @@ def from_the_prior(rng, settings, n, p, G):
 
 @pytest.mark.parametrize("G", [2, 3])
 def test_predictions_come_true_as_often_as_promised(G):
-    settings = normal.Settings(
+    settings = normal.Normal(
         ratio=tuple(np.exp(np.arange(-4.0, 2.0, 0.5))), pi=tuple(np.logspace(-2, 0, 9)),
         variance=(8.0, 1.0), class_prior=1e6,
     )  # fmt: skip
@@ -357,7 +357,7 @@ def test_predictions_come_true_as_often_as_promised(G):
 def test_draws_are_from_the_posterior():
     X, y, rng = drawn(30, G=3)
     selection = select_by_f(X, y, 8, rng)
-    found = normal.fit(selection, normal.Settings(variance=(6.0, 1.0)))
+    found = normal.fit(selection, normal.Normal(variance=(6.0, 1.0)))
     drawn_ones = normal.sample(found, 4000, rng)
     error = np.sqrt(found.relevance * (1 - found.relevance) / 4000)
     assert (np.abs(drawn_ones.relevant.mean(axis=0) - found.relevance) < 4.5 * error + 1e-4).all()
@@ -372,7 +372,7 @@ def test_draws_are_from_the_posterior():
 def test_a_promise_is_kept_by_the_cases_that_it_is_of():
     X, y, rng = drawn(31, n=40, p=300, G=2)
     selection = select_by_f(X, y, 10, rng)
-    found = normal.fit(selection, normal.Settings())
+    found = normal.fit(selection, normal.Normal())
     p = normal.promise(found, rng, 3000)
     tested = normal.predict(found, X[:, selection.selected])
     assert (1 - p.max(axis=1)).mean() == pytest.approx((1 - tested.max(axis=1)).mean(), abs=0.1)

@@ -76,7 +76,7 @@ def fits(folder, threshold):
         kept = select_features(
             X[train], y[train], None, np.random.default_rng(0), threshold=threshold
         )
-        yield kept, naive_bayes.fit(kept, naive_bayes.Settings(relevant="some"))
+        yield kept, naive_bayes.fit(kept, naive_bayes.NaiveBayes(relevant="some"))
 
 
 def test_kept_features_have_probabilities_of_relevance(folder):

@@ -7,13 +7,13 @@ from commands import run
 
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
-from thesiskit.experiments.selection.design import Design
 from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import BITS, Task, cross_validated, fit_predict
 from thesiskit.report.parts import PARTS
 from thesiskit.report.signals import maps, screened
 from thesiskit.report.signals import tables as signals
+from thesiskit.study.design import Design
 
 CASES = {"train": [12, 12], "test": [30, 30]}
 GRID = [

@@ -33,7 +33,7 @@ def of_naive_bayes() -> Iterator[tuple[str, Any]]:
             )
     selection, table, _ = selected()
     for correct in (True, False):
-        posterior = naive_bayes.fit(selection, naive_bayes.Settings(), correct=correct)
+        posterior = naive_bayes.fit(selection, naive_bayes.NaiveBayes(), correct=correct)
         yield f"naive Bayes {correct}", naive_bayes.predict(posterior, table)
 
 
@@ -53,7 +53,7 @@ def of_mixtures() -> Iterator[tuple[str, Any]]:
     }  # fmt: skip
     for sampler, correct in product(("collapsed", "thesis", "as-printed"), events):
         left_out = LeftOut.of(events[correct], (25, 25), selection.gamma_squared, 2)
-        settings = mixture.Settings(
+        settings = mixture.Mixture(
             sampler=sampler, iterations=12, burn_in=2, chains=2, alpha_points=9
         )
         target = mixture.Target(table, y, settings, left_out)
@@ -112,7 +112,7 @@ def of_normal_features() -> Iterator[tuple[str, Any]]:
         y = np.arange(40) % classes
         X = rng.standard_normal((40, 300)) + (y[:, None] == 1) * (np.arange(300) < 5)
         selection = select_by_f(X, y, 25, rng)
-        found = normal.fit(selection, normal.Settings(), correct=correct)
+        found = normal.fit(selection, normal.Normal(), correct=correct)
         yield f"normal {classes} {correct}", [found.log_joint, found.variance]
         yield "its predictions", normal.predict_log(found, 2 * X[:, selection.selected])
 

@@ -14,28 +14,24 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     Field,
-    PlainValidator,
     PrivateAttr,
     SerializeAsAny,
     ValidationError,
     field_validator,
     model_validator,
 )
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text
 from thesiskit.config.cluster import ClusterBlock
+from thesiskit.config.kinds import KINDS, ModelOf, by_tag
 from thesiskit.config.logistic import LogisticModel
-from thesiskit.config.mixture import MixtureModel
 from thesiskit.config.problems import explain
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.selection import (
-    OWN_METHODS,
     WHOLE,
     Evaluation,
     Lattice,
-    NaiveModel,
-    NormalModel,
+    ScreenedBlock,
     SelectionBlock,
 )
 from thesiskit.config.together import (
@@ -48,22 +44,18 @@ from thesiskit.config.together import (
     check_table,
     check_temperature,
     rank_problem,
-    screening,
     two_classes,
 )
 from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source, WrongKeyError
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quoted
+from thesiskit.models.base import OWN
 
 __all__ = [
-    "OWN_METHODS",
     "WHOLE",
     "Config",
     "LogisticModel",
-    "MixtureModel",
-    "NaiveModel",
-    "NormalModel",
     "check_sizes",
     "load_config",
     "two_classes",
@@ -86,24 +78,8 @@ Name = Annotated[
 ]
 
 
-def _block_of_data(value: Any) -> Source:
-    """Return the block `data`, by the class that its `source` names; only that is imported."""
-    tag = value.get("source") if isinstance(value, dict) else None
-    known = [tag] if isinstance(tag, str) and tag in SOURCES else SOURCES
-    choices = {name: _schema_of(name) for name in known}
-    schema = core_schema.tagged_union_schema(choices, discriminator="source")
-    return SchemaValidator(schema).validate_python(value)
-
-
-def _schema_of(name: str) -> CoreSchema:
-    """Return what validates a block of a source, which is imported when there is one."""
-    return core_schema.no_info_plain_validator_function(
-        lambda block: SOURCES[name].model_validate(block)
-    )
-
-
-Data = Annotated[SerializeAsAny[Source], PlainValidator(_block_of_data)]
-Model = NaiveModel | MixtureModel | NormalModel | LogisticModel
+Data = Annotated[SerializeAsAny[Source], by_tag("source", SOURCES)]
+Model = Annotated[Any, ModelOf, by_tag("kind", KINDS)]
 
 
 class ReportBlock(Block):
@@ -146,7 +122,7 @@ class Config(Block):
     """How cases and features are divided."""
     selection: SelectionBlock | None = None
     """How many features to keep."""
-    model: Annotated[Model, Field(discriminator="kind")] = NaiveModel()
+    model: Model = Field(default_factory=lambda: KINDS["naive-bayes"]())
     """The model. Its key `kind` says which."""
     lattice: Lattice | None = None
     """In place of `data` and `selection`: the display of Cor(I0, I1)."""
@@ -192,7 +168,7 @@ class Config(Block):
             return self
         if (data is None) != (self.selection is None):
             raise ValueError("`data` and `selection` go together")
-        if isinstance(self.model, MixtureModel):
+        if self.model.kind == "mixture":
             check_mixture(self)
         check_normal(self)
         problem = data.misfit(self.model.kind, continuous=False) if data else None
@@ -215,10 +191,10 @@ class Config(Block):
         if isinstance(model, LogisticModel):
             model = model.model_copy(update={"peers": []})
         else:
-            own = [method for method in model.methods if method in OWN_METHODS]
+            own = [method for method in model.methods if method in OWN]
             model = model.model_copy(update={"methods": own})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
-        screened = screening(self)
+        screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
         if files and screened and not screened.keep:
             # cases that the screening did not see would need another correction
@@ -226,6 +202,16 @@ class Config(Block):
         found = self.model_copy(update={"replicates": 1, "block": 1, **changes})
         found._all_train = True
         return found
+
+    @property
+    def screened(self) -> ScreenedBlock | None:
+        """How the table was screened before, None if it was not."""
+        return self.selection.screened if self.selection else None
+
+    @property
+    def takes_reals(self) -> bool:
+        """Whether the model takes features as real numbers."""
+        return getattr(self.model, "takes", "") == "reals"
 
     @property
     def all_train(self) -> bool:
@@ -247,7 +233,7 @@ class Config(Block):
         """
         if self.data and self.data.has_test_set:
             return "test-set"
-        screened = screening(self)
+        screened = self.screened
         return "none" if screened is not None and screened.keep is None else "k-fold"
 
     @property

@@ -3,21 +3,21 @@
 The one description of a key is the text below it in its class, in this folder or in datasets/.
 """
 
-import ast
 import difflib
-import inspect
 import re
 import textwrap
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Union, get_args
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 
+from thesiskit.blocks import listed
 from thesiskit.config import Config
+from thesiskit.config.kinds import KINDS, ModelOf
+from thesiskit.config.problems import annotation_of
 from thesiskit.config.yamlfile import read_yaml
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
@@ -50,8 +50,9 @@ def _keys(model: type[BaseModel], prefix: str, block: str) -> Iterator[Key]:
         if name in TAGS and prefix:
             continue  # the block says it
         whole = f"{prefix}{name}"
-        yield Key(whole, block, _default(field), descriptions(model)[name])
-        inner = _blocks(field.annotation)
+        text = " ".join((field.description or "").split())
+        yield Key(whole, block, _default(field), text)
+        inner = _blocks(annotation_of(field))
         if len(inner) > 1:
             tag = _tag(inner[0]).partition(":")[0]
             said = [f"`{_tag(one).partition(': ')[2]}`: {_title(one)}" for one in inner]
@@ -69,6 +70,8 @@ def _blocks(annotation: Any) -> list[type[BaseModel]]:
     """Return the blocks that a key may hold."""
     if annotation is Source:
         return list(SOURCES.values())
+    if annotation is ModelOf:
+        return list(KINDS.values())
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [block for part in get_args(annotation) for block in _blocks(part)]
@@ -99,25 +102,6 @@ def _yaml(value: Any) -> str:
         plain = value.isalpha() or "-" in value
         return value if plain and value.lower() not in ("nan", "na") else repr(value)
     return "{}" if value == {} else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-@cache
-def descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text below each key of a block in its class; empty where there is none."""
-    found = dict.fromkeys(model.model_fields, "")
-    for base in reversed(model.__mro__):
-        if not issubclass(base, BaseModel) or base is BaseModel:
-            continue
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(body, ast.ClassDef)
-        for statement, after in pairwise(body.body):
-            match statement, after:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ) if name in found:
-                    found[name] = " ".join(text.split())
-    return found
 
 
 def described(name: str | None) -> list[str]:
@@ -160,31 +144,44 @@ def _in_short(key: Key) -> str:
 def schema() -> dict[str, Any]:
     """Return a JSON schema of configs, with which an editor completes and checks keys."""
     sources: Any = Union[tuple(SOURCES.values())]  # noqa: UP007
+    models: Any = Union[tuple(KINDS.values())]  # noqa: UP007
     data: Any = Annotated[sources, Field(discriminator="source")]
-    whole = create_model("Config", __base__=Config, data=(data | None, None))
+    model: Any = Annotated[models, Field(discriminator="kind")]
+    texts = {name: field.description for name, field in Config.model_fields.items()}
+    default: Any = Config.model_fields["model"].default_factory
+    whole = create_model(
+        "Config",
+        __base__=Config,
+        data=(data | None, Field(None, description=texts["data"])),
+        model=(model, Field(default_factory=default, description=texts["model"])),
+    )
     found = whole.model_json_schema()
     blocks = {block.__name__: block for block in _all_blocks(whole)}
     for name, block in blocks.items():
         place = found if block is whole else found["$defs"].get(name)
         if place is None:
             continue
-        listed = block.__pydantic_decorators__.field_validators.get("_list")
-        for key in listed.info.fields if listed else ():  # one value stands for a list of it
-            if key not in place["properties"]:  # of models that share the validator
-                continue
+        for key in _listed(block):  # one value stands for a list of it
             key_schema = place["properties"][key]
             kinds = key_schema.get("anyOf", [key_schema])  # a list, or nothing
             items = next(kind["items"] for kind in kinds if "items" in kind)
             place["properties"][key] = {"anyOf": [*kinds, items]}
-        for key, text in descriptions(Config if block is whole else block).items():
-            place["properties"][key]["description"] = text
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _listed(block: type[BaseModel]) -> list[str]:
+    """Return the keys of a block that take one value in place of a list of it."""
+    found = block.__pydantic_decorators__.field_validators.get("_list")
+    several = [name for name, field in block.model_fields.items()
+               if any(getattr(one, "func", None) is listed for one in field.metadata)]  # fmt: skip
+    return several + [name for name in (found.info.fields if found else ())
+                      if name in block.model_fields]  # fmt: skip
 
 
 def _all_blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     yield model
     for field in model.model_fields.values():
-        for block in _blocks(field.annotation):
+        for block in _blocks(annotation_of(field)):
             yield from _all_blocks(block)
 
 

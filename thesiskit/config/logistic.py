@@ -6,8 +6,8 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
-from thesiskit.config.until import LogisticUntilBlock, check_length, with_until
 from thesiskit.models.peers import FEATURES, RESPONSES, SEQUENCES, names
+from thesiskit.models.until_keys import LogisticUntilBlock, check_length, with_until
 
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]

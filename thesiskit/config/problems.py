@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
+from thesiskit.config.kinds import KINDS, ModelOf
 from thesiskit.config.yamlfile import Places, kind_of
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
@@ -65,10 +67,15 @@ def _locate(loc: tuple, model: type[BaseModel], unknown: bool) -> tuple[tuple, t
             block, members = members[part], {}
         elif part in block.model_fields:
             keys.append(part)
-            members = _blocks(block.model_fields[part].annotation)
+            members = _blocks(annotation_of(block.model_fields[part]))
             if len(members) == 1:
                 (block,) = members.values()
     return tuple(keys), block
+
+
+def annotation_of(field: FieldInfo) -> Any:
+    """Return the type of a key, or what stands for the blocks that it may hold."""
+    return ModelOf if ModelOf in field.metadata else field.annotation
 
 
 def _discriminator(block: type[BaseModel]) -> str | None:
@@ -80,6 +87,8 @@ def _blocks(annotation: Any) -> Mapping[str, type[BaseModel]]:
     """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
     if annotation is Source:
         return SOURCES
+    if annotation is ModelOf:
+        return KINDS
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         name = _discriminator(annotation)
         tag = get_args(annotation.model_fields[name].annotation)[0] if name else annotation.__name__
@@ -98,7 +107,7 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         name = dotted.rpartition(".")[2]
         return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
     if kind.startswith("union_tag"):
-        members = _blocks(block.model_fields[dotted.rpartition(".")[2]].annotation)
+        members = _blocks(annotation_of(block.model_fields[dotted.rpartition(".")[2]]))
         tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
         key = _discriminator(next(iter(members.values())))
         if kind == "union_tag_not_found":

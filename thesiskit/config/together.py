@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 from thesiskit.config.logistic import LogisticModel, check_peers
-from thesiskit.config.mixture import MixtureModel
 from thesiskit.config.selection import (
     Evaluation,
-    NormalModel,
     ScreenedBlock,
-    SelectingModel,
     check_before,
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.defaults import TABLE_CASES
+from thesiskit.errors import UserError
+from thesiskit.models import MODELS
 
 if TYPE_CHECKING:
     from thesiskit.config import Config
@@ -31,7 +30,7 @@ RANKS_NEED = {  # of data, by the kind of the model
 def check_sizes(config: "Config", p: int, error: type[Exception] | None = None) -> None:
     """Raise an error if more features, or more groups, are asked for than there are."""
     groups = config.evaluation.groups
-    problem, screened = None, screening(config)
+    problem, screened = None, config.screened
     if screened is not None:
         problem, p = _screened_problem(screened, p)
     if problem is None and groups > p:
@@ -42,11 +41,6 @@ def check_sizes(config: "Config", p: int, error: type[Exception] | None = None) 
             problem = ("selection.features", f"cannot keep {k} of {p // groups} features{each}")
     if problem is not None:
         raise error(": ".join(problem)) if error else config.wrong(*problem)
-
-
-def screening(config: "Config") -> ScreenedBlock | None:
-    """Return how the table was screened before, None if it was not."""
-    return config.selection.screened if config.selection else None
 
 
 def _screened_problem(screened: ScreenedBlock, p: int) -> tuple[tuple[str, str] | None, int]:
@@ -63,7 +57,7 @@ def _screened_problem(screened: ScreenedBlock, p: int) -> tuple[tuple[str, str] 
 
 def check_screened(config: "Config") -> None:
     """Refuse what cannot be done with a table that was screened before."""
-    screened = screening(config)
+    screened = config.screened
     if screened is None:
         return
     if config.evaluation.groups != 1:
@@ -94,7 +88,6 @@ def check_reduction(config: "Config") -> None:
 
 def check_mixture(config: "Config") -> None:
     """Refuse what the mixture model cannot do."""
-    assert isinstance(config.model, MixtureModel)
     sizes = config.data.sizes if config.data else None
     cases = sizes.train if sizes else 0
     if cases > TABLE_CASES:
@@ -111,7 +104,7 @@ def check_mixture(config: "Config") -> None:
 def check_normal(config: "Config") -> None:
     """Refuse what is for real features only, and what they do not have."""
     selection, data = config.selection, config.data
-    if not isinstance(config.model, NormalModel):
+    if not config.takes_reals:
         if selection and selection.screened and selection.screened.f is not None:
             raise ValueError("selection.screened.f: is for model.kind: normal; give `threshold`")
         return
@@ -126,15 +119,17 @@ def check_normal(config: "Config") -> None:
                 "give real ones, of data.source signals or normal"
             )
     try:
-        config.model.check_classes(data.sizes.classes)
-    except ValueError as error:
-        raise ValueError(f"model.class_prior: {error}") from None
+        block = config.model
+        model = MODELS[block.kind].of(block, block.variants[0], block.relevances[0])
+        model.check(data.sizes.classes)
+    except UserError as error:
+        raise ValueError(f"model.{error}") from None
 
 
 def check_temperature(config: "Config") -> None:
     """Refuse a temperature where no honest cross-validation can be made within a training set."""
-    model, screened = config.model, screening(config)
-    if not isinstance(model, SelectingModel) or "cv" not in model.temperature:
+    screened = config.screened
+    if "cv" not in getattr(config.model, "temperature", []):
         return
     if screened is not None and screened.keep is None:
         raise ValueError(
@@ -190,7 +185,7 @@ def _either(names: list[str]) -> str:
 def check_table(config: "Config") -> None:
     """Refuse what data of chapter 2 cannot have."""
     data = config.data
-    if data is not None and data.sizes is not None and not isinstance(config.model, NormalModel):
+    if data is not None and data.sizes is not None and not config.takes_reals:
         problem = two_classes(config.model.kind, data.sizes.classes)
         if problem:
             raise ValueError(f"model.kind: {problem}")

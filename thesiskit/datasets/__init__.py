@@ -6,14 +6,7 @@ and name it below; a package of its own names it in its metadata, under the entr
 `thesiskit.datasets`.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from importlib import metadata
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from thesiskit.datasets.source import Source
+from thesiskit.blocks import Registry
 
 _OURS = {
     "naive-bayes": "synthetic:NaiveBayesData",
@@ -36,28 +29,4 @@ _OURS = {
     "table": "feature_files:TableData",
 }
 
-
-class _Sources(Mapping[str, "type[Source]"]):
-    """The sources by name; a source is imported when it is looked up."""
-
-    @cached_property
-    def _theirs(self) -> dict[str, str]:
-        """Sources of other packages; these are looked for when a name is not one of ours."""
-        return {one.name: one.value for one in metadata.entry_points(group="thesiskit.datasets")}
-
-    def __getitem__(self, name: str) -> "type[Source]":
-        if name in _OURS:
-            return resolve_name(f"{__name__}.{_OURS[name]}")
-        return resolve_name(self._theirs[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in _OURS or name in self._theirs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_OURS | self._theirs)
-
-    def __len__(self) -> int:
-        return len(_OURS | self._theirs)
-
-
-SOURCES = _Sources()
+SOURCES = Registry("thesiskit.datasets", _OURS)

@@ -10,11 +10,14 @@ SequenceClassifier predicts what follows histories of discrete states; Interacti
 InteractionRegressor predict from interactions of discrete features.
 """
 
-from thesiskit.estimators.binary import MixtureClassifier, NaiveBayesClassifier
 from thesiskit.estimators.interactions import InteractionClassifier, InteractionRegressor
 from thesiskit.estimators.medians import MedianBinarizer
-from thesiskit.estimators.normal import NormalClassifier
-from thesiskit.estimators.selecting import SelectingClassifier
+from thesiskit.estimators.selecting import (
+    MixtureClassifier,
+    NaiveBayesClassifier,
+    NormalClassifier,
+    SelectingClassifier,
+)
 from thesiskit.estimators.sequences import SequenceClassifier
 
 __all__ = [

@@ -1,7 +1,13 @@
-"""The common part of classifiers that first select features, and then fit a model to them."""
+"""Classifiers that first select features, and then fit a model to them.
 
-from abc import abstractmethod
+The parameters of a classifier are the keys of its model (models/base.py), and what all have:
+n_features, correct, screened, temperature and random_state.
+"""
+
+import inspect
+import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,57 +21,122 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.errors import UserError, quoted
-from thesiskit.estimators.inputs import as_numbers, as_table
-from thesiskit.models.packed import read_columns
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, PI
+from thesiskit.errors import UnreliableWarning, UserError, quoted
+from thesiskit.estimators.inputs import as_numbers, as_table, threads_for
+from thesiskit.estimators.lengths import run_length
+from thesiskit.models import mixture
+from thesiskit.models.base import Model, Training
+from thesiskit.models.mixture import Mixture
+from thesiskit.models.naive_bayes import NaiveBayes
+from thesiskit.models.normal import Normal
+from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
+from thesiskit.models.priors import positive, whole
+from thesiskit.models.selection import (
+    Screened,
+    check_threshold,
+    f_of_correlation,
+    is_binary,
+    select_by_f,
+    select_features,
+)
 from thesiskit.models.temperature import cross_validated
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
+NOT_BINARY = (
+    "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline, or take "
+    "NormalClassifier, which uses real values as they are"
+)
 
 
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
-    """A selection of features, a model of those kept, and a temperature."""
+    """A selection of features, a model of those kept, and a temperature.
 
-    n_features: Any
-    correct: Any
-    screened: Any
-    temperature: Any
-    random_state: Any
+    A classifier of a model of one's own is a subclass that names it:
 
-    _validation: ClassVar[dict[str, Any]]  # how scikit-learn should check tables
-    _validation_of_fit: ClassVar[dict[str, Any]] = {}  # where that differs
-    _many_classes: ClassVar[bool] = False
+        class MyClassifier(SelectingClassifier, model=MyModel): ...
+    """
 
-    # ---- what depends on the model ----
+    _model_class: ClassVar[type[Model]]
+    _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
-    @abstractmethod
-    def _settings(self) -> Any:
-        """Return the settings of the model; UserError for options that are not valid."""
-
-    @abstractmethod
-    def _prepared(self, X: np.ndarray) -> Any:
-        """Return a training table (n, p) as selections take it."""
-
-    @abstractmethod
-    def _select(self, table, y, cases, rng) -> Any:
-        """Select features by some cases, (m,) row numbers; None for all."""
-
-    @abstractmethod
-    def _learn(self, table, y, cases, selection, settings, rng) -> Any:
-        """Return the model of the features kept, fitted to some cases."""
-
-    @abstractmethod
-    def _predict_cases(self, model, table, cases, selection) -> np.ndarray:
-        """Return log probabilities of the classes (m, G) of some cases of a training table."""
+    def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
+        """Give a classifier the parameters of its model, but for some; defaults may differ."""
+        super().__init_subclass__()
+        cls._model_class = model
+        keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
+        keys = {name: value for name, value in keys.items() if name not in without} | defaults
+        first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
+        cls.__init__ = _initialiser(  # type: ignore[assignment]
+            first | keys | {"temperature": None, "random_state": None}
+        )
 
     # ---- fit ----
 
-    def _fit(self, X, y) -> tuple[Any, Any]:
-        """Fit to a table and labels; return the selection and the model."""
-        settings = self._settings()
+    def fit(self, X, y):
+        """Fit to features X (n, p) and labels y (n,).
+
+        X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
+        (a mixture takes none).  Raises ValueError for other values, a label of one value (of three
+        or more, for models of two classes), n_features outside 1..p, and a table that cannot have
+        been screened as `screened` says.
+        """
+        self._model = self._as_model()
+        bits = self._model_class.takes == "bits"
         X = as_numbers(as_table(X))
-        X, y = validate_data(self, X, y, **self._validation | self._validation_of_fit)
-        coded = self._coded(y)
+        # what is infinite among real features is found where the table is read in chunks
+        finite = self._finite if bits else False
+        X, y = validate_data(self, X, y, **self._validation | {"ensure_all_finite": finite})
+        y = self._coded(y)
+        self._check_options()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        if bits and not is_binary(X):
+            raise UserError(NOT_BINARY)
+        table = PackedFeatures.pack(X) if bits else X
+        selection = self._select(table, y, None, rng)
+        # it has a generator of its own: the fit is the same with a temperature and without
+        self.tau_ = self._temperature(table, y, np.random.default_rng([seed, 1]))
+        self._posterior = self._learn(table, y, None, selection, rng)
+        self.selected_ = selection.selected
+        for name, source in self._attributes.items():
+            has = selection if hasattr(selection, source) else self._posterior
+            setattr(self, name, getattr(has, source))
+        return self
+
+    def _as_model(self) -> Model:
+        """Return the model; UserError for options that are not valid."""
+        names = {one.name for one in fields(self._model_class) if one.metadata}  # type: ignore[arg-type]
+        return self._model_class(**{n: v for n, v in self.get_params().items() if n in names})
+
+    @property
+    def _finite(self) -> Any:
+        return "allow-nan" if self._model_class.takes_missing else True
+
+    @property
+    def _validation(self) -> dict[str, Any]:
+        """How scikit-learn should check tables."""
+        dtype = None if self._model_class.takes == "bits" else "numeric"
+        return {"dtype": dtype, "ensure_all_finite": self._finite}
+
+    def _coded(self, y) -> np.ndarray:
+        """Return labels as the places of their classes, (n,)."""
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2 and self._model_class.most_classes == 2:
+            raise ValueError(
+                "Only binary classification is supported. "
+                f"The type of the target is {type_of_target(y)}. "
+                f"NormalClassifier takes {len(self.classes_):,} classes"
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
+            )
+        return coded
+
+    def _check_options(self) -> None:
+        """Raise UserError for options that no model can have."""
         if not isinstance(self.correct, bool | np.bool_):
             raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
         k = self.n_features
@@ -79,31 +150,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
                 'temperature="cv" repeats the selection inside, and a screening has seen all cases '
                 "already; leave out temperature, or fit to the table before its screening"
             )
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
-        table = self._prepared(X)
-        selection = self._select(table, coded, None, rng)
-        # it has a generator of its own: the fit is the same with a temperature and without
-        self.tau_ = self._temperature(table, coded, settings, np.random.default_rng([seed, 1]))
-        return selection, self._learn(table, coded, None, selection, settings, rng)
 
-    def _coded(self, y) -> np.ndarray:
-        """Return labels as the places of their classes, (n,)."""
-        check_classification_targets(y)
-        self.classes_, coded = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2 and not self._many_classes:
-            raise ValueError(
-                "Only binary classification is supported. "
-                f"The type of the target is {type_of_target(y)}. "
-                f"NormalClassifier takes {len(self.classes_):,} classes"
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
-            )
-        return coded
-
-    def _temperature(self, table, y, settings, rng: np.random.Generator) -> float:
+    def _temperature(self, table, y, rng: np.random.Generator) -> float:
         """Return what log odds are divided by, found by predicting parts of the training cases."""
         if self.temperature is None:
             return 1.0
@@ -117,10 +165,66 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
-            model = self._learn(table, y, train, selection, settings, rng)
-            return self._predict_cases(model, table, test, selection)
+            posterior = self._learn(table, y, train, selection, rng)
+            if isinstance(table, PackedFeatures):
+                new = table.unpack(selection.selected, test)
+            else:
+                new = read_columns(table, selection.selected)[test]
+            return self._model.log_probability(posterior, new)
 
         return float(cross_validated(predict, y, rng))
+
+    def _select(self, table, y, cases, rng) -> Any:
+        """Select features by some cases, (m,) row numbers; None for all."""
+        k = self.n_features
+        if isinstance(table, PackedFeatures):
+            k = len(table) if k is None else int(k)
+            k = min(k, len(table)) if k == DEFAULT_KEPT else k
+            screened = as_screened(self.screened)
+            return select_features(table, y, k, rng, cases=cases, screened=screened)
+        # among the cases of an inner fold fewer features may vary than among all
+        at_most = k in (None, DEFAULT_KEPT) or cases is not None
+        k = table.shape[1] if k is None else int(k)
+        before = _f_screened(self.screened, y)
+        return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
+
+    def _learn(self, table, y, cases, selection, rng) -> Any:
+        """Return the posterior of the features kept, given some cases."""
+        rows = slice(None) if cases is None else cases
+
+        def kept() -> np.ndarray:
+            if isinstance(table, PackedFeatures):
+                return table.unpack(selection.selected, rows)
+            return read_columns(table, selection.selected)[rows]
+
+        chains = self._model.chains
+        return self._model.fit(
+            Training(
+                selection, y[rows], kept, bool(self.correct),
+                rngs=rng.spawn(chains) if chains else (),
+                jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
+            )
+        )  # fmt: skip
+
+    # ---- predictions ----
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes for X (m, p), (m, G)."""
+        return self._model.predict(self._posterior, self._kept_of(X), self.tau_)
+
+    def predict_log_proba(self, X):
+        """Return the logs of the probabilities of the classes for X (m, p), (m, G).
+
+        They are computed from log odds: unlike logs of predict_proba, they are exact where a
+        probability is below 2^-53.
+        """
+        return self._model.predict_log(self._posterior, self._kept_of(X), self.tau_)
+
+    def predict(self, X):
+        """Return the most probable label of each row of X (m, p), (m,)."""
+        if self._model_class.most_classes == 2:
+            return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     # ---- features ----
 
@@ -145,13 +249,41 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """Return the features kept of new cases, (m, k)."""
         check_is_fitted(self)
         X = validate_data(self, as_numbers(as_table(X)), reset=False, **self._validation)
-        return read_columns(X, self.selected_)
+        X = read_columns(X, self.selected_)
+        if self._model_class.takes == "reals":
+            return X
+        missing = find_missing(X)
+        bits = as_bits(X if missing is None else np.where(missing, 0, X))
+        if bits is None:
+            raise UserError(NOT_BINARY)
+        return bits if missing is None else X
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._many_classes
-        tags.input_tags.allow_nan = self._validation["ensure_all_finite"] is not True
+        bits = self._model_class.takes == "bits"
+        tags.classifier_tags.multi_class = self._model_class.most_classes != 2
+        tags.input_tags.allow_nan = self._model_class.takes_missing
+        # the blobs of the checks are not binary, and have two features
+        tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
+
+
+def _initialiser(parameters: Mapping[str, Any]) -> Any:
+    """Return an __init__ with a signature, as scikit-learn reads it: all but the first by name."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    listed = [inspect.Parameter("self", kinds[0])]
+    listed += [inspect.Parameter(name, kinds[i > 0], default=default)
+               for i, (name, default) in enumerate(parameters.items())]  # fmt: skip
+    signature = inspect.Signature(listed)
+
+    def __init__(self, *given, **named):
+        bound = signature.bind(self, *given, **named)
+        bound.apply_defaults()
+        for name in parameters:
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
 
 
 def check_screened(screened: Any, *thresholds: str) -> Mapping[str, Any]:
@@ -165,3 +297,246 @@ def check_screened(screened: Any, *thresholds: str) -> Mapping[str, Any]:
             f"got {quoted(screened)}"
         )
     return screened
+
+
+def as_screened(screened: Any) -> Screened | None:
+    """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}."""
+    if screened is None:
+        return None
+    threshold = check_screened(screened, "threshold").get("threshold")
+    square = None if threshold is None else check_threshold(threshold) ** 2
+    return Screened(whole('screened["of"]', screened["of"]), square)
+
+
+def _f_screened(screened: Any, y: np.ndarray) -> Screened | None:
+    """Return what is known of a screened table of real features."""
+    if screened is None:
+        return None
+    said = check_screened(screened, "threshold", "f")
+    threshold, correlation = said.get("f"), said.get("threshold")
+    if threshold is not None and correlation is not None:
+        raise UserError('screened has "threshold" and "f", which say the same; leave out one')
+    if threshold is not None:
+        threshold = positive('screened["f"]', threshold)
+    if correlation is not None:
+        threshold = f_of_correlation(float(check_threshold(correlation)), np.bincount(y))
+    return Screened(whole('screened["of"]', said["of"]), threshold)
+
+
+class NaiveBayesClassifier(
+    SelectingClassifier,
+    model=NaiveBayes,
+    without=("alpha_quadrature",),
+    relevant="some",
+    pi=PI,
+):
+    """Bayesian naive Bayes on the features that correlate best with the response.
+
+    Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
+    posterior is conditioned on the fact that the features left out were weak, which makes the
+    predictive probabilities calibrated.  A missing value (NaN) has no term in the likelihood and
+    the predictions, which is exact under the model.
+
+    Parameters
+    ----------
+    n_features : number of features to keep, from 1 to the number there are (the default also keeps
+        all of fewer); None for all of them, which makes sense where `screened` is given.
+    correct : condition on the selection.
+    relevant : "some": each feature is relevant with an unknown probability pi, and else has nothing
+        to do with the response; "all": the thesis's model, where all features are relevant alike.
+    screened : what is known of a table that somebody kept from more features, such as
+        {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
+        those kept are above.  Without "threshold" it is the smallest of the table, as where the
+        best ones were kept.  The screening must have used the cases of `fit`.
+    pi : the grid of pi; each point is as probable as the others.
+    class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
+    alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
+    alpha_points : number of prior quantiles of alpha to average over.
+    quadrature : "exact", or "simpson-21" to replicate the thesis.
+    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
+        as so much evidence each; tau is fitted to predictions of parts of the training cases, for
+        which selection and fit are repeated without them.  None: tau is 1.
+    random_state : breaks ties between features at the cut.
+
+    Attributes
+    ----------
+    classes_ : (2,) the two labels; the second is "class 1".
+    selected_ : (k,) column indices of the features kept, strongest first.
+    gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
+    alpha_ : (K,) quadrature points.
+    log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
+        values, the mean over these); zeros when nothing was dropped, or not corrected for.
+    log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
+    pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
+    relevance_ : (k,) the posterior probability that each feature kept is relevant.
+    tau_ : what log odds are divided by.
+    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
+        any.
+    """
+
+    _attributes: ClassVar = {
+        "gamma_squared_": "gamma_squared",
+        "alpha_": "alpha",
+        "log_discard_": "log_discard",
+        "log_posterior_alpha_": "log_posterior",
+        "pi_": "pi",
+        "log_posterior_pi_": "log_pi",
+        "relevance_": "relevance",
+    }
+
+
+class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
+    """Bayesian naive Bayes with normal features, those that differ most between the classes.
+
+    Features are real numbers and are used as they are.  They are screened by the F statistic of
+    the analysis of variance, which with two classes orders them as the absolute correlation does.
+    With `correct`, the posterior is conditioned on the fact that the features left out were weak,
+    which makes the predictive probabilities calibrated.  A missing value (NaN) has no term in the
+    likelihood and the predictions, which is exact under the model.  Counts of a large range should
+    be given as logarithms, log2(x + 1).
+
+    Parameters
+    ----------
+    n_features : number of features to keep, from 1 to the number of those that vary (the default
+        also keeps all of fewer); None for all of them.
+    correct : condition on the selection.
+    relevant : "some": each feature is relevant with an unknown probability pi, and else has the
+        same mean in all classes; "all": all features are relevant.
+    screened : what is known of a table that somebody kept from more features, such as
+        {"of": 10000, "threshold": 0.26}: how many of them varied, and the absolute correlation
+        (with more classes the correlation ratio) that those kept are above; {"of": 10000,
+        "f": 12.3} gives the F statistic.  With "of" alone it is the smallest of the table, as
+        where the best ones were kept.  The screening must have used the cases of `fit`.
+    class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
+    effect_shapes : each relevant feature has an effect of its own; its variance is the common one
+        times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
+        None: the effects of all have the same variance.
+    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
+        as so much evidence each; tau is fitted to predictions of parts of the training cases, for
+        which selection and fit are repeated without them.  None: tau is 1.
+    random_state : breaks ties between features at the cut, and divides the cases for tau.
+
+    Attributes
+    ----------
+    classes_ : (G,) the labels.
+    selected_ : (k,) column indices of the features kept, strongest first.
+    threshold_ : the F statistic that no feature left out exceeds.
+    relevance_ : (k,) the posterior probability that each feature kept is relevant.
+    log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
+        variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
+    tau_ : what log odds are divided by.
+    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
+        any.
+    """
+
+    _attributes: ClassVar = {
+        "threshold_": "threshold",
+        "relevance_": "relevance",
+        "log_posterior_": "log_joint",
+        "ratio_": "ratio",
+        "pi_": "pi",
+    }
+
+
+class MixtureClassifier(
+    SelectingClassifier,
+    model=Mixture,
+    sampler="collapsed",
+    until="auto",
+    chains=COLLAPSED["chains"],
+    iterations=None,
+    burn_in=None,
+    class_prior=CLASS_PRIOR,
+    alpha_prior=ALPHA_PRIOR,
+    response_alpha_prior=ALPHA_PRIOR,
+    alpha_points=None,
+    n_jobs=None,
+):
+    """A Bayesian mixture of two components on the features that correlate best with the response.
+
+    Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
+    feature of the components.  With `correct`, the posterior is conditioned on the fact that the
+    features left out were weak.  If the chains disagree, `fit` gives an UnreliableWarning.
+
+    Parameters
+    ----------
+    n_features, screened, temperature : as of NaiveBayesClassifier.  With a temperature the chains
+        run for each of the inner folds as well.
+    correct : condition on the selection.
+    sampler : "collapsed", or "thesis" to replicate the thesis.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
+        collapsed sampler.  Chains are compared after 200, 300, 450, ... iterations, of which the
+        second half counts, and stop when log alpha, the log posterior, the agreement of labels with
+        responses and the predictions for up to 20 training cases have reached both.  At most 1,000
+        draws are kept.  "auto" is (1.01, 400), unless iterations or burn_in are given, or one
+        chain.
+    chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
+        the number of all iterations, of which the first burn_in are not kept; with `until` it is
+        the limit, 4000 unless given, and burn_in is left out.
+    class_prior : (f_0, f_1), the Beta prior of the probability of a component.
+    alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha and
+        alpha_0.  The larger alpha is, the more alike are the components in their features;
+        alpha_0 is the same for the response.
+    alpha_points : points of the grids of alpha and alpha_0; None for the sampler's default.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
+    random_state : breaks ties between features at the cut, and seeds the chains.
+
+    Attributes
+    ----------
+    classes_, selected_, gamma_squared_, tau_, n_features_in_, feature_names_in_ : as of
+        NaiveBayesClassifier.
+    alpha_ : (K,) grid of alpha.
+    draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,
+        predictive_probability) by chain and draw.
+    diagnostics_ : dict of R-hat ("rhat"), effective sample size ("ess"), each by quantity, and
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
+    """
+
+    _attributes: ClassVar = {"gamma_squared_": "gamma_squared"}
+
+    def fit(self, X, y):
+        """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
+
+        Raises ValueError as NaiveBayesClassifier does, for missing values, and for more than 600
+        cases.
+        """
+        super().fit(X, y)
+        target, draws = self._posterior.target, self._posterior.draws
+        found = mixture.diagnose(target, draws)
+        self.alpha_ = target.settings.alpha
+        self.draws_ = mixture.as_arviz(target, draws, found)
+        self.diagnostics_ = {
+            name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
+            for name, values in (("rhat", found.rhat), ("ess", found.ess))
+        } | {"reliable": found.reliable}
+        if draws.judgement is not None:
+            self.diagnostics_ |= {
+                "iterations": draws.iterations,
+                "reached": draws.judgement.enough,
+            }
+        if not found.reliable:
+            warnings.warn(
+                f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "
+                f"effective draws {found.ess.min():.0f}): increase iterations",
+                UnreliableWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _as_model(self) -> Model:
+        if self.sampler == "as-printed":
+            raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
+        names = ("chains", "iterations", "burn_in")
+        length = run_length(
+            self.until, {name: getattr(self, name) for name in names}, dict.fromkeys(names),
+            judged=self.sampler == "collapsed",
+        )  # fmt: skip
+        return Mixture(
+            class_prior=self.class_prior,
+            alpha_prior=self.alpha_prior,
+            response_alpha_prior=self.response_alpha_prior,
+            sampler=self.sampler,
+            **length,
+            alpha_points=self.alpha_points,
+        )

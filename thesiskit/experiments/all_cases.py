@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import OWN_METHODS, Config
+from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.experiments.experiment import Experiment, Watch
@@ -19,20 +19,14 @@ from thesiskit.experiments.logistic.design import Arm as PatternsArm
 from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.sequences import SequencePatterns
 from thesiskit.experiments.logistic.work import LogisticWork
-from thesiskit.experiments.selection.arms import Arm
-from thesiskit.experiments.selection.mixture import EXACT, MixtureWork
-from thesiskit.experiments.selection.naive import NaiveWork
-from thesiskit.experiments.selection.normal import NormalWork
-from thesiskit.experiments.selection.work import Pair, SelectionWork
 from thesiskit.experiments.work import Block
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import FittedArm, SelectingArm
-from thesiskit.fitted.binary import BinaryArm, EnumeratedArm, MixtureArm, NaiveArm
+from thesiskit.fitted.arms import FittedArm, SelectedArm
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
-from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
-from thesiskit.models.chains import Arrays
+from thesiskit.models.base import OWN
+from thesiskit.study.selecting import SelectionWork
 
 FOLDER = "all-cases"  # below the results of the experiment
 
@@ -71,7 +65,7 @@ class AllCases(Experiment):
     def check_arms(self, names: Sequence[str]) -> None:
         """Raise UserError for an arm that is not fitted: a peer, or none at all."""
         model = self._whole.model
-        methods = set(getattr(model, "methods", [])) - {*OWN_METHODS}
+        methods = set(getattr(model, "methods", [])) - {*OWN}
         peers = [*methods, *getattr(model, "peers", [])]
         for name in names:
             if name not in self.arms:
@@ -137,37 +131,23 @@ def _check_data(config: Config) -> None:
 
 def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     table = work.design.tables[0]
-    arms: dict[str, SelectingArm] = {}
+    arms: dict[str, FittedArm] = {}
+    kept = [np.empty(0, dtype=np.intp)]
     for _, arm in work.own_arms.values():
         (pair,) = work.pairs(arm, block)
-        stored = block.read("fit", arm.name)
-        found = _selecting_arm(work, arm, pair, stored, block)
-        arms[arm.name] = found.tempered(stored["tau"][0])
-    kept = [arm.selected for arm in arms.values() if isinstance(arm, BinaryArm)]
-    columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *kept])).astype(np.intp)
+        stored, model = block.read("fit", arm.name), work.model_of(arm)
+        selected = pair[0].of_table(pair[1].selected).astype(np.intp)
+        posterior = work.posterior(stored, 0, arm, pair, block)
+        arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, float(stored["tau"][0]))
+        kept += [selected] if model.takes == "bits" else []
+    columns = np.unique(np.concatenate(kept)).astype(np.intp)
     inputs = TableInputs(
         list(table.classes), table.names, table.features.shape[1], columns,
         work.design.thresholds(columns),
     )  # fmt: skip
     assert work.config.data is not None
     cases = sum(len(one.response) for one in work.design.tables)
-    return FittedModel(work.config.experiment, work.config.data, inputs, dict(arms), cases)
-
-
-def _selecting_arm(
-    work: SelectionWork, arm: Arm, pair: Pair, stored: Arrays, block: Block
-) -> SelectingArm:
-    selected = pair[0].of_table(pair[1].selected).astype(np.intp)
-    if isinstance(work, NaiveWork):
-        return NaiveArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
-    if isinstance(work, NormalWork):
-        return NormalArm(arm.name, selected, work.posterior(stored, 0, arm, pair[1]))
-    assert isinstance(work, MixtureWork)
-    if arm.variant == EXACT:
-        return EnumeratedArm(arm.name, selected, stored["predictive"][0])
-    warning = _mixed(stored["reliable"][0], stored["rhat"][0].max(), stored["ess"][0].min())
-    draws = work.read_draws(0, arm, block)
-    return MixtureArm(arm.name, selected, work.target(*pair, arm), draws, warning)
+    return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
 
 
 def _mixed(reliable: Any, rhat: float, ess: float) -> str:

@@ -23,7 +23,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thesiskit.config import LogisticModel, MixtureModel, NormalModel
+from thesiskit.config import LogisticModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 from thesiskit.experiments.pattern_counts import groups_of, patterns, patterns_of_case
@@ -31,7 +31,7 @@ from thesiskit.models.chains import MOST_CASES, MOST_JUDGED, most_kept
 
 if TYPE_CHECKING:  # one of them is enough
     from thesiskit.experiments.logistic.design import LogisticDesign
-    from thesiskit.experiments.selection.design import Design
+    from thesiskit.study.design import Design
 
 # Seconds, measured on a core of 2020; they are for `plan` alone
 BEGIN, PER_CELL = 4.0, 0.005  # of a command with its report; of a cell, besides its work
@@ -185,7 +185,7 @@ def _blocks(config) -> int:
 
 def _of_block(work) -> Needs:
     """Return what a block of selections, naive Bayes fits or mixtures needs."""
-    from thesiskit.experiments.selection.arms import selections
+    from thesiskit.study.selections import selections
 
     config, design, model = work.config, work.design, work.config.model
     replicates = min(config.block, config.divisions // config.n_settings)
@@ -197,7 +197,7 @@ def _of_block(work) -> Needs:
     n, words = train + test, 8 * p * math.ceil((train + test) / 64)
     tested = replicates * groups * (test if config.scheme in ("test-set", "none") else n)
     own, arms = len(work.own_arms), len(work.all_arms)
-    stores_bits = config.drawn and not isinstance(model, NormalModel)
+    stores_bits = config.drawn and not config.takes_reals
     stored = replicates * (5 * n + 4 * p + words * stores_bits)
     stored += 20 * splits * sum(kept) + 16 * p
     predicted = tested * (16 * arms + 29)
@@ -214,7 +214,7 @@ def _of_block(work) -> Needs:
     # fits are repeated in folds of the training cases
     within = sum(WITHIN for _, arm in work.all_arms.values() if arm.tempered)
     seconds += splits * within * (p * train * PER_REAL + PER_SPLIT)
-    if isinstance(model, NormalModel):
+    if config.takes_reals:
         # points of the posterior, held once in a cell and once in the file of the block
         points = 3 * POINTS * len(model.effect_shapes) * len(model.pi)
         seconds += len(kept) * splits * p * train * PER_REAL
@@ -222,7 +222,7 @@ def _of_block(work) -> Needs:
         seconds += own / len(kept) * tested * sum(kept) * PER_NODES
         disk = stored + predicted + own * splits * 4 * points
         return Needs(0, splits * own, 0, disk, memory + own * splits * 4 * points, seconds)
-    if not isinstance(model, MixtureModel):
+    if model.kind != "mixture":
         points = model.alpha_points
         seconds += own * splits * PER_SPLIT
         seconds += own / len(kept) * tested * sum(kept) * PER_TESTED
@@ -232,7 +232,7 @@ def _of_block(work) -> Needs:
         return Needs(0, splits * own, 0, disk, memory, seconds)
     draws = most = steps = 0
     for _, (_, arm) in work.own_arms.items():
-        if not work.has_draws(arm):
+        if not work.model_of(arm).sampled:
             continue
         thesis = arm.variant != "collapsed"
         replicas = 1 if thesis else model.collapsed.replicas or 4

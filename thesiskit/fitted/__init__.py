@@ -16,21 +16,16 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
-from thesiskit.fitted.arms import FittedArm
-from thesiskit.fitted.binary import EnumeratedArm, MixtureArm, NaiveArm
+from thesiskit.fitted.arms import FittedArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
-from thesiskit.fitted.normal import NormalArm
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.chains import Arrays
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
-ARMS: dict[str, type[FittedArm]] = {
-    one.kind: one
-    for one in (NaiveArm, MixtureArm, EnumeratedArm, NormalArm, PatternArm, ProcessArm)
-}
+ARMS: dict[str, type[FittedArm]] = {one.kind: one for one in (PatternArm, ProcessArm)}
 
 
 @dataclass(frozen=True)
@@ -167,7 +162,7 @@ class FittedModel:
         for number, arm in enumerate(self.arms.values()):
             about, mine = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
-            header["arms"].append(about | more)
+            header["arms"].append(more | about)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
         write_model(Path(path), header, arrays)
 
@@ -215,7 +210,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
         mine = _within(arrays, f"arm-{number}/") | shared
-        arms[str(about["name"])] = ARMS[about["kind"]].restore(about, mine, inputs)
+        arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:
         raise ValueError("it has no arms")
     return FittedModel(str(header["experiment"]), source, inputs, arms, int(header["cases"]), codes)

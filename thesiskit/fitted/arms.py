@@ -6,14 +6,18 @@ only called with arrays that fit together.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
+from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.inputs import Inputs, TableInputs
+from thesiskit.models import MODELS
+from thesiskit.models.base import LARGEST, Model, check
 from thesiskit.models.chains import Arrays
+from thesiskit.models.packed import read_columns
 
-LARGEST = 1e100  # of alpha, of logs and of temperatures
+EXACT = "enumeration"  # a kind that older files have for a mixture
 
 
 class FittedArm(ABC):
@@ -42,48 +46,53 @@ class FittedArm(ABC):
         """Return the arm that `stored` described."""
 
 
-def check(holds: bool) -> None:
-    """Raise ValueError where the parts of a model do not belong together."""
-    if not holds:
-        raise ValueError("its parts do not belong together")
-
-
-class SelectingArm(FittedArm):
+class SelectedArm(FittedArm):
     """A model of selected features.
 
     selected : (k,) the features kept.
+    posterior : as the model fits it.
     tau : the temperature, by which log odds are divided.
     """
 
-    selected: np.ndarray
-    tau: float = 1.0
+    def __init__(
+        self, name: str, selected: np.ndarray, model: Model, posterior: Any, tau: float = 1.0
+    ):
+        super().__init__(name, model.warning(posterior))
+        self.selected, self.model, self.posterior, self.tau = selected, model, posterior, tau
+        self.kind = model.kind  # type: ignore[misc]
 
-    def tempered(self, tau: float) -> Self:
-        """Return the arm with a temperature."""
-        self.tau = float(tau)
-        return self
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
+        """Return `probability` (T, G) of cases (T, p)."""
+        assert isinstance(inputs, TableInputs)
+        if self.model.takes == "bits":
+            table = inputs.bits(cases, self.selected)
+        else:
+            table = read_columns(cases, self.selected)
+        if table.dtype.kind == "f" and not self.model.takes_missing:
+            case, place = np.argwhere(np.isnan(table))[0]
+            feature = int(self.selected[place])
+            name = quoted(inputs.names[feature]) if inputs.names else f"number {feature + 1}"
+            raise DataError(
+                f"a value is missing in case {case + 1}, feature {name}, and the {self.kind} model "
+                "takes none; fill it in, or leave the case out"
+            )
+        return {"probability": self.model.predict(self.posterior, table, self.tau)}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
-        about, arrays = self._stored()
+        about, arrays = self.model.saved(self.posterior)
         return about | {"tau": self.tau}, arrays | {"selected": self.selected}
 
-    @abstractmethod
-    def _stored(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the same, without features and temperature."""
-
     @classmethod
-    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectingArm":
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
         """Return the arm that `stored` described."""
         selected, tau = arrays["selected"].astype(np.intp), about.get("tau", 1.0)
         if not isinstance(inputs, TableInputs):
             raise ValueError("its cases have no features to select")
         check(selected.ndim == 1 and isinstance(tau, float) and 1 <= tau < LARGEST)
-        return cls._restored(about, arrays, selected, inputs).tempered(tau)
-
-    @classmethod
-    @abstractmethod
-    def _restored(
-        cls, about: dict[str, Any], arrays: Arrays, selected: np.ndarray, inputs: TableInputs
-    ) -> "SelectingArm":
-        """Return the same without its temperature; the features kept are still to be checked."""
+        check(((selected >= 0) & (selected < inputs.width)).all())
+        kind = MODELS[{EXACT: "mixture"}.get(about["kind"], about["kind"])]
+        if kind.takes == "bits":  # they have thresholds
+            check(np.isin(selected, inputs.columns).all())
+        model, posterior = kind.restored(about, arrays, selected, len(inputs.classes))
+        return cls(str(about["name"]), selected, model, posterior, tau)

@@ -18,18 +18,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_origin
 
 import numpy as np
-from pydantic import Field, create_model, field_validator
+from pydantic import AfterValidator, Field, create_model, field_validator
 from scipy import special
 
-from thesiskit.blocks import Block, Several
+from thesiskit.blocks import Block, Several, distinct
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.temperature import as_log_probability, temper
 
 Arrays = dict[str, np.ndarray]
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own
+# our own models beside one of another kind: kind and method, by the name that configs write
+OTHERS = {
+    f"{word}-{own}": (kind, own)
+    for word, kind in (("naive", "naive-bayes"), ("normal", "normal"))
+    for own in OWN
+}
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
 SOME = "some"
@@ -68,9 +74,10 @@ class Training:
 class SelectingBlock(Block):
     """What the blocks of all models that follow a selection have: methods, and temperatures."""
 
+    takes: ClassVar[str]  # of the model
     variant: ClassVar[str] = ""  # the key that says by which rule or sampler a method is done
 
-    temperature: Annotated[Several[Literal["none", "cv"]], Field()] = ["none"]
+    temperature: Several[Literal["none", "cv"]] = ["none"]
     """With `cv` log odds are divided by a temperature, tau, of at least 1: by how many times the
     same evidence was counted, as it is where features go together. tau is found in each training
     set, by a cross-validation that repeats selection and fit; the part `temperature-table` shows
@@ -115,7 +122,10 @@ class Model(ABC):
     rivals: ClassVar[tuple[str, ...]] = ()
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
-    chains: int = 0  # of a model that is sampled
+    has_chains: ClassVar[bool] = False  # whether it may be sampled: see models/mixture.py
+    chains: int = 0
+    chains_apart: int = 0  # chains of an arm that are a cell each
+    sampled: bool = False  # whether the arm has draws
 
     # ---- configs ----
 
@@ -132,8 +142,18 @@ class Model(ABC):
         given |= {"relevant": relevant} if "relevant" in given else {}
         return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in given.items()})
 
+    @classmethod
+    def beside(cls, other: Model) -> Model:
+        """Return this model with the priors of another model that it knows."""
+        raise NotImplementedError
+
     def check(self, classes: int) -> None:
         """Raise UserError, which begins with the name of a field, where one is beyond limits."""
+
+    @property
+    @abstractmethod
+    def priors_of_draws(self) -> dict[str, Any]:
+        """The fields of `SelectionPriors` that data which are drawn from the model depend on."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -152,8 +172,12 @@ class Model(ABC):
 
     def predict(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
         """Return P(class), (T, G), with log odds divided by tau."""
+        return as_probability(self.predict_log(posterior, table, tau))
+
+    def predict_log(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
+        """Return log P(class), (T, G), with log odds divided by tau."""
         log_probability = self.log_probability(posterior, table)
-        return as_probability(log_probability if tau == 1 else temper(log_probability, tau))
+        return log_probability if tau == 1 else temper(log_probability, tau)
 
     def expected_error(self, posterior: Any, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""
@@ -171,6 +195,28 @@ class Model(ABC):
 
         kept (k,) are the features kept, case (k,) their values in the case that log odds are of.
         """
+        raise NotImplementedError
+
+    # ---- chains of a model that is sampled ----
+
+    def run_chain(self, training: Training, number: int, running: Any) -> Arrays:
+        """Run one of the chains, and return its draws.
+
+        running : has what was saved of an interrupted run, `save`, and its seconds.
+        """
+        raise NotImplementedError
+
+    def summarise(
+        self, training: Training, chains: list[Arrays], table: np.ndarray, running: Any
+    ) -> Arrays:
+        """Return what all chains come to, and their draws; chains that have to agree are run here.
+
+        chains : what `run_chain` returned of each; table (T, k) of the test cases.
+        """
+        raise NotImplementedError
+
+    def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
+        """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
         raise NotImplementedError
 
     # ---- files ----
@@ -219,25 +265,46 @@ class TwoClasses(Model):
         p = of_log_odds(self.log_odds(posterior, table) / tau)
         return np.stack([1 - p, p], axis=1)
 
+    def predict_log(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
+        """Return log P(class), (T, 2), with log odds divided by tau."""
+        return as_log_probability(self.log_odds(posterior, table) / tau)
+
+
+class DerivedBlock(SelectingBlock):
+    """A block that is derived from a model, which is how processes find its class."""
+
+    model: ClassVar[type[Model]]
+
+    def __reduce__(self):
+        return _rebuilt, (self.model, self.model_dump(), self.model_fields_set)
+
+
+def _rebuilt(model: type[Model], values: dict[str, Any], given: set[str]) -> SelectingBlock:
+    return block_of(model).model_construct(given, **values)
+
 
 @cache
 def block_of(model: type[Model]) -> type[SelectingBlock]:
     """Return the block of a config that has the keys of a model."""
-    methods = Annotated[list[Literal[(*OWN, *model.rivals)]], Field(min_length=1)]  # type: ignore[valid-type]
+    tag: Any = Literal[(model.kind,)]
+    list_of: Any = Several
+    words: Any = Literal[(*OWN, *model.rivals)]  # type: ignore[valid-type]
+    methods = Annotated[list[words], Field(min_length=1), AfterValidator(distinct)]
     mine: dict[str, Any] = {
-        "kind": (Literal[model.kind], Field(description=model.about_kind)),
-        "methods": (Distinct[methods], Field(list(OWN), description=model.about_methods)),
+        "kind": (tag, Field(model.kind, description=model.about_kind)),
+        "methods": (methods, Field(list(OWN), description=model.about_methods)),
     }
     for one in fields(model):  # type: ignore[arg-type]
         if one.metadata:
             kind, default = one.metadata["kind"], one.default
             if one.metadata["several"]:
-                kind, default = Several[kind], [default]
-            default = list(default) if isinstance(default, tuple) else default
+                kind, default = list_of[kind], [default]
+            if isinstance(default, tuple) and get_origin(kind) is not tuple:
+                default = list(default)
             mine[one.name] = (kind, Field(default, description=one.metadata["text"]))
-    found = create_model(f"{model.__name__}Block", __base__=SelectingBlock, __doc__=model.__doc__,
+    found = create_model(f"{model.__name__}Block", __base__=DerivedBlock, __doc__=model.__doc__,
                          __module__=model.__module__, **mine)  # fmt: skip
-    found.variant = model.variant
+    found.model, found.variant, found.takes = model, model.variant, model.takes
     return found
 
 
@@ -255,16 +322,6 @@ def as_probability(log_probability: np.ndarray) -> np.ndarray:
 
 
 # ---- files ----
-
-
-def stacked(found: list[Arrays], names: Sequence[str], fill: float = np.nan) -> Arrays:
-    """Return arrays (splits, arms, ...) of those of arms, (splits, ...), filled up where shorter."""
-    joined = {}
-    for name in names:
-        arrays = [one[name] for one in found]
-        shape = np.max([one.shape[1:] for one in arrays], axis=0) if arrays[0].ndim > 1 else ()
-        ...
-    return joined
 
 
 def pack_relevance(found: Sequence[Any]) -> Arrays:
@@ -311,7 +368,7 @@ def check(holds: Any) -> None:
         raise ValueError("its parts do not belong together")
 
 
-def shaped(arrays: Arrays, wanted: Mapping[str, tuple[np.dtype | type, str]], **sizes: int) -> Arrays:
+def shaped(arrays: Arrays, wanted: Mapping[str, tuple[type, str]], **sizes: int) -> Arrays:
     """Return arrays of a model file as their types; ValueError for another shape.
 
     wanted : by name the type, and the names of the dimensions, such as "K J"; those that `sizes`
@@ -319,7 +376,7 @@ def shaped(arrays: Arrays, wanted: Mapping[str, tuple[np.dtype | type, str]], **
     """
     found = {}
     for name, (kind, dimensions) in wanted.items():
-        array = arrays[name].astype(kind)
+        array: np.ndarray = arrays[name].astype(kind)
         check(array.ndim == len(dimensions.split()))
         for letter, size in zip(dimensions.split(), array.shape, strict=True):
             check(sizes.setdefault(letter, size) == size)

@@ -21,19 +21,24 @@ same feature and response are exchangeable, so the posterior depends on the labe
 counts (n_y^[z] by value of the feature), and is summed over these.
 """
 
+from __future__ import annotations
+
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from scipy import special
 
 from thesiskit._kernels.mixture_collapsed import Collapsed
 from thesiskit._kernels.mixture_prediction import LogOdds
 from thesiskit._kernels.mixture_theta import WithTheta
+from thesiskit.blocks import Block, Count, Pair, Points, Positive, distinct
 from thesiskit.defaults import (
     ALPHA_PRIOR,
     CLASS_PRIOR,
@@ -44,9 +49,19 @@ from thesiskit.defaults import (
     THESIS,
 )
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.base import (
+    Model,
+    SelectingBlock,
+    Training,
+    TwoClasses,
+    check,
+    of_log_odds,
+    shaped,
+)
 from thesiskit.models.chains import (
     MOST_CASES,
     OURS,
+    REACHED,
     Arrays,
     Judgement,
     Named,
@@ -64,18 +79,156 @@ from thesiskit.models.chains import (
 )
 from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
-from thesiskit.models.naive_bayes import as_probability
 from thesiskit.models.packed import as_bits
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
+from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
+from thesiskit.models.until_keys import UntilBlock, check_length, with_until
 
 SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
+EXACT = "enumeration"  # the sampler that draws nothing
+FLAT = ("labels", "point", "theta")  # draws; theta only where it is sampled
+QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
+SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
+    "rhat": (len(QUANTITIES),), "ess": (len(QUANTITIES),), "at_end": (2,), "table": (2,),
+    "means": (2,), "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
+    "exchanged": (0,), "tau": (),
+}  # fmt: skip
+NUMBERS = tuple(name for name in REACHED if name != "worst")  # besides, with `until`
+
+
+class CollapsedBlock(Block):
+    """How the collapsed sampler runs."""
+
+    chains: Positive = COLLAPSED["chains"]
+    """Number of chains."""
+    iterations: Positive = COLLAPSED["iterations"]
+    """Number of all iterations. An iteration consists of five sweeps of the chain, one sweep of
+    each replica at a lower power of the likelihood, and exchanges between them."""
+    burn_in: Count = COLLAPSED["burn_in"]
+    """Number of first iterations that are not kept."""
+    replicas: Positive | None = None
+    """Number of copies of a chain, at powers of the likelihood from 1 to 0.02; they help the chain
+    to move between modes. Unless given, 4 up to 250 training cases, else 1."""
+    alpha_points: Points = COLLAPSED["alpha_points"]
+    """Number of points of the grids of alpha and alpha_0, which are quantiles of the prior."""
+
+
+class ThesisBlock(Block):
+    """How the thesis's sampler runs."""
+
+    chains: Positive = THESIS["chains"]
+    """Number of chains."""
+    iterations: Positive = THESIS["iterations"]
+    """Number of all iterations. In an iteration the labels are updated once and each theta 20
+    times, and this five times; then alpha and alpha_0 are updated."""
+    burn_in: Count = THESIS["burn_in"]
+    """Number of first iterations that are not kept."""
+    alpha_points: Points = THESIS["alpha_points"]
+    """Number of points of the grids of alpha and alpha_0."""
+    quadrature: Literal["exact", "simpson-11"] = "simpson-11"
+    """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
+
+
+class MixtureBlock(SelectingBlock):
+    """Priors of the mixture model, its samplers, and what to compare it with."""
+
+    variant, takes = "samplers", "bits"
+
+    class_prior: Pair = CLASS_PRIOR
+    """f_0 and f_1 of the Beta prior for the probability of a class (or component)."""
+    alpha_prior: Pair = ALPHA_PRIOR
+    """Shape and rate of the Inverse-Gamma prior of alpha."""
+    kind: Literal["mixture"]
+    """`mixture`, for binary features with two classes and at most 600 training cases."""
+    methods: Annotated[
+        list[
+            Literal[
+                "corrected",
+                "uncorrected",
+                "naive-corrected",
+                "naive-uncorrected",
+                "bernoulli-nb",
+                "bernoulli-nb-calibrated",
+                "l2-logistic",
+            ]
+        ],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ] = ["corrected", "uncorrected"]
+    """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
+    `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
+    `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
+    response_alpha_prior: Pair = ALPHA_PRIOR
+    """Shape and rate of the prior of alpha_0, which belongs to the response."""
+    samplers: Annotated[
+        list[Literal["collapsed", "thesis", "as-printed", "enumeration"]],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ] = ["collapsed"]
+    """`collapsed`; `thesis`, the thesis's sampler; `as-printed`, the same without the adjustment
+    factor in its label update, which gives the numbers the thesis prints but samples no posterior;
+    `enumeration`, the exact posterior, for one feature and few cases."""
+    collapsed: CollapsedBlock = CollapsedBlock()
+    """How the collapsed sampler runs."""
+    until: UntilBlock | None = None
+    """Chains of the collapsed sampler stop when they agree in log alpha, the log posterior, the
+    agreement of labels with responses, and the predictions for up to 20 test cases. They are
+    compared after 200, 300, 450, ... iterations, of which the second half counts;
+    `collapsed.iterations` is the limit, 10000 unless given, and `collapsed.burn_in` is left out. At
+    most 1,000 draws are kept. It needs two chains or more."""
+    thesis: ThesisBlock = ThesisBlock()
+    """How the samplers `thesis` and `as-printed` run."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_relevant(cls, value):
+        for name in ("relevant", "pi"):
+            if isinstance(value, dict) and name in value:
+                raise ValueError(
+                    f"{name}: in a mixture every feature may be relevant; leave it out, or use "
+                    "model.kind: naive-bayes"
+                )
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _length_with_until(cls, value):
+        if isinstance(value, dict) and value.get("until") is not None:
+            return value | {"collapsed": with_until(value.get("collapsed", {}), burn_in=0)}
+        return value
+
+    @model_validator(mode="after")
+    def _agreement(self):
+        if self.until is None:
+            return self
+        others = [name for name in self.samplers if name in ("thesis", "as-printed")]
+        if others or "collapsed" not in self.samplers:
+            which = f"leave out {', '.join(others)}" if others else "add collapsed"
+            raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
+        run = self.collapsed
+        check_length(self.until, run.chains, "model.collapsed", run.iterations, run.burn_in)
+        if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
+            raise ValueError(
+                f"until: a mixture's chains support predictions with rhat at most "
+                f"{MIXTURE_RHAT:g} and ess at least {MIXTURE_ESS:g}; ask for no less"
+            )
+        return self
+
+    @field_validator("collapsed", "thesis")
+    @classmethod
+    def _something_kept(cls, value):
+        if value.burn_in >= value.iterations:
+            raise ValueError(
+                f"burn_in ({value.burn_in}) must be less than iterations ({value.iterations})"
+            )
+        return value
 
 
 @dataclass(frozen=True)
-class Settings:
+class Mixture(TwoClasses):
     """Priors of the model and length of the chains.
 
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
@@ -87,9 +240,13 @@ class Settings:
     With `until`, an R-hat and effective draws, chains stop when they have reached these, and
     iterations is the limit; burn_in is then 0, for the first half of a run does not count.
 
+    exact: nothing is sampled; the posterior is enumerated (one feature and few cases).
     `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
     the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
     """
+
+    kind, command, variant = "mixture", "fit-mixture", "sampler"
+    takes_missing, has_chains = False, True
 
     class_prior: tuple[float, float] = CLASS_PRIOR
     alpha_prior: tuple[float, float] = ALPHA_PRIOR
@@ -102,6 +259,7 @@ class Settings:
     alpha_points: int = None  # type: ignore[assignment]
     quadrature: str = "exact"
     until: tuple[float, float] | None = None
+    exact: bool = False
 
     def __post_init__(self):
         until = as_until(self.until, most_rhat=MIXTURE_RHAT, least_ess=MIXTURE_ESS)
@@ -161,6 +319,343 @@ class Settings:
         """The grid of alpha_0, (K,)."""
         return InverseGamma(*self.response_alpha_prior).midpoints(self.alpha_points)
 
+    # ---- the contract of models ----
+
+    @classmethod
+    def block(cls) -> type[SelectingBlock]:
+        """Return the block of a config, which has the keys of this model."""
+        return MixtureBlock
+
+    @classmethod
+    def of(cls, block: Any, variant: str, relevant: str) -> Mixture:  # noqa: ARG003
+        """Return the model of an arm of a config."""
+        exact = variant == EXACT
+        run = block.collapsed if exact or variant == "collapsed" else block.thesis
+        return cls(
+            class_prior=block.class_prior,
+            alpha_prior=block.alpha_prior,
+            response_alpha_prior=block.response_alpha_prior,
+            sampler="collapsed" if exact else variant,
+            until=block.until.targets if block.until else None,
+            exact=exact,
+            **run.model_dump(),
+        )
+
+    def check(self, classes: int) -> None:
+        """Raise UserError for priors whose points are beyond limits."""
+        _ = self.alpha, self.response_alpha
+
+    @property
+    def priors_of_draws(self) -> dict[str, Any]:
+        """What data that are drawn from the model depend on."""
+        return {name: getattr(self, name)
+                for name in ("class_prior", "alpha_prior", "response_alpha_prior")}  # fmt: skip
+
+    @property
+    def sampled(self) -> bool:  # type: ignore[override]
+        """Whether the arm has draws."""
+        return not self.exact
+
+    @property
+    def chains_apart(self) -> int:  # type: ignore[override]
+        """Chains that are a cell each: chains that have to agree run together."""
+        return 0 if self.exact or self.until else self.chains
+
+    def target(self, training: Training) -> Target:
+        """Return the posterior to sample."""
+        left_out = training.selection.left_out if training.correct else None
+        return Target(training.table(), training.response, self, left_out)
+
+    def fit(self, training: Training) -> Fitted:
+        """Return the posterior: draws of all chains, or the exact predictions."""
+        target = self.target(training)
+        if self.exact:
+            return Fitted(predictive=enumerate_posterior(target).predictive)
+        draws = sample(target, list(training.rngs), jobs=training.jobs)
+        return Fitted(target, draws.flat, draws=draws)
+
+    def log_odds(self, posterior: Fitted, table: np.ndarray) -> np.ndarray:
+        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
+        if posterior.predictive is not None:
+            return special.logit(posterior.predictive)[table[:, 0]]
+        assert posterior.target is not None
+        return posterior.target.predict_log_odds(posterior.flat, table)
+
+    def predict(self, posterior: Fitted, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
+        """Return P(class), (T, 2), with log odds divided by tau."""
+        if posterior.predictive is None or tau != 1:
+            return super().predict(posterior, table, tau)
+        p = posterior.predictive[table[:, 0]]
+        return np.stack([1 - p, p], axis=1)
+
+    def warning(self, posterior: Fitted) -> str:
+        """Say why predictions should not be relied on; nothing if they can be."""
+        return posterior.warning
+
+    def ranks(self, posterior: Fitted, truth, kept, case, rng) -> Ranks | None:
+        """Rank what exchanging the components leaves alone.
+
+        log alpha, log alpha_0, agreement (the larger of the number of cases whose label is their
+        response, and whose is not), and the log odds of class 1 of a case given labels and both
+        alphas.  A point of the grids stands for a cell, 1 / K of the prior: alphas are spread over
+        it by the prior, and for the log odds, which are given points, the true ones go to the
+        points of their cells.
+        """
+        target = posterior.target
+        if target is None:
+            return None
+        labels, point, *_ = posterior.flat
+        n, K, chosen = target.n, self.alpha_points, spaced(len(labels))
+        labels = np.concatenate([labels[chosen], truth["labels"][None]])
+        true = (
+            InverseGamma(*self.alpha_prior).cdf(truth["alpha"]),
+            InverseGamma(*self.response_alpha_prior).cdf(truth["alpha_0"]),
+        )
+        quantile = (point[chosen] + rng.random((len(chosen), 2))) / K
+        quantile = np.concatenate([quantile, [true]])
+        cell = np.minimum((quantile * K).astype(np.intp), K - 1)
+        same = (labels == target.response).sum(axis=1)
+        odds = [one[0, 1] - one[0, 0] for one in target.log_joint((labels, cell), case[None])]
+        return compare_last(
+            {
+                "log alpha": quantile[:, 0],  # ranks are the same on any scale
+                "log alpha_0": quantile[:, 1],
+                "agreement": np.maximum(same, n - same),
+                "log odds": np.concatenate(odds),
+            },
+            rng,
+        )
+
+    # ---- chains as cells ----
+
+    def run_chain(self, training: Training, number: int, running: Any) -> Arrays:
+        """Run one of the chains, and return its draws.
+
+        running : has what was saved of an interrupted run, `save`, and its seconds.
+        """
+        (fit,) = run_chains(
+            self.target(training), [training.rngs[number]], [number],
+            saved=running.saved, save=running.save,
+        )  # fmt: skip
+        fit["point"] = fit["point"].astype(np.int16)
+        return fit | {"seconds": running.seconds}
+
+    def summarise(
+        self, training: Training, chains: list[Arrays], table: np.ndarray, running: Any
+    ) -> Arrays:
+        """Return what all chains come to, and their draws; chains that have to agree are run here.
+
+        chains : what `run_chain` returned of each; table (T, k) of the test cases.
+        """
+        target = self.target(training)
+        if self.exact:
+            return _enumerated(target)
+        if self.until is None:
+            seconds = float(np.sum([one["seconds"] for one in chains]))
+            return _compared(target, gather(target, chains), seconds)
+        draws = sample(
+            target, list(training.rngs), probe=Probe.of(target, table),
+            saved=running.saved, save=running.save,
+        )  # fmt: skip
+        assert draws.judgement is not None
+        fit = _compared(target, draws, float(running.seconds))
+        return fit | draws.judgement.arrays(draws.iterations)
+
+    def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
+        """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
+        most = max(one["labels"].shape[1] for one in fits)
+        fills = {"labels": 255, "point": -1}
+
+        def stack(name: str) -> np.ndarray:
+            values = [one[name] for one in fits]
+            if name in ("rhat", "ess"):
+                return np.stack(values)
+            width = max(value.shape[-1] for value in values)
+            padded = []
+            for value in values:
+                missing = np.zeros((value.ndim, 2), dtype=int)
+                missing[1, 1] = most - value.shape[1]
+                if value.ndim > 2:
+                    missing[-1, 1] = width - value.shape[-1]
+                padded.append(np.pad(value, missing, constant_values=fills.get(name, np.nan)))
+            return np.stack(padded, axis=2)
+
+        first = fits[0]
+        names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
+        arrays = {name: stack(name) for name in names if name in first}
+        sampler = {"sampler": self.sampler, "starts": ", ".join(map(str, first["starts"]))}
+        numbers = {
+            "draws": [one["labels"].shape[1] for one in fits],
+            "cases": [one["labels"].shape[2] for one in fits],
+            "features": [one["theta"].shape[2] if "theta" in one else 0 for one in fits],
+        }
+        points = {"alpha_point": 0, "alpha_0_point": 1}
+        more: dict[str, Named] = {
+            "sample_stats": {
+                name: (("split",), arrays["point"][..., i]) for name, i in points.items()
+            },
+            "diagnostics": {name: (("split",), np.array(v)) for name, v in numbers.items()},
+        }
+        grids = (first["alpha"], first["response_alpha"])
+        return draws_tree(arrays, grids, about | sampler, split=("split",), more=more)
+
+    # ---- files ----
+
+    def pack(self, found: list[Arrays]) -> Arrays:
+        """Return what tables and figures need of each split, and draws of the first, for traces."""
+        nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
+        until = self.until is not None and not self.exact
+        names = (*SUMMARY, *(NUMBERS if until else ()))
+        summary = _filled([{name: (nothing | one)[name] for name in names} for one in found])
+        if until:
+            summary["worst"] = np.array([one["worst"] for one in found])
+        traces = found[0].get("quantities", np.empty((0, 0, len(QUANTITIES))))
+        return summary | {"traces": traces}
+
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> Fitted:
+        """Return the posterior of split s, from the arrays of `pack` and of the file of draws."""
+        if self.exact:
+            return Fitted(predictive=arrays["predictive"][s])
+        kept, cases = int(arrays["draws"][s]), int(arrays["cases"][s])
+        labels = arrays["labels"][:, :kept, s, :cases].reshape(-1, cases)
+        names = ("alpha_point", "alpha_0_point")
+        point = np.stack([arrays[name][:, :kept, s].reshape(-1) for name in names], axis=1)
+        draws: tuple[np.ndarray, ...] = (
+            np.ascontiguousarray(labels, dtype=np.uint8), point.astype(np.intp)
+        )  # fmt: skip
+        if "theta" in arrays:
+            width = int(arrays["features"][s])
+            draws = (*draws, arrays["theta"][:, :kept, s, :width].reshape(-1, width))
+        warning = ""
+        if not arrays["reliable"][s]:
+            rhat, ess = arrays["rhat"][s].max(), arrays["ess"][s].min()
+            warning = (
+                f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use "
+                "more iterations"
+            )
+        return Fitted(self.target(training), draws, warning=warning)
+
+    @classmethod
+    def join(cls, found: list[Arrays]) -> Arrays:
+        """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
+        traces = _filled([{"traces": one.pop("traces")} for one in found])
+        worst = [one.pop("worst", None) for one in found]
+        judged = any(one is not None for one in worst)
+        splits = len(found[0]["rhat"])
+        unknown = {name: np.full(splits, np.nan) for name in NUMBERS if judged}
+        filled = _filled([unknown | one for one in found])
+        joined = {name: np.moveaxis(values, 0, 1) for name, values in filled.items()}
+        if judged:
+            names = [np.full(splits, "") if one is None else one for one in worst]
+            joined["worst"] = np.stack(names, axis=1)
+        return joined | traces
+
+    def saved(self, posterior: Fitted) -> tuple[dict[str, Any], Arrays]:
+        """Return what of a posterior a model file has; what was left out has changed it already."""
+        target = posterior.target
+        if target is None:
+            return {"kind": EXACT}, {"predictive": posterior.predictive}  # type: ignore[dict-item]
+        arrays = dict(zip(FLAT, posterior.flat, strict=False))
+        arrays |= {"features": target.features, "response": target.response}
+        settings = {name: one for name, one in self.settings.items() if name != "exact"}
+        return {"settings": settings}, arrays
+
+    @classmethod
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Fitted]:
+        """Return the model and the posterior that `saved` described."""
+        k = len(selected)
+        check(classes == 2)
+        if about["kind"] == EXACT:
+            predictive = shaped(arrays, {"predictive": (float, "v")}, v=2)["predictive"]
+            check(k == 1 and ((predictive >= 0) & (predictive <= 1)).all())
+            return cls(exact=True), Fitted(predictive=predictive)
+        model = cls(**about["settings"])
+        target = Target(arrays["features"], arrays["response"], model)
+        check(target.k == k and target.response.shape == (target.n,))
+        check(int(target.response.max()) == 1)
+        found = shaped(arrays, {"labels": (np.uint8, "D n"), "point": (np.intp, "D p")},
+                       n=target.n, p=2)  # fmt: skip
+        labels, point = np.ascontiguousarray(found["labels"]), found["point"]
+        check(len(labels) and int(labels.max()) <= 1)
+        check(((point >= 0) & (point < model.alpha_points)).all())
+        draws: tuple[np.ndarray, ...] = (labels, point)
+        check(model.samples_theta == ("theta" in arrays))
+        if "theta" in arrays:
+            theta = shaped(arrays, {"theta": (float, "D f")}, D=len(labels), f=k + 1)["theta"]
+            check(((theta > 0) & (theta < 1)).all())
+            draws = (*draws, theta)
+        return model, Fitted(target, draws, warning=about["warning"])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The posterior of an arm.
+
+    target, flat : the posterior that was sampled, and its draws, as `Target.predict` takes them.
+    draws : the draws by chain, right after they were made.
+    predictive : (2,) in place of draws, P(class 1) where the feature is 0, and where it is 1.
+    """
+
+    target: Target | None = None
+    flat: tuple[np.ndarray, ...] = ()
+    draws: Draws | None = None
+    predictive: np.ndarray | None = None
+    warning: str = ""
+
+
+def _enumerated(target: Target) -> Arrays:
+    """Return the exact posterior's predictions and means."""
+    started = time.perf_counter()
+    exact = enumerate_posterior(target)
+    means = [
+        exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
+    ]  # fmt: skip
+    return {
+        "predictive": exact.predictive,
+        "means": np.array(means),
+        "errors": np.zeros(2),
+        "seconds": np.array(time.perf_counter() - started),
+    }
+
+
+def _compared(target: Target, draws: Draws, seconds: float) -> Arrays:
+    """Return what is written of the draws of a split, and what tables need of them."""
+    compared = diagnose(target, draws)
+    q = compared.quantities
+    arrays = {
+        "labels": draws.labels,
+        "point": draws.point,
+        "log_posterior": draws.log_posterior,
+        "quantities": q,
+        "rhat": compared.rhat,
+        "ess": compared.ess,
+        "at_end": np.array(compared.at_end),
+        "exchanged": draws.exchanged.mean(axis=0),
+        "table": np.array(draws.table),
+        "starts": np.array(draws.starts),
+        "means": q[:, :, [0, 2]].mean(axis=(0, 1)),
+        "errors": q[:, :, [0, 2]].std(axis=(0, 1)) / np.sqrt(np.maximum(compared.ess[[0, 2]], 1)),
+        "reliable": np.array(compared.reliable),
+        "cases": np.array(target.n),
+        "seconds": np.array(seconds),
+        "alpha": target.settings.alpha,
+        "response_alpha": target.settings.response_alpha,
+    }
+    return arrays | ({} if draws.theta is None else {"theta": draws.theta})
+
+
+def _filled(rows: list[Arrays]) -> Arrays:
+    """Return arrays of several fits side by side, filled up with NaN where one has less."""
+    found: Arrays = {}
+    for name in rows[0]:
+        values = [np.asarray(row[name], dtype=float) for row in rows]
+        shape = tuple(max(sizes) for sizes in zip(*(one.shape for one in values), strict=True))
+        found[name] = np.full((len(rows), *shape), np.nan)
+        for i, one in enumerate(values):
+            place: tuple = (i, *(slice(size) for size in one.shape))
+            found[name][place] = one
+    return found
+
 
 DRAWS = 64  # predicted from together
 
@@ -179,7 +674,7 @@ class Target:
         is nothing to correct for.
     """
 
-    def __init__(self, features, response, settings: Settings, left_out: LeftOut | None = None):
+    def __init__(self, features, response, settings: Mixture, left_out: LeftOut | None = None):
         bits = as_bits(np.asarray(features))
         if bits is None or bits.ndim != 2:
             raise DataError("features must be a (cases, features) table of 0 and 1")
@@ -256,7 +751,7 @@ class Target:
         Joint probabilities of response and features are averaged over draws (as in log_joint),
         then divided (prob-pred-mix).
         """
-        return as_probability(self.predict_log_odds(draws, features))
+        return of_log_odds(self.predict_log_odds(draws, features))
 
     def predict_log_odds(self, draws, features) -> np.ndarray:
         """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T,)."""
@@ -264,9 +759,6 @@ class Target:
         for block in self.log_joint(draws, features):
             total = np.logaddexp(total, np.logaddexp.reduce(block, axis=2))
         return total[:, 1] - total[:, 0]
-
-
-QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 
 
 def quantities(
@@ -302,7 +794,7 @@ class Probe:
     names: list[str]
 
     @classmethod
-    def of(cls, target: Target, table: np.ndarray | None = None) -> "Probe":
+    def of(cls, target: Target, table: np.ndarray | None = None) -> Probe:
         """Return up to MOST_CASES distinct rows of a table (T, k), or of the training cases."""
         words = "training" if table is None or not len(table) else "test"
         rows = target.features if words == "training" else np.asarray(table)

@@ -50,15 +50,33 @@ mixture of Beta(1 + t, 1 + u) with weights A_t B_u alpha^(t + u) B(1 + t, 1 + u)
 exactly.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
+from thesiskit.blocks import Pair, Points, Probabilities
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
 from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
+from thesiskit.models.base import (
+    LARGEST,
+    SOME,
+    Arrays,
+    Model,
+    Training,
+    TwoClasses,
+    check,
+    join_relevance,
+    key,
+    of_log_odds,
+    shaped,
+)
 from thesiskit.models.integrals import (
     IRRELEVANT,
     PairIntegrals,
@@ -78,6 +96,7 @@ from thesiskit.models.priors import (
     check_pi,
     whole,
 )
+from thesiskit.models.ranks import MOST, Ranks, compare_last
 from thesiskit.models.selection import AT, BELOW, LOT, LeftOut, Selection
 
 ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
@@ -86,24 +105,78 @@ ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
 ALPHA_LIMIT = 150.0  # of abs log alpha
 WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
 # test case moves it by about as much as one of the training cases did
+STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
+SAVED = {
+    "alpha": (float, "K"),
+    "log_weight": (float, "K"),
+    "log_discard": (float, "K"),
+    "log_joint": (float, "K J"),
+}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Priors and rules of a fit: equations prior-psi-b to prior-phi-b.
+class NaiveBayes(TwoClasses):
+    """Priors and rules of the naive Bayes model, and what to compare it with.
 
-    class_prior is (f_0, f_1); alpha_quadrature is `midpoint` (the thesis's rule, alpha_points
-    prior quantiles) or `adaptive` (refined until predictions move by less than 1e-6).  relevant is
-    `all`, as in the thesis, or `some`: then each of the values in pi is as probable as the others.
+    Equations prior-psi-b to prior-phi-b.
     """
 
-    class_prior: tuple[float, float] = CLASS_PRIOR
-    alpha_prior: tuple[float, float] = ALPHA_PRIOR
-    alpha_points: int = NAIVE_ALPHA_POINTS
-    alpha_quadrature: str = "midpoint"
-    quadrature: str = "exact"
-    relevant: str = "all"
-    pi: tuple[float, ...] = PI
+    kind, command, variant = "naive-bayes", "fit-naive", "quadrature"
+    rivals = (
+        "normal-corrected",
+        "normal-uncorrected",
+        "bernoulli-nb",
+        "bernoulli-nb-calibrated",
+        "l2-logistic",
+    )
+    about_kind = (
+        "`naive-bayes` for binary features with two classes (the default); or `mixture`; or "
+        "`normal` for real features; or `logistic` for sequences and discrete features."
+    )
+    about_methods = (
+        "`corrected` and `uncorrected` for the selection; the model of `kind: normal`, of the "
+        "features as they are, as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` "
+        "(scikit-learn's SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in "
+        "CalibratedClassifierCV), and `l2-logistic` (logistic regression of all features as they "
+        "are, tuned in each training set)."
+    )
+
+    class_prior: tuple[float, float] = key(
+        CLASS_PRIOR,
+        Pair,
+        "f_0 and f_1 of the Beta prior for the probability of a class (or component).",
+    )
+    alpha_prior: tuple[float, float] = key(
+        ALPHA_PRIOR, Pair, "Shape and rate of the Inverse-Gamma prior of alpha."
+    )
+    alpha_points: int = key(
+        NAIVE_ALPHA_POINTS, Points, "Number of points of the midpoint rule for alpha."
+    )
+    alpha_quadrature: str = key(
+        "midpoint",
+        Literal["midpoint", "adaptive"],
+        "The rule for alpha. `adaptive` refines it until predictions change by less than 1e-6.",
+    )
+    quadrature: str = key(
+        "exact",
+        Literal["exact", "simpson-21"],
+        "The rules for theta; `simpson-21` is the rule of the thesis.",
+        several=True,
+    )
+    relevant: str = key(
+        "all",
+        Literal["all", "some"],
+        "`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is "
+        "relevant with an unknown probability pi, and else the same in both classes: better where "
+        "few features matter. `[all, some]` compares both.",
+        several=True,
+    )
+    pi: tuple[float, ...] = key(
+        PI,
+        Probabilities,
+        "The values of pi that `some` averages over, each as probable as the others before the "
+        "data are seen.",
+    )
 
     def __post_init__(self):
         check_class_prior(self.class_prior)
@@ -118,6 +191,24 @@ class Settings:
                 f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
             )
 
+    @classmethod
+    def beside(cls, other: Model) -> Model:
+        """Return this model with the priors of another model that it knows."""
+        priors = other.priors_of_draws
+        if other.takes == "reals":
+            return cls(class_prior=priors["class_prior"], relevant="some")
+        return cls(class_prior=priors["class_prior"], alpha_prior=priors["alpha_prior"])
+
+    def check(self, classes: int) -> None:
+        """Raise UserError for a prior of alpha whose points are beyond limits."""
+        if self.alpha_quadrature == "midpoint":
+            self.prior.midpoints(self.alpha_points)
+
+    @property
+    def priors_of_draws(self) -> dict[str, Any]:
+        """What data that are drawn from the model depend on."""
+        return {"class_prior": self.class_prior, "alpha_prior": self.alpha_prior, "pi": self.pi}
+
     @property
     def prior(self) -> InverseGamma:
         """The prior of alpha."""
@@ -127,6 +218,132 @@ class Settings:
     def pi_points(self) -> np.ndarray:
         """The grid of pi, (J,)."""
         return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
+
+    def fit(self, training: Training) -> Posterior:
+        """Return the posterior."""
+        return fit(training.selection, self, correct=training.correct)
+
+    def log_odds(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
+        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
+        return predict_log_odds(posterior, table)
+
+    def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
+        """Return the error rate that the posterior expects of new cases."""
+        p = promise(posterior, rng)
+        return np.minimum(p, 1 - p).mean()
+
+    def ranks(self, posterior, truth, kept, case, rng) -> Ranks:
+        """Rank log alpha, and the log odds of class 1 of a case given all parameters.
+
+        Where some features are relevant also log pi, and how many of the kept ones are.
+        """
+        draws = sample(posterior, MOST, rng)
+        everything = np.ones(len(truth["theta"]), dtype=bool)
+        # the truth is the last of the draws
+        draws = Draws(
+            np.append(draws.alpha, truth["alpha"]),
+            np.append(draws.pi, truth.get("pi", 1.0)),
+            np.concatenate([draws.theta, truth["theta"][None, kept]]),
+            np.concatenate([draws.relevant, truth.get("relevant", everything)[None, kept]]),
+        )
+        quantities = {"log alpha": np.log(draws.alpha)}
+        if self.relevant == SOME:
+            quantities["log pi"] = np.log(draws.pi)
+            quantities["relevant features"] = draws.relevant.sum(axis=1)
+        quantities["log odds"] = log_odds(posterior, draws, case)
+        return compare_last(quantities, rng)
+
+    def pack(self, found: list[Posterior]) -> Arrays:
+        """Return the arrays of result files: alpha, log_weight, log_discard, log_posterior (., K).
+
+        alpha and log_weight once where all splits have the same; log_density (K,) of the first
+        split, and log_joint (splits, K, J) where some features are relevant.
+        """
+        arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
+        for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
+            if (arrays[name] == arrays[name][:1]).all():
+                arrays[name] = arrays[name][:1]
+        if self.relevant == SOME:
+            arrays["log_joint"] = np.array([one.log_joint for one in found])
+        return arrays | {"log_density": log_alpha_density(found[0])}
+
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> Posterior:
+        """Return the posterior of split s."""
+        stored = {name: arrays[name][s % len(arrays[name])] for name in STORED}
+        log_posterior = stored.pop("log_posterior")
+        some = self.relevant == SOME
+        stored["log_joint"] = arrays["log_joint"][s] if some else log_posterior[:, None]
+        return restore(training.selection, self, correct=training.correct, **stored)
+
+    @classmethod
+    def join(cls, found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage, (splits, arms, ...) each."""
+        names = ("seconds", "tau", *(("promised",) if "promised" in found[0] else ()))
+        arrays = {name: np.array([one[name] for one in found]).T for name in names}
+        arrays["log_density"] = np.array([one["log_density"] for one in found])
+        splits = len(arrays["tau"])
+        for name in STORED:
+            columns = [np.broadcast_to(one[name], (splits, *one[name].shape[1:])) for one in found]
+            arrays[name] = np.stack(columns, axis=1)
+        for name in ("alpha", "log_weight"):
+            if (arrays[name] == arrays[name][:1, :1]).all():
+                arrays[name] = arrays[name][:1, :1]
+        return arrays | join_relevance(found, ["log_joint"])
+
+    def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
+        """Return what of a posterior a model file has."""
+        kept = posterior.kept
+        about: dict[str, Any] = {
+            "settings": self.settings, "class_counts": list(kept.class_counts)
+        }  # fmt: skip
+        arrays = {name: getattr(posterior, name) for name in SAVED}
+        if kept.present is not None:
+            arrays["present"] = kept.present[kept.group]
+        if kept.left_out is not None:
+            arrays["left_out"] = kept.left_out.rows.astype(np.int64)
+            about["gamma_squared"] = str(kept.left_out.gamma_squared)
+            about["tied_kept"] = kept.left_out.tied_kept
+            about["n_dropped"] = kept.left_out.total
+        return about, arrays | {"ones": kept.pairs[kept.group]}
+
+    @classmethod
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
+        """Return the model and the posterior that `saved` described."""
+        model, k = cls(**about["settings"]), len(selected)
+        n0, n1 = (int(count) for count in about["class_counts"])
+        check(classes == 2 and n0 > 0 and n1 > 0)
+        ones = shaped(arrays, {"ones": (np.intp, "k y")}, k=k, y=2)["ones"]
+        present = None
+        if "present" in arrays:
+            present = shaped(arrays, {"present": (np.intp, "k y")}, k=k, y=2)["present"]
+            check(((present >= 0) & (present <= (n0, n1))).all())
+        check(((ones >= 0) & (ones <= ((n0, n1) if present is None else present))).all())
+        posterior = shaped(arrays, SAVED, J=len(model.pi_points))
+        alpha = posterior["alpha"]
+        check(len(alpha) and ((alpha > 0) & (alpha < LARGEST)).all())
+        # a log probability may be -inf
+        check(all((one < LARGEST).all() for one in posterior.values()))
+        check(np.isfinite(np.logaddexp.reduce(posterior["log_joint"].ravel())))
+        left_out = _left_out(about, arrays, (n0, n1))
+        selection = Selection(
+            selected=selected, gamma_squared=left_out.gamma_squared, ones=ones,
+            class_counts=(n0, n1), n_features=k + left_out.total, tied=0, tied_kept=0,
+            correlation=np.zeros(k), left_out=left_out, present=present,
+        )  # fmt: skip
+        return model, restore(selection, model, correct=left_out.total > 0, **posterior)
+
+
+def _left_out(about: dict[str, Any], arrays: Arrays, class_counts: tuple[int, int]) -> LeftOut:
+    """Return what is known of the features left out; nothing of an arm that is not corrected."""
+    if "left_out" not in arrays:
+        return LeftOut.of({}, class_counts, Fraction(0))
+    rows = shaped(arrays, {"left_out": (np.int64, "D r")}, r=4)["left_out"]
+    check(len(rows) and (rows >= 0).all())
+    check((rows[:, :2] <= class_counts).all() and (rows[:, 3] > 0).all())
+    check((rows[:, 2] <= LOT).all() and rows[:, 3].sum() == about["n_dropped"])
+    gamma_squared, tied_kept = Fraction(about["gamma_squared"]), int(about["tied_kept"])
+    check(0 <= gamma_squared <= 1 and tied_kept >= int((rows[:, 2] == LOT).any()))
+    return LeftOut(rows, gamma_squared, tied_kept)
 
 
 @dataclass(frozen=True)
@@ -148,7 +365,7 @@ class KeptCounts:
     present: np.ndarray | None = None
 
     @classmethod
-    def of(cls, selection: Selection, correct: bool) -> "KeptCounts":
+    def of(cls, selection: Selection, correct: bool) -> KeptCounts:
         """Group the kept features of a selection."""
         if selection.ones is None or selection.class_counts is None:
             raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
@@ -168,7 +385,7 @@ class KeptCounts:
         )
 
     @classmethod
-    def _of_present(cls, selection: Selection, ones: np.ndarray, correct: bool) -> "KeptCounts":
+    def _of_present(cls, selection: Selection, ones: np.ndarray, correct: bool) -> KeptCounts:
         """Group the kept features of a selection with missing values."""
         counts = np.hstack([ones, np.asarray(selection.present, dtype=np.intp)])
         rows, group, copies = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
@@ -210,7 +427,7 @@ class Posterior:
     irrelevant : the same for alpha infinite, (D, 1) each; None where all features are relevant.
     """
 
-    settings: Settings
+    settings: NaiveBayes
     kept: KeptCounts
     alpha: np.ndarray
     pi: np.ndarray
@@ -262,7 +479,7 @@ def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:
     return special.expit(odds + np.log(pi) - np.log1p(-pi))
 
 
-def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Posterior:
+def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> Posterior:
     """Fit to the kept features; with `correct`, condition on the dropped features being weak.
 
     Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  If no feature
@@ -277,7 +494,7 @@ def fit(selection: Selection, settings: Settings, *, correct: bool = True) -> Po
 
 def restore(
     selection: Selection,
-    settings: Settings,
+    settings: NaiveBayes,
     *,
     correct: bool,
     alpha: np.ndarray,
@@ -306,7 +523,7 @@ def log_alpha_density(posterior: Posterior) -> np.ndarray:
 
 
 def _integrals(
-    settings: Settings, kept: KeptCounts, alpha: np.ndarray
+    settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray
 ) -> tuple[PairIntegrals, PairIntegrals | None]:
     """Return integrals for relevant features, (D, K) each, and for others, (D, 1) each."""
     if settings.relevant == "all":
@@ -320,7 +537,7 @@ def _integrals(
 
 
 def _evaluate(
-    settings: Settings, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
+    settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
 ) -> Posterior:
     """Return the posterior on the points alpha, each with the log of its weight times prior."""
     pi = settings.pi_points
@@ -355,13 +572,13 @@ def _log_mixed(
     return base[:, None] + np.stack(each, axis=1)
 
 
-def _evaluate_log_scale(settings: Settings, kept: KeptCounts, t: np.ndarray) -> Posterior:
+def _evaluate_log_scale(settings: NaiveBayes, kept: KeptCounts, t: np.ndarray) -> Posterior:
     """The same on an even grid of t = log alpha, where the prior has density alpha p(alpha)."""
     alpha = np.exp(t)
     return _evaluate(settings, kept, alpha, settings.prior.log_density(alpha) + t)
 
 
-def _locate_alpha(settings: Settings, kept: KeptCounts) -> Posterior:
+def _locate_alpha(settings: NaiveBayes, kept: KeptCounts) -> Posterior:
     """Find the interval of log alpha that holds the posterior, and put an even grid on it.
 
     The trapezoid rule on such a grid converges faster than any power of its step.
@@ -497,7 +714,7 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
 
     Raises DataError for another number of columns, or values that are not 0 or 1.
     """
-    return as_probability(predict_log_odds(posterior, features))
+    return of_log_odds(predict_log_odds(posterior, features))
 
 
 def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
@@ -517,9 +734,9 @@ def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     if posterior.settings.alpha_quadrature == "midpoint":
         return found
     for _ in range(12):
-        posterior, last = refine(posterior), as_probability(found)
+        posterior, last = refine(posterior), of_log_odds(found)
         found = _predict_all(posterior, bits, missing)
-        if np.abs(as_probability(found) - last).max(initial=0) < ALPHA_TOLERANCE:
+        if np.abs(of_log_odds(found) - last).max(initial=0) < ALPHA_TOLERANCE:
             return found
     raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
 
@@ -572,11 +789,6 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
         one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
         row[:] = rng.random(len(row)) < one[posterior.kept.group]
     return predict(posterior, rows)
-
-
-def as_probability(log_odds: np.ndarray) -> np.ndarray:
-    """Return probabilities that stay CLOSEST away from 0 and 1."""
-    return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
 
 
 def _log_odds(

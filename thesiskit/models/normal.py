@@ -54,42 +54,103 @@ v = 1 + rho_j / (1 + rho_j n_g) + (1 - s)^2 / R.  At a point (c, rho, pi) it is 
 by the posterior probabilities of the nodes; the products over features are averaged over points.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field
 from scipy import optimize, special
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
-from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
+from thesiskit.blocks import PositiveNumber, Probabilities, distinct
+from thesiskit.defaults import ALPHA_PRIOR, EFFECT_SHAPES, NORMAL_PI
 from thesiskit.errors import DataError, UserError, quoted
-from thesiskit.models.naive_bayes import CLOSEST
+from thesiskit.models.base import (
+    LARGEST,
+    SOME,
+    Arrays,
+    Model,
+    Training,
+    as_probability,
+    check,
+    join_relevance,
+    key,
+    shaped,
+)
 from thesiskit.models.priors import LEAST_COUNT, MOST_COUNT, check_pi, positive
+from thesiskit.models.ranks import MOST, Ranks, compare_last
 from thesiskit.models.selection import FSelection
 
 RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
+STORED = ("log_joint", "variance", "log_discard")  # of a posterior
+SAVED = {"log_joint": (float, "C R J"), "variance": (float, "ab")}
+KEPT = {"counts": (float, "k G"), "means": (float, "k G"), "within": (float, "k")}
+MOST_RATIO = 1e50
+MOST_VARIANCE = 1e4, LARGEST**2  # of a and b
+NEARLY = 1e-6  # of the log of a sum of probabilities
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Priors of a fit.
+class Normal(Model):
+    """Priors of the naive Bayes model of real features, and what to compare it with.
 
-    class_prior : parameter of the Dirichlet prior of the class probabilities: one number for all
-        classes, or one for each.
-    effect_shapes : the values of c, each as probable as the others; None where T_j is 1.
-    relevant : "some" features are relevant, each with probability pi; or "all".
-    ratio, pi : the values of rho and pi, each as probable as the others.
+    ratio : the values of rho, each as probable as the others.
     variance : (a, b) of the Inverse-Gamma(a / 2, a b / 2) prior of the variances; None to take
         those that make the kept features most probable.
     """
 
-    class_prior: float | tuple[float, ...] = 1.0
-    effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
-    relevant: str = "some"
+    kind, command, takes = "normal", "fit-normal", "reals"
+    rivals = (
+        "naive-corrected",
+        "naive-uncorrected",
+        "gaussian-nb",
+        "nearest-centroids",
+        "l2-logistic",
+        "lasso",
+        "random-forest",
+    )
+    about_kind = "`normal`, for real features with any number of classes."
+    about_methods = (
+        "`corrected` and `uncorrected` for the selection; naive Bayes of the features cut at their "
+        "medians over the training cases as `naive-corrected`, `naive-uncorrected` (for two "
+        "classes); `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features "
+        "`nearest-centroids` (shrunken centroids), `l2-logistic` and `lasso` (logistic regression "
+        "with squared and with absolute coefficients penalised), which are tuned in each training "
+        "set, and `random-forest`."
+    )
+
+    class_prior: float | tuple[float, ...] = key(
+        1.0,
+        PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=2)],
+        "The parameters of the Dirichlet prior for the probabilities of the classes: one number "
+        "for all, or a list of one for each class.",
+    )
+    relevant: str = key(
+        "some",
+        Literal["all", "some"],
+        "With `some`, a feature is relevant with an unknown probability pi, and else has the same "
+        "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
+        several=True,
+    )
+    pi: tuple[float, ...] = key(
+        NORMAL_PI,
+        Probabilities,
+        "The values of pi that `some` averages over, each as probable as the others before the "
+        "data are seen.",
+    )
+    effect_shapes: tuple[float | None, ...] = key(
+        EFFECT_SHAPES,
+        Annotated[list[PositiveNumber | None], Field(min_length=1), AfterValidator(distinct)],
+        "How unequal the effects of relevant features may be: the shapes c of an Inverse-Gamma"
+        "(c/2, c/2) distribution, whose values scale the effect of each feature. `null` gives all "
+        "the same scale. The shapes are averaged over.",
+    )
     ratio: tuple[float, ...] = RATIO
-    pi: tuple[float, ...] = NORMAL_PI
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
@@ -105,6 +166,32 @@ class Settings:
         if self.variance is not None:
             for name, value in zip("ab", self.variance, strict=True):
                 positive(name, value)
+
+    @classmethod
+    def beside(cls, other: Model) -> Model:
+        """Return this model with the priors of another model that it knows."""
+        return cls(class_prior=other.priors_of_draws["class_prior"])
+
+    def check(self, classes: int) -> None:
+        """Raise UserError where `class_prior` has numbers for another number of classes."""
+        if isinstance(self.class_prior, tuple) and len(self.class_prior) != classes:
+            raise UserError(
+                f"class_prior: has {len(self.class_prior)} numbers, but there are {classes} "
+                "classes; give one for each, or one number for all"
+            )
+
+    @property
+    def priors_of_draws(self) -> dict[str, Any]:
+        """What data that are drawn from the model depend on."""
+        several = isinstance(self.class_prior, tuple)
+        return {
+            "class_prior": self.class_prior[:2] if several else (self.class_prior,) * 2,  # type: ignore[index]
+            "alpha_prior": ALPHA_PRIOR,
+            "pi": self.pi,
+            "dirichlet": self.class_prior,
+            "ratio": self.ratio,
+            "effect_shapes": self.effect_shapes,
+        }
 
     @property
     def pi_points(self) -> np.ndarray:
@@ -125,6 +212,115 @@ class Settings:
                 "one for each class"
             )
         return np.broadcast_to(prior, (classes,))
+
+    def fit(self, training: Training) -> Posterior:
+        """Return the posterior."""
+        return fit(training.selection, self, correct=training.correct)
+
+    def log_probability(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
+        """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
+        return predict_log(posterior, table)
+
+    def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
+        """Return the error rate that the posterior expects of new cases."""
+        return 1 - promise(posterior, rng).max(axis=1).mean()
+
+    def ranks(self, posterior, truth, kept, case, rng) -> Ranks:
+        """Rank log rho, and the log odds of each class against the first, given all effects.
+
+        Where some features are relevant also log pi, and how many of the kept ones are.
+        """
+        draws = sample(posterior, MOST, rng)
+        # the truth is the last of the draws
+        draws = Draws(
+            np.append(draws.ratio, truth["ratio"]),
+            np.append(draws.pi, truth["pi"]),
+            np.append(draws.shape, truth["shape"]),
+            np.concatenate([draws.effect, truth["effect"][kept][None]]),
+        )
+        quantities = {"log rho": np.log(draws.ratio)}
+        if self.relevant == SOME:
+            quantities["log pi"] = np.log(draws.pi)
+            quantities["relevant features"] = draws.relevant.sum(axis=1)
+        log_p = log_probability(posterior, draws, case)
+        several = log_p.shape[1] > 2
+        for g in range(1, log_p.shape[1]):
+            name = f"log odds of class {g}" if several else "log odds"
+            quantities[name] = log_p[:, g] - log_p[:, 0]
+        return compare_last(quantities, rng)
+
+    def pack(self, found: list[Posterior]) -> Arrays:
+        """Return the arrays of result files.
+
+        variance (splits, 2), log_joint (splits, C, R, J) and log_discard (splits, C, R), with the
+        grids shape (C,), ratio (R,) and pi (J,).
+        """
+        arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
+        return arrays | {"shape": found[0].shapes, "ratio": found[0].ratio, "pi": found[0].pi}
+
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> Posterior:
+        """Return the posterior of split s."""
+        return restore(training.selection, self, **{name: arrays[name][s] for name in STORED})
+
+    @classmethod
+    def join(cls, found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage, (splits, arms, ...) each.
+
+        log_joint (splits, arms, C, R, J) is -inf beyond the points of pi that an arm has.
+        """
+        most = max(one["log_joint"].shape[-1] for one in found)
+        more = [(0, 0)] * 3
+        names = (*STORED, "tau", "seconds", *(("promised",) if "promised" in found[0] else ()))
+        arrays = {}
+        for name in names:
+            each = [one[name] for one in found]
+            if name == "log_joint":
+                each = [np.pad(one, [*more, (0, most - one.shape[-1])], constant_values=-np.inf)
+                        for one in each]  # fmt: skip
+            arrays[name] = np.stack(each, axis=1)
+        for name in ("log_joint", "log_discard"):  # which have many points; for reports
+            arrays[name] = arrays[name].astype(np.float32)
+        arrays |= {name: found[0][name] for name in ("shape", "ratio")}
+        return arrays | join_relevance(found)
+
+    def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
+        """Return what of a posterior a model file has; what was left out has changed it already."""
+        selection = posterior.selection
+        arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
+        arrays |= {name: getattr(posterior, name) for name in SAVED}
+        return {"settings": self.settings}, arrays
+
+    @classmethod
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
+        """Return the model and the posterior that `saved` described."""
+        given: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one
+            for name, one in about["settings"].items()
+        }
+        model = cls(**given)
+        check(all(1 / MOST_RATIO < ratio < MOST_RATIO for ratio in model.ratio))
+        class_counts = shaped(arrays, {"class_counts": (np.intp, "G")}, G=classes)["class_counts"]
+        check((class_counts > 0).all())
+        model.class_weights(classes)
+        kept = shaped(arrays, KEPT, k=len(selected), G=classes)
+        counts = kept["counts"].astype(np.int64)
+        check(((counts >= 0) & (counts <= class_counts)).all())
+        check((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all())
+        check((np.abs(kept["means"]) < LARGEST).all())
+        check(((kept["within"] >= 0) & (kept["within"] < LARGEST**2)).all())
+        sizes = {"C": len(model.effect_shapes), "R": len(model.ratio), "J": len(model.pi_points)}
+        posterior = shaped(arrays, SAVED, **sizes, ab=2)
+        variance = posterior["variance"]
+        check(((variance > 0) & (variance < MOST_VARIANCE)).all())
+        check(abs(special.logsumexp(posterior["log_joint"])) < NEARLY)
+        selection = FSelection(
+            selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
+            means=kept["means"], within=kept["within"], class_counts=class_counts,
+            n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
+            left_out=np.empty((0, classes + 1), dtype=np.int64),
+        )  # fmt: skip
+        log_discard = np.zeros((sizes["C"], sizes["R"]))
+        return model, restore(selection, model, log_discard=log_discard, **posterior)
 
 
 def _check_dirichlet(prior) -> None:
@@ -294,7 +490,7 @@ class Nodes:
     lattice: int
 
     @classmethod
-    def of(cls, settings: Settings, classes: int, rows: np.ndarray | None = None) -> "Nodes":
+    def of(cls, settings: Normal, classes: int, rows: np.ndarray | None = None) -> Nodes:
         """Return the nodes for features of some number of classes.
 
         rows : numbers in the table of all (c, rho), c by c; by default all of them.
@@ -349,7 +545,7 @@ class Between:
     log_factor: np.ndarray
 
     @classmethod
-    def of(cls, selection: FSelection, ratio: np.ndarray) -> "Between":
+    def of(cls, selection: FSelection, ratio: np.ndarray) -> Between:
         """Return them for the kept features, at the nodes ratio (M,)."""
         counts, means = selection.counts, selection.means
         if len(counts) and (counts == counts[0]).all():
@@ -401,7 +597,7 @@ class Evidence:
     @classmethod
     def of(
         cls, selection: FSelection, nodes: Nodes, between: Between, variance: np.ndarray
-    ) -> "Evidence":
+    ) -> Evidence:
         """Return the marginal likelihoods at (a, b)."""
         a, b = variance
         power = (a + selection.counts.sum(axis=1) - 1) / 2
@@ -434,7 +630,7 @@ class Posterior:
     variance : (2,) a and b.
     """
 
-    settings: Settings
+    settings: Normal
     selection: FSelection
     nodes: Nodes
     between: Between
@@ -463,7 +659,7 @@ class Posterior:
         return np.logaddexp.reduce(self.log_joint, axis=(0, 1))
 
     @cached_property
-    def evidence(self) -> "Evidence":
+    def evidence(self) -> Evidence:
         """Marginal likelihoods of the kept features."""
         return Evidence.of(self.selection, self.nodes, self.between, self.variance)
 
@@ -496,7 +692,7 @@ class Posterior:
         return np.clip(1 - irrelevant, 0.0, 1.0)
 
 
-def fit(selection: FSelection, settings: Settings, *, correct: bool = True) -> Posterior:
+def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Posterior:
     """Fit to the kept features; with `correct`, condition on the F of the others being small.
 
     If no feature was left out, both give the same posterior.
@@ -520,7 +716,7 @@ def fit(selection: FSelection, settings: Settings, *, correct: bool = True) -> P
 
 def restore(
     selection: FSelection,
-    settings: Settings,
+    settings: Normal,
     *,
     log_discard: np.ndarray,
     log_joint: np.ndarray,
@@ -535,7 +731,7 @@ def restore(
 
 
 def _left_out(
-    selection: FSelection, settings: Settings, correct: bool
+    selection: FSelection, settings: Normal, correct: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log P(all left out are weak), (C R, J), and log A of one relevant feature, (C, R)."""
     pi, ratio = settings.pi_points, np.array(settings.ratio)
@@ -572,7 +768,7 @@ def _normalised(log: np.ndarray) -> np.ndarray:
 
 def _estimate_variance(
     selection: FSelection,
-    settings: Settings,
+    settings: Normal,
     nodes: Nodes,
     between: Between,
     log_factor: np.ndarray,
@@ -692,7 +888,7 @@ class Predictive:
     step: np.ndarray
 
     @classmethod
-    def of(cls, posterior: Posterior) -> "Predictive":
+    def of(cls, posterior: Posterior) -> Predictive:
         """Return the densities at the posterior's points."""
         row, j, log_probability = posterior.points
         rows, at_row = np.unique(row, return_inverse=True)
@@ -835,11 +1031,6 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
 def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return the probability of each class, (T, G), for rows of the kept features, (T, k)."""
     return as_probability(predict_log(posterior, features))
-
-
-def as_probability(log_probability: np.ndarray) -> np.ndarray:
-    """Return probabilities that stay CLOSEST away from 0, and so below 1."""
-    return np.clip(np.exp(log_probability), CLOSEST, 1 - CLOSEST)
 
 
 def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from thesiskit.config import WHOLE, Config
+from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import quoted
 from thesiskit.experiments.cells.seeds import generator
+from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
     chunks,
@@ -23,21 +24,23 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
+from thesiskit.models.peers import PEERS
 from thesiskit.models.selection import correlation_of_f, is_binary, weakest_features
-from thesiskit.models.base import OWN
-from thesiskit.models.peers import real
 from thesiskit.study.selections import by_f, class_counts, f_threshold, first_model, keep_best
-from thesiskit.study.splits import RealFeatures, Split, as_numbers, check_classes, divide_cases, folds_of, only_group, pack_drawn
+from thesiskit.study.splits import (
+    RealFeatures,
+    Split,
+    as_numbers,
+    check_classes,
+    divide_cases,
+    folds_of,
+    only_group,
+    pack_drawn,
+)
 
-SCREENED, TEMPERATURE = "selection.screened", "model.temperature"
+KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 FOLDS = 5  # of a training set, to fit a temperature
-# what peers take a missing value for
-FILLED = {
-    "bernoulli-nb": "more frequent value",
-    "bernoulli-nb-calibrated": "more frequent value",
-    **dict.fromkeys((WHOLE, *real.METHODS), "mean"),
-}
 
 
 class Design:
@@ -50,7 +53,7 @@ class Design:
         self.takes_reals = config.takes_reals
 
     @cached_property
-    def each(self) -> list["Design"]:
+    def each(self) -> list[Design]:
         """A design for each table of a study of several tables; else this one alone."""
         data = self.data
         if data is None or data.drawn or data.n_settings == 1:
@@ -58,7 +61,7 @@ class Design:
         several = [data.setting(number) for number in range(data.n_settings)]
         return [Design(self.config, self.folder, one) for one in several]
 
-    def of(self, replicate: int) -> "Design":
+    def of(self, replicate: int) -> Design:
         """Return the design whose tables a replicate divides."""
         return self.each[replicate // self.config.replicates % len(self.each)]
 
@@ -86,10 +89,10 @@ class Design:
         if any(table.missing for table in self.tables):
             methods = self.config.model.methods
             notes += [
-                f"for {peer}, a missing value counts as the {value} of its feature in the training "
-                "set"
-                for peer, value in FILLED.items()
-                if peer in methods
+                f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
+                "the training set"
+                for peer in PEERS.values()
+                if peer.name in methods
             ]
         return notes
 
@@ -369,7 +372,7 @@ def check_screening(design: Design) -> None:
     names = design.tables[0].names
     name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
     raise design.config.wrong(
-        f"{SCREENED}.{key}",
+        f"{KEY}.{key}",
         f"is {given:g}, but the feature {name} has {what} of {smallest:.4f} in the training "
         f"cases, {given - smallest:.4f} less; both cannot be true. Give a smaller threshold, or "
         "none if the best features were kept",
@@ -390,7 +393,7 @@ def screening_notes(design: Design) -> list[str]:
     notes = []
     if config.scheme == "none":
         notes.append(
-            f"{SCREENED}: all {len(tables[0].response):,} cases took part in the screening, so none "
+            f"{KEY}: all {len(tables[0].response):,} cases took part in the screening, so none "
             "can be tested; data.test_path may name cases that it did not see"
         )
         peers = [one for one in config.model.methods if one not in OWN]
@@ -399,11 +402,11 @@ def screening_notes(design: Design) -> list[str]:
     notes += _unlikely(design)
     if not design.takes_reals and not all(is_binary(table.features) for table in tables):
         notes.append(
-            f"{SCREENED}: the features are real numbers, cut at their medians here; the correction is "
+            f"{KEY}: the features are real numbers, cut at their medians here; the correction is "
             "exact if the screening looked at the same binary features"
         )
     if any(table.missing for table in tables):
-        notes.append(f"{SCREENED}: features that are not in the table count as never missing")
+        notes.append(f"{KEY}: features that are not in the table count as never missing")
     return notes
 
 
@@ -430,7 +433,7 @@ def _unlikely(design: Design) -> list[str]:
     for of in screened.of or ():
         if of * chance > MANY_MORE * columns:
             return [
-                f"{SCREENED}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
+                f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
                 f"features would have an absolute correlation of {gamma:.2f} or more, but the "
                 f"table has {columns:,}; so it was screened in another way, or from fewer, and "
                 "what the corrected models say may be wrong"
@@ -446,7 +449,7 @@ def check_temperature(design: Design) -> None:
     if fewest < 2:
         name = rarest if design.config.drawn else quoted(design.class_names[rarest])
         raise design.config.wrong(
-            TEMPERATURE,
+            "model.temperature",
             f"cv needs two training cases of each class, and class {name} has one in a training "
             "set; leave out cv, or add cases of this class",
         )
@@ -460,6 +463,6 @@ def temperature_notes(design: Design) -> list[str]:
     if fewest >= FOLDS:
         return []
     return [
-        f"{TEMPERATURE}: {fewest} folds are made within a training set, not {FOLDS}, because it has "
-        f"{fewest} cases of class {quoted(design.class_names[rarest])}"
+        f"model.temperature: {fewest} folds are made within a training set, not {FOLDS}, because "
+        f"it has {fewest} cases of class {quoted(design.class_names[rarest])}"
     ]

@@ -6,7 +6,7 @@ is not known here: `MODELS` has them by name, and models/base.py says what each 
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,21 @@ from thesiskit.config import WHOLE, Config, check_sizes, two_classes
 from thesiskit.errors import ConfigError, UserError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
-from thesiskit.models import MODELS, ranks
-from thesiskit.models.base import OTHERS, OWN, Arrays, Model, Training, as_probability
-from thesiskit.models.base import join_relevance, pack_relevance
-from thesiskit.models.peers import real
-from thesiskit.models.peers import selection as peers
+from thesiskit.files import read_draws, write_draws
+from thesiskit.models import MODELS, peers, ranks
+from thesiskit.models.base import (
+    OTHERS,
+    OWN,
+    Arrays,
+    Model,
+    Training,
+    as_probability,
+    pack_relevance,
+)
+from thesiskit.models.peers import BITS, PEERS, REALS, Task
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import cross_validated, temper
-from thesiskit.store.draws import read_draws, write_draws
 from thesiskit.study.design import FOLDS, Design, check_screening, check_temperature
 from thesiskit.study.selections import (
     Arm,
@@ -77,8 +83,8 @@ class SelectionWork(Work):
     def data_notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
         count = max(one.n_classes for one in self.design.each)
-        lost = [one for one in self.model.methods
-                if one in OTHERS and count > (MODELS[OTHERS[one][0]].most_classes or count)]  # fmt: skip
+        others = {one: MODELS[OTHERS[one][0]] for one in self.model.methods if one in OTHERS}
+        lost = [one for one, model in others.items() if count > (model.most_classes or count)]
         notes = [
             f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
             "classes"
@@ -203,8 +209,9 @@ class SelectionWork(Work):
             return self._predict(self.all_arms[arm][1], block)
         one = self.own_arms[arm][1]
         model = self.model_of(one)
-        make = self._sample if self.kind.has_chains else self._fit
-        return make(model, one, chain, block, unfinished)
+        if self.kind.has_chains:
+            return self._sample(model, one, chain, block, unfinished)
+        return self._fit(model, one, block)
 
     def join(self, stage: str, found: list[Arrays], block: Block) -> Arrays:
         """Return the arrays of `fit` or `predict` from those of their arms."""
@@ -237,9 +244,7 @@ class SelectionWork(Work):
     def _place(self, split: Split, arm: Arm) -> tuple:
         return (*split.place, arm.label, arm.method, arm.variant)
 
-    def _fit(
-        self, model: Model, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
-    ) -> Arrays:
+    def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
         Also tau and seconds (splits,).  Where some features are relevant, `pack_relevance` says
@@ -267,7 +272,8 @@ class SelectionWork(Work):
 
         The draws of an arm go to a file of their own.
         """
-        left = [block.read("fit", arm.name, c) for c in range(model.chains_apart)]
+        apart = range(model.chains_apart) if chain is None else ()
+        left = [block.read("fit", arm.name, number) for number in apart]
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             if s in unfinished.fits:
                 continue
@@ -320,7 +326,7 @@ class SelectionWork(Work):
         """Return the posterior after a selection of its own, and the features of the test cases."""
         chosen = selections(self.config)[arm.size]
         selection = select_one(self.config, split, chosen, model.takes, at_most=True)
-        rngs = ()
+        rngs: Sequence[np.random.Generator] = ()
         if model.sampled:
             # the first test case says which part of a training set it is
             place = (*self._place(split, arm), int(split.test[0]))
@@ -410,9 +416,7 @@ def training(arm: Arm, split: Split, selection: Any, rngs: Sequence = ()) -> Tra
     return Training(selection, split.response[split.train], table, arm.correct, rngs)
 
 
-def predicted(
-    model: Model, posterior: Any, table: np.ndarray, arm: Arm, tau: float
-) -> np.ndarray:
+def predicted(model: Model, posterior: Any, table: np.ndarray, arm: Arm, tau: float) -> np.ndarray:
     """Return P(class 1) of test cases, (T,), or P(class), (T, G), of more than two classes."""
     if arm.tempered:
         p = as_probability(temper(model.log_probability(posterior, table), tau))
@@ -449,7 +453,7 @@ def predict_rival(
     selection = design.config.selection
     screened = selection is not None and selection.screened is not None
     predict = _predictor(design, method, split, k, group, seed, again=screened)
-    peers.load()
+    peers.load([method])
     answer = predict(split.train, split.test)
     if not screened:
         return answer, float("nan")
@@ -459,23 +463,22 @@ def predict_rival(
 
 def _predictor(
     design: Design, method: str, split: Split, k: int, group: np.ndarray, seed: int, *, again: bool
-) -> peers.Predict:
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return what predicts some cases from others; again : more than once."""
     y, classes = split.response, split.classes
     if method == WHOLE:
         blocks = design.column_blocks(split, group)
         columns = list(blocks) if again else blocks  # few columns, if several models are made
         return lambda train, test: peers.l2_logistic(columns, train, y[train], test, seed, classes)
-    if method in real.METHODS:
+    task = Task(REALS if REALS in PEERS[method].takes else BITS, classes, k)
+    if task.kind == REALS:
         tables = split.real.tables
         table = tables[0] if len(tables) == 1 else np.concatenate(tables)
-        return lambda train, test: real.fit_predict(
-            method, k, table[train], y[train], table[test], classes, seed
-        )
-    bits = split.features.unpack(np.arange(len(split.features)))
+    else:
+        table = split.features.unpack(np.arange(len(split.features)))
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        known, new = peers.fill(bits[train], bits[test])
-        return peers.fit_predict(method, k, known, y[train], new, seed)
+        p = peers.fit_predict(method, task, table[train], y[train], table[test], seed)
+        return p[:, 1] if classes == 2 else p
 
     return predict

@@ -21,10 +21,10 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models import MODELS
 from thesiskit.models.base import OTHERS, OWN, Model
-from thesiskit.models.left_out import LeftOut, Screened
 from thesiskit.models.selection import (
-    FScreened,
     FSelection,
+    LeftOut,
+    Screened,
     Selection,
     correlations,
     count_present,
@@ -145,7 +145,7 @@ def by_f(
     rng: np.random.Generator,
     *,
     threshold: float | None = None,
-    screened: FScreened | None = None,
+    screened: Screened | None = None,
     at_most: bool = False,
 ) -> FSelection:
     """Keep k features, or those above a threshold; memory-mapped tables are not copied.
@@ -198,13 +198,13 @@ def screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | 
     return Screened(chosen.of or split.width, squared)
 
 
-def f_screened_before(config: Config, split: Split, chosen: Chosen) -> FScreened | None:
+def f_screened_before(config: Config, split: Split, chosen: Chosen) -> Screened | None:
     """Return what a selection of real features is told of the screening of the table."""
     wanted = config.screened
     if wanted is None or chosen.of is None:
         return None
     known = config.takes_reals  # else the screening looked at bits
-    return FScreened(chosen.of or split.width, f_threshold(wanted, split) if known else None)
+    return Screened(chosen.of or split.width, f_threshold(wanted, split) if known else None)
 
 
 def f_threshold(wanted: ScreenedBlock, split: Split) -> float | None:

@@ -459,12 +459,12 @@ def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
     env = patched(tmp_path / "broken", """\
 import os, signal, sys
 from thesiskit.experiments.cells import workers
-from thesiskit.experiments.selection.naive import NaiveWork
+from thesiskit.study.selecting import SelectionWork
 workers.STOP_SECONDS = 0.01
-def die(self, arm, *others):
+def die(self, model, arm, *others):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
-NaiveWork.fit = die
+SelectionWork._fit = die
 """)  # fmt: skip
     given = [config, "--results", results, "--jobs", "1"]
     for command in (["run"], ["batch", "retry", "--executor", "local"],
@@ -479,13 +479,13 @@ def test_a_cell_that_raises_costs_itself(config, tmp_path, whole):
     """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
     config.write_text(NAIVE)
     env = patched(tmp_path / "broken", """\
-from thesiskit.experiments.selection.naive import NaiveWork
-fit = NaiveWork.fit
-def fail(self, arm, chain, block, unfinished):
+from thesiskit.study.selecting import SelectionWork
+fit = SelectionWork._fit
+def fail(self, model, arm, block):
     if arm.label == "5" and arm.method == "corrected" and block.number == 1:
         raise ZeroDivisionError("a planted error")
-    return fit(self, arm, chain, block, unfinished)
-NaiveWork.fit = fail
+    return fit(self, model, arm, block)
+SelectionWork._fit = fail
 """)  # fmt: skip
     command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
     done = subprocess.run(command, env=env, capture_output=True, text=True)

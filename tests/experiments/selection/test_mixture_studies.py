@@ -47,7 +47,7 @@ def ten_data_sets():
             (10_000, "thesis", True),
         ):
             quadrature = "exact" if sampler == "collapsed" else "simpson-11"
-            settings = mixture.Settings(sampler=sampler, quadrature=quadrature)
+            settings = mixture.Mixture(sampler=sampler, quadrature=quadrature)
             p, reliable = predictions(drawn, k, settings, seed, correct=correct)
             score = metrics.scores(p, drawn.test.response) | {"reliable": reliable}
             scores.setdefault((k, sampler, correct), []).append(score)
@@ -97,7 +97,7 @@ def test_the_thesis_sampler_fails_on_the_complete_data(ten_data_sets):
 
 @pytest.mark.parametrize("k", [1, 5, 20, 100])
 def test_calibration_over_data_sets_drawn_from_the_prior(k):
-    settings = mixture.Settings(
+    settings = mixture.Mixture(
         class_prior=(2.0, 1.0), chains=2, iterations=150, burn_in=50, replicas=4
     )
     p, y = [], []

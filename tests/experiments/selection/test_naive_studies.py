@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_calibration_over_many_data_sets(k, threshold, rule):
-    settings = nb.Settings(class_prior=(2.0, 1.0), alpha_points=100, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(class_prior=(2.0, 1.0), alpha_points=100, alpha_quadrature=rule)
     p, y = [], []
     for seed in range(20_000 if rule == "midpoint" else 4_000):
         rng = np.random.default_rng([11, seed])
@@ -44,7 +44,7 @@ def test_calibration_over_many_data_sets(k, threshold, rule):
 
 
 def test_calibration_with_missing_values():
-    settings = nb.Settings(alpha_points=100)
+    settings = nb.NaiveBayes(alpha_points=100)
     p, y = [], []
     rate = np.linspace(0, 0.7, 200)  # features differ in how often they are missing
     for seed in range(4_000):

@@ -9,8 +9,6 @@ from small import content
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError, DataError
-from thesiskit.experiments.selection.arms import arms
-from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import (
     correlation_of_f,
@@ -18,6 +16,8 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
+from thesiskit.study.design import Design
+from thesiskit.study.selections import arms
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     f = None if k else f_of_correlation(0.5, np.array([9, 10, 8]))
     selected = select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
     relevant = model.get("relevant", "some")
-    settings = normal.Settings(
+    settings = normal.Normal(
         class_prior=tuple(model.get("class_prior", [1.0] * 3)),
         effect_shapes=tuple(model.get("effect_shapes", (3, 10, None))), relevant=relevant,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def test_two_classes_have_one_probability(tmp_path):
     everything = select_by_f(
         drawn.train.features, drawn.train.response, 60, np.random.default_rng(0)
     )
-    posterior = normal.fit(everything, normal.Settings())
+    posterior = normal.fit(everything, normal.Normal())
     expected = normal.predict(posterior, drawn.test.features[:, everything.selected])[:, 1]
     np.testing.assert_allclose(predicted["probability"][2], expected, atol=1e-12)
 
@@ -141,7 +141,7 @@ def test_groups_of_features_and_a_test_table(tmp_path, table):
     found, _ = made(tmp_path, OWN, data=data, evaluation={}, results="tested")
     X, y = table
     selected = select_by_f(X[:24], y[:24].astype(np.uint8), 3, np.random.default_rng(0))
-    posterior = normal.fit(selected, normal.Settings())
+    posterior = normal.fit(selected, normal.Normal())
     expected = normal.predict(posterior, X[24:, selected.selected])
     np.testing.assert_allclose(found["predict"]["probability"][0], expected, atol=1e-12)
 
@@ -172,7 +172,7 @@ def test_naive_bayes_beside_the_normal_model(tmp_path):
     p = arrays(tmp_path / "results/small/predict/0001.npz")["probability"]
     for row, correct in ((1, True), (2, False)):
         posterior = naive_bayes.fit(
-            selected, naive_bayes.Settings(relevant="some"), correct=correct
+            selected, naive_bayes.NaiveBayes(relevant="some"), correct=correct
         )
         expected = naive_bayes.predict(posterior, new[:, selected.selected])
         np.testing.assert_allclose(p[row], expected, atol=1e-12)
@@ -200,7 +200,7 @@ def test_drawn_bits_are_numbers_too(tmp_path):
     selected = select_by_f(
         drawn.train.features, drawn.train.response, None, np.random.default_rng(0), threshold=f
     )
-    posterior = normal.fit(selected, normal.Settings())
+    posterior = normal.fit(selected, normal.Normal())
     expected = normal.predict(posterior, drawn.test.features[:, selected.selected])[:, 1]
     np.testing.assert_allclose(found["predict"]["probability"][1], expected, atol=1e-12)
 

@@ -7,13 +7,12 @@ from commands import ROOT
 from thesiskit.config import load_config
 from thesiskit.datasets.normal import draw_normal
 from thesiskit.errors import ConfigError
-from thesiskit.experiments.selection.normal_ranks import normal_ranks
 from thesiskit.models import normal
 from thesiskit.models.selection import select_by_f
 from thesiskit.report import rank_bands
 
 RATIO, PI, SHAPES = (0.01, 0.1, 0.4, 1.5), (0.02, 0.1, 0.5), (3.0, None)
-SETTINGS = normal.Settings(ratio=RATIO, pi=PI, effect_shapes=SHAPES)
+SETTINGS = normal.Normal(ratio=RATIO, pi=PI, effect_shapes=SHAPES)
 SETS, WIDTH, KEPT = 120, 150, 6
 
 
@@ -34,10 +33,9 @@ def p_values(train, *, correct=True, sets=SETS):
         )
         X, y = drawn.train.features, drawn.train.response
         kept = select_by_f(X, y, KEPT, rng)
-        found = normal_ranks(
-            normal.fit(kept, SETTINGS, correct=correct), drawn, kept.selected,
-            X[0, kept.selected].astype(float), rng,
-        )  # fmt: skip
+        posterior = normal.fit(kept, SETTINGS, correct=correct)
+        case = X[0, kept.selected].astype(float)
+        found = SETTINGS.ranks(posterior, drawn.truth, kept.selected, case, rng)
         for name, rank in found.counts.items():
             counts.setdefault(name, []).append(rank)
     return {name: rank_bands.ecdf_p_value(np.array(r), 99) for name, r in counts.items()}

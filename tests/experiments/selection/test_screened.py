@@ -8,10 +8,10 @@ from commands import arrays, invoke, must_fail
 
 from thesiskit.config import load_config
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.experiments.selection.arms import arms, selections
-from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
+from thesiskit.study.design import Design
+from thesiskit.study.selections import arms, selections
 
 DRAWN = {
     "experiment": "tried",
@@ -115,7 +115,7 @@ def test_the_adaptive_rule_takes_what_was_stored(tmp_path):
     drawn = Design(load_config(tmp_path / "c.yaml"), tmp_path).drawn(2)
     X, y = drawn.train.features, drawn.train.response
     found = select_features(X, y, None, np.random.default_rng(0), threshold="0.5")
-    settings = naive_bayes.Settings(relevant="some", alpha_quadrature="adaptive")
+    settings = naive_bayes.NaiveBayes(relevant="some", alpha_quadrature="adaptive")
     expected = naive_bayes.predict(
         naive_bayes.fit(found, settings), drawn.test.features[:, found.selected]
     )

@@ -10,12 +10,12 @@ from small import opened
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.selection.arms import arms
-from thesiskit.experiments.selection.design import Design
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import select_by_f, select_features
 from thesiskit.models.temperature import as_log_probability, cross_validated, temper
 from thesiskit.report.selection.temperatures import temperatures
+from thesiskit.study.design import Design
+from thesiskit.study.selections import arms
 
 BITS = DRAWN | {
     "data": {"source": "naive-bayes", "features": 60, "alpha": 2.0, "train": [14, 13], "test": 30},
@@ -30,7 +30,7 @@ def reals(X, y, k=3):
     def predict(train, test, new=None):
         rng = np.random.default_rng(0)
         found = select_by_f(X, y, k, rng, cases=train)
-        posterior = normal.fit(found, normal.Settings())
+        posterior = normal.fit(found, normal.Normal())
         table = X[test] if new is None else new
         return normal.predict_log(posterior, table[:, found.selected])
 
@@ -41,7 +41,7 @@ def bits(X, y, k=5):
     def predict(train, test, new=None):
         lots = generator(1, "ties", 0, 0, 0, str(k))
         found = select_features(X, y, k, lots, cases=train)
-        posterior = naive_bayes.fit(found, naive_bayes.Settings())
+        posterior = naive_bayes.fit(found, naive_bayes.NaiveBayes())
         table = X[test] if new is None else new
         return as_log_probability(naive_bayes.predict_log_odds(posterior, table[:, found.selected]))
 

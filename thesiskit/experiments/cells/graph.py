@@ -356,10 +356,6 @@ def open_work(config: Config, folder: Path) -> Work:
         from thesiskit.experiments.lattice import LatticeWork as kind
     elif config.model.kind == "logistic":
         from thesiskit.experiments.logistic.work import LogisticWork as kind
-    elif config.model.kind == "mixture":
-        from thesiskit.experiments.selection.mixture import MixtureWork as kind
-    elif config.model.kind == "normal":
-        from thesiskit.experiments.selection.normal import NormalWork as kind
     else:
-        from thesiskit.experiments.selection.naive import NaiveWork as kind
+        from thesiskit.study.selecting import SelectionWork as kind
     return kind(config, folder)

@@ -24,12 +24,12 @@ from thesiskit.experiments.logistic.extending import (
     stored_chains,
 )
 from thesiskit.experiments.logistic.stored import Stored
-from thesiskit.experiments.ranks import Ranks, compare, spaced
 from thesiskit.experiments.work import Block, Unfinished
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import logistic, process
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import Groups
+from thesiskit.models.ranks import Ranks, compare, spaced
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 SETTINGS = (

@@ -9,13 +9,12 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.errors import UserError
-from thesiskit.experiments import ranks
 from thesiskit.experiments.logistic.design import Arm, LogisticDesign
 from thesiskit.experiments.logistic.fits import LogisticFits
 from thesiskit.experiments.logistic.responses import ResponseFits
 from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
-from thesiskit.models import peers
+from thesiskit.models import peers, ranks
 from thesiskit.models.chains import REACHED, Arrays
 
 OF_FITS = (  # of each arm a number or a name

@@ -1,0 +1,1 @@
+"""The experiments: what is done with cases, models and results."""
