@@ -122,7 +122,8 @@ class SelectionWork(Work):
         """Return the error that says where the field was given with which a message begins."""
         name = re.split(r"\W", str(error))[0]
         known = name in type(self.model).model_fields
-        return self.config.wrong(f"model.{name}" if known else "model", str(error))
+        text = str(error).removeprefix(f"{name}: ")
+        return self.config.wrong(f"model.{name}" if known else "model", text)
 
     def arms(self, stage: str) -> dict[str, int]:
         """Return the arms of a stage, and how many chains each has."""
