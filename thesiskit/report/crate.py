@@ -9,7 +9,6 @@ config, the seed and the data, and its results are files with their sha256.
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thesiskit.files import Results, now, sha256
@@ -43,39 +42,49 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append(TERMS)
     crate.datePublished = max(ended.values(), default=now())
-    profile = _entity(crate, PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     root = crate.root_dataset
-    root["conformsTo"] = profile
+    root["conformsTo"] = _entity(
+        crate, PROFILE, "CreativeWork", name="Process Run Crate", version="0.5"
+    )
     root["name"] = f"{config['title']} (results of thesiskit, experiment {config['experiment']})"
     root["description"] = config["about"]
     instrument, objects = _software(crate, record), _objects(crate, record)
-    for stage in sorted(_stages(results.folder), key=_place):
-        files = {
-            f"{stage}/{path.name}": sha256(path) or ""
-            for path in sorted((results.folder / stage).iterdir())
-            if MADE.fullmatch(path.name)
-        }
-        made = _files(crate, files)
-        when = {"endTime": ended[stage]} if stage in ended else {}
-        _action(crate, stage, instrument, objects, made, when)
-        objects = [*objects, *made]
-    _action(crate, "report", instrument, objects, _files(crate, dict(written)), {})
+    made = {  # by each stage, whose folder has a file for each block
+        folder.name: sorted(path for path in folder.iterdir() if MADE.fullmatch(path.name))
+        for folder in results.folder.iterdir()
+        if folder.name not in FOLDERS and folder.is_dir()
+    }
+    places = {stage: number for number, stage in enumerate(ORDER)}
+    stages = sorted(filter(made.get, made), key=lambda name: (places.get(name, len(ORDER)), name))
+    for stage in [*stages, "report"]:
+        files = {f"{stage}/{path.name}": sha256(path) or "" for path in made.get(stage, ())}
+        entities = [
+            crate.add_file(
+                dest_path=name,
+                properties={
+                    "name": name,
+                    "sha256": digest,
+                    "encodingFormat": KINDS.get(
+                        name.rpartition(".")[2], "application/octet-stream"
+                    ),
+                },
+            )
+            for name, digest in (files if stage != "report" else written).items()
+        ]
+        action = crate.add_action(
+            instrument,
+            identifier=f"#make-{stage}",
+            object=objects,
+            result=entities,
+            properties={
+                "name": f"thesiskit {stage}",
+                "actionStatus": "http://schema.org/CompletedActionStatus",
+                **({"endTime": ended[stage]} if stage in ended and stage != "report" else {}),
+            },
+        )
+        root.append_to("mentions", action)
+        objects = [*objects, *entities]
     return json.dumps(crate.metadata.generate(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _stages(folder: Path) -> list[str]:
-    """Return the folders of stages, which have a file for each block."""
-    return [
-        path.name
-        for path in folder.iterdir()
-        if path.name not in FOLDERS
-        and path.is_dir()
-        and any(MADE.fullmatch(file.name) for file in path.iterdir())
-    ]
-
-
-def _place(stage: str) -> tuple[int, str]:
-    return (ORDER.index(stage) if stage in ORDER else len(ORDER), stage)
 
 
 def _entity(crate: "ROCrate", name: str, kind: str, /, **properties: Any) -> Any:
@@ -86,38 +95,32 @@ def _entity(crate: "ROCrate", name: str, kind: str, /, **properties: Any) -> Any
 
 def _software(crate: "ROCrate", record: Mapping[str, Any]) -> Any:
     """Add thesiskit, and the packages that numbers may depend on; return thesiskit."""
-    versions = {"Python": record["python"], **record["packages"]}
-    needed = [
-        _entity(
-            crate, f"#{name.lower()}", "SoftwareApplication", name=name, softwareVersion=version
-        )
-        for name, version in versions.items()
-    ]
+    kind, versions = "SoftwareApplication", {"Python": record["python"], **record["packages"]}
     return _entity(
         crate,
         "#thesiskit",
-        "SoftwareApplication",
+        kind,
         name="thesiskit",
         softwareVersion=record["code"]["version"],
         identifier=f"code digest {record['code']['digest']}",
         operatingSystem=record["machine"]["system"],
-        softwareRequirements=needed,
+        softwareRequirements=[
+            _entity(crate, f"#{name.lower()}", kind, name=name, softwareVersion=version)
+            for name, version in versions.items()
+        ],
     )
 
 
 def _objects(crate: "ROCrate", record: Mapping[str, Any]) -> list[Any]:
     """Add config, seed and data, and return them."""
+    about = {
+        "name": "Config and provenance",
+        "description": "The config with all defaults, the seed, the digests of data and code, and "
+        "when each stage ended. Later commands add to it, so it has no digest here.",
+        "encodingFormat": KINDS["json"],
+    }
     objects = [
-        crate.add_file(
-            dest_path="provenance.json",
-            properties={
-                "name": "Config and provenance",
-                "description": "The config with all defaults, the seed, the digests of data and "
-                "code, and when each stage ended. Later commands add to it, so it has no digest "
-                "here.",
-                "encodingFormat": KINDS["json"],
-            },
-        ),
+        crate.add_file(dest_path="provenance.json", properties=about),
         _entity(crate, "#seed", "PropertyValue", name="seed", value=record["seed"]),
     ]
     source, data = record["config"].get("data"), record.get("data", {})
@@ -133,36 +136,3 @@ def _objects(crate: "ROCrate", record: Mapping[str, Any]) -> list[Any]:
             _entity(crate, f"#data-file-{number}", "CreativeWork", sha256=digest, **words)
         )
     return objects
-
-
-def _files(crate: "ROCrate", files: Mapping[str, str]) -> list[Any]:
-    """Add files of the folder with their sha256, and return them."""
-    return [
-        crate.add_file(
-            dest_path=name,
-            properties={
-                "name": name,
-                "sha256": digest,
-                "encodingFormat": KINDS.get(name.rpartition(".")[2], "application/octet-stream"),
-            },
-        )
-        for name, digest in files.items()
-    ]
-
-
-def _action(
-    crate: "ROCrate", stage: str, instrument: Any, objects: list, made: list, when: dict[str, str]
-) -> None:
-    """Add how files were made."""
-    action = crate.add_action(
-        instrument,
-        identifier=f"#make-{stage}",
-        object=objects,
-        result=made,
-        properties={
-            "name": f"thesiskit {stage}",
-            "actionStatus": "http://schema.org/CompletedActionStatus",
-            **when,
-        },
-    )
-    crate.root_dataset.append_to("mentions", action)
