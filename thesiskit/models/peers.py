@@ -74,6 +74,8 @@ PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with whi
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
 TREES = 500
+_GAUSSIAN = ("theta_", "var_", "class_prior_")  # scikit-learn's names of what is learnt
+_BERNOULLI = ("class_log_prior_", "feature_log_prob_")
 # what load imports
 _SKLEARN = (
     "calibration", "ensemble", "feature_selection", "linear_model", "model_selection",
@@ -460,13 +462,6 @@ def _restored(model: Any, arrays: Arrays, *attributes: str) -> Any:
     return model
 
 
-def _attributes(model: Any, *attributes: str) -> Arrays:
-    return {name: np.asarray(getattr(model, name)) for name in attributes}
-
-
-LINEAR = ("coef_", "intercept_")
-
-
 def logistic_regression(codes: np.ndarray, seed: int, grid: np.ndarray) -> Any:
     """Multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
 
@@ -490,34 +485,33 @@ def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
     return float(np.log(np.maximum(p, np.finfo(p.dtype).eps)).mean())
 
 
-def _fit_logistic(
-    _task: Task, columns: Any, codes: np.ndarray, seed: int, grid: np.ndarray = CS
+def _fit_linear(
+    task: Task, columns: Any, response: np.ndarray, seed: int, grid: np.ndarray = CS
 ) -> Arrays:
-    model = logistic_regression(codes, seed, grid).fit(columns, codes)
-    return _attributes(getattr(model, "best_estimator_", model), *LINEAR)
-
-
-def _answer_logistic(learnt: Arrays, columns: Any) -> np.ndarray:
-    from sklearn.linear_model import LogisticRegression
-
-    return _restored(LogisticRegression(), learnt, *LINEAR).predict_proba(columns)
-
-
-def _fit_ridge(_task: Task, columns: Any, response: np.ndarray, _seed: int) -> Arrays:
-    """Linear, L2; the penalty is the best of 1 / PAIRWISE_CS by leave-one-out squared error."""
+    """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
     from sklearn.linear_model import RidgeCV
 
-    return _attributes(RidgeCV(1 / PAIRWISE_CS).fit(columns, response), *LINEAR)
+    ridge = task.kind == RESPONSES
+    model = RidgeCV(1 / PAIRWISE_CS) if ridge else logistic_regression(response, seed, grid)
+    return _coefficients(model.fit(columns, response))
 
 
-def _answer_ridge(learnt: Arrays, columns: Any) -> np.ndarray:
-    from sklearn.linear_model import Ridge
+def _coefficients(model: Any) -> Arrays:
+    """Return what a fitted linear model has learnt, which may have been tuned."""
+    best = getattr(model, "best_estimator_", model)
+    return {"coef_": best.coef_, "intercept_": np.asarray(best.intercept_)}
 
-    return _restored(Ridge(), learnt, *LINEAR).predict(columns)
+
+def _answer_linear(learnt: Arrays, columns: Any) -> np.ndarray:
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    if "counts" in learnt:
+        return _restored(LogisticRegression(), learnt, "coef_", "intercept_").predict_proba(columns)
+    return _restored(Ridge(), learnt, "coef_", "intercept_").predict(columns)
 
 
 def _fit_bernoulli(
-    task: Task, columns: np.ndarray, codes: np.ndarray, seed: int, *, calibrated: bool
+    task: Task, columns: np.ndarray, codes: np.ndarray, seed: int, *, calibrated: bool = False
 ) -> Arrays:
     """One model, or one of each fold with the two numbers that calibrate it."""
     from sklearn.calibration import CalibratedClassifierCV
@@ -536,11 +530,9 @@ def _fit_bernoulli(
         models = [member.estimator for member in several.calibrated_classifiers_]
         by = [member.calibrators[0] for member in several.calibrated_classifiers_]
         lines = np.array([[line.a_, line.b_] for line in by])
-    parts = ("class_log_prior_", "feature_log_prob_")
-    return {
-        "best": np.array([one[0].get_support(indices=True) for one in models]),
-        "lines": lines,
-        **{name: np.array([getattr(one[1], name) for one in models]) for name in parts},
+    best = np.array([model[0].get_support(indices=True) for model in models])
+    return {"best": best, "lines": lines} | {
+        name: np.array([getattr(model[1], name) for model in models]) for name in _BERNOULLI
     }
 
 
@@ -550,9 +542,8 @@ def _answer_bernoulli(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
 
     total = np.zeros((len(columns), 2))
     for i, best in enumerate(learnt["best"]):
-        mine = {name: learnt[name][i] for name in ("class_log_prior_", "feature_log_prob_")}
-        model = _restored(BernoulliNB(), mine | {"counts": learnt["counts"]}, *mine)
-        p = model.predict_proba(columns[:, best])
+        mine = learnt | {name: learnt[name][i] for name in _BERNOULLI}
+        p = _restored(BernoulliNB(), mine, *_BERNOULLI).predict_proba(columns[:, best])
         if len(learnt["lines"]):
             slope, intercept = learnt["lines"][i]
             p[:, 1] = expit(-(slope * p[:, 1] + intercept))
@@ -566,14 +557,13 @@ def _fit_gaussian(task: Task, columns: np.ndarray, codes: np.ndarray, _seed: int
 
     best = _best(columns, codes, task.keep)
     model = GaussianNB().fit(columns[:, best], codes)
-    return {"best": best} | _attributes(model, "theta_", "var_", "class_prior_")
+    return {"best": best} | {name: getattr(model, name) for name in _GAUSSIAN}
 
 
 def _answer_gaussian(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
     from sklearn.naive_bayes import GaussianNB
 
-    model = _restored(GaussianNB(), learnt, "theta_", "var_", "class_prior_")
-    return model.predict_proba(columns[:, learnt["best"]])
+    return _restored(GaussianNB(), learnt, *_GAUSSIAN).predict_proba(columns[:, learnt["best"]])
 
 
 def _best(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
@@ -877,7 +867,7 @@ def _fit_l2(_task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arr
         if known.shape[1] == 0:
             return {}
         model = logistic_regression(codes, seed, WHOLE_CS).fit(known, codes)
-    learnt = _attributes(getattr(model, "best_estimator_", model), *LINEAR)
+    learnt = _coefficients(model)
     means, coefficients, done = [], [], 0
     for block in blocks:
         values, _, mean, deviation = _standardised(read_columns(*block), np.empty((0, 1)))
@@ -1070,70 +1060,34 @@ def _context_tree(
 
 # ---- the methods ----
 
-_ONCE, _CALIBRATED = (
-    (partial(_fit_bernoulli, calibrated=calibrated), _answer_bernoulli)
-    for calibrated in (False, True)
-)
-_GAUSSIAN = _fit_gaussian, _answer_gaussian
-_LOGISTIC, _RIDGE = (_fit_logistic, _answer_logistic), (_fit_ridge, _answer_ridge)
-_PAIRS = partial(_fit_logistic, grid=PAIRWISE_CS), _answer_logistic
-_SELECTS: dict[str, Any] = {"selects": True, "adds": False}
-_OF_BITS = _SELECTS | {"filled": "more frequent value"}
-_ALL: tuple[Peer, ...] = (
-    Peer("bernoulli-nb", "SelectKBest + BernoulliNB", (BITS,), *_ONCE, **_OF_BITS),
-    Peer(
-        "bernoulli-nb-calibrated",
-        "SelectKBest + BernoulliNB, calibrated",
-        (BITS,),
-        *_CALIBRATED,
-        **_OF_BITS,
-    ),
-    Peer("l2-logistic", "logistic regression, L2", (BITS, REALS), _fit_l2, _answer_logistic),
-    Peer("gaussian-nb", "SelectKBest + GaussianNB", (REALS,), *_GAUSSIAN, **_SELECTS),
-    Peer(
-        "nearest-centroids",
-        "nearest shrunken centroids",
-        (REALS,),
-        _fit_centroids,
-        answer_centroids,
-    ),
+_NAIVE: dict[str, Any] = {"selects": True, "adds": False}
+_BITS = _NAIVE | {"answer": _answer_bernoulli, "filled": "more frequent value"}
+_LINEAR, _FOREST = (_fit_linear, _answer_linear), (_fit_forest, _answer_forest)
+_PAIRS = partial(_fit_linear, grid=PAIRWISE_CS), _answer_linear
+_CALIBRATED = partial(_fit_bernoulli, calibrated=True)
+_TABLES, _ONE_HOT = (REALS, FEATURES, RESPONSES), (FEATURES, SEQUENCES)
+_PEERS = (
+    Peer("bernoulli-nb", "SelectKBest + BernoulliNB", (BITS,), _fit_bernoulli, **_BITS),
+    Peer("bernoulli-nb-calibrated", "SelectKBest + BernoulliNB, calibrated", (BITS,), _CALIBRATED,
+         **_BITS),
+    Peer("l2-logistic", "logistic regression, L2", (BITS, REALS), _fit_l2, _answer_linear),
+    Peer("gaussian-nb", "SelectKBest + GaussianNB", (REALS,), _fit_gaussian, _answer_gaussian,
+         **_NAIVE),
+    Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
+         answer_centroids),
     Peer("lasso", "logistic regression, L1", (REALS,), _fit_lasso, _answer_lasso),
     Peer("vlmc", "vlmc (variable-length Markov chain)", (SEQUENCES,), needs="vlmc"),
-    Peer(
-        "ppm",
-        "arithmetic-compressor's PPM, rate tuned",
-        (SEQUENCES,),
-        needs="arithmetic_compressor.models",
-    ),
+    Peer("ppm", "arithmetic-compressor's PPM, rate tuned", (SEQUENCES,),
+         needs="arithmetic_compressor.models"),
     Peer("context-tree", "BayesML's context tree", (SEQUENCES,), needs="bayesml.contexttree"),
     Peer("n-gram", "interpolated n-gram, order chosen", (SEQUENCES,), _fit_n_gram, needs=""),
-    Peer(
-        "logistic-regression",
-        "logistic regression, one-hot",
-        (FEATURES, SEQUENCES),
-        *_LOGISTIC,
-        columns="one-hot",
-    ),
-    Peer(
-        "pairwise-logistic-regression",
-        "logistic regression, pairs",
-        (FEATURES,),
-        *_PAIRS,
-        columns="pairs",
-    ),
-    Peer("ridge", "ridge regression, one-hot", (RESPONSES,), *_RIDGE, columns="one-hot"),
-    Peer("pairwise-ridge", "ridge regression, pairs", (RESPONSES,), *_RIDGE, columns="pairs"),
-    Peer(
-        "random-forest", "random forest", (REALS, FEATURES, RESPONSES), _fit_forest, _answer_forest
-    ),
+    Peer("logistic-regression", "logistic regression, one-hot", _ONE_HOT, *_LINEAR, "one-hot"),
+    Peer("pairwise-logistic-regression", "logistic regression, pairs", (FEATURES,), *_PAIRS,
+         "pairs"),
+    Peer("ridge", "ridge regression, one-hot", (RESPONSES,), *_LINEAR, "one-hot"),
+    Peer("pairwise-ridge", "ridge regression, pairs", (RESPONSES,), *_LINEAR, "pairs"),
+    Peer("random-forest", "random forest", _TABLES, *_FOREST),
     Peer("gradient-boosting", "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)),
-    Peer(
-        "naive-bayes",
-        "naive Bayes",
-        (FEATURES,),
-        _fit_categorical,
-        _answer_categorical,
-        columns="codes",
-    ),
-)
-PEERS = {peer.name: peer for peer in _ALL}
+    Peer("naive-bayes", "naive Bayes", (FEATURES,), _fit_categorical, _answer_categorical, "codes"),
+)  # fmt: skip
+PEERS = {peer.name: peer for peer in _PEERS}
