@@ -12,6 +12,7 @@ PACKAGE = ROOT / "thesiskit"
 LEAVES = {"errors", "files", "blocks", "defaults", "shipped"}
 ALLOWED = {
     "cli": {
+        "start",
         "cli",
         "config",
         "experiments",
@@ -43,6 +44,7 @@ ALLOWED = {
     "models": {"_kernels", "models"},  # models.peers counts as "peers" to others
     "datasets": {"datasets"},
     "report": {"report", "peers"},
+    "start": {"config", "datasets"},
     "_kernels": set(),
     "__init__": set(),
     "__main__": {"cli"},

@@ -380,8 +380,8 @@ def test_a_link_is_not_written_through(here):
 
 
 def test_all_cases_of_a_large_table_are_seen_where_it_matters(here, monkeypatch):
-    monkeypatch.setattr("thesiskit.datasets.looking.tables.MOST_CELLS", 30)
-    monkeypatch.setattr("thesiskit.datasets.looking.tables.LEAST_CASES", 6)
+    monkeypatch.setattr("thesiskit.start.MOST_CELLS", 30)
+    monkeypatch.setattr("thesiskit.start.LEAST_CASES", 6)
     columns = {"id": [f"t{i}" for i in range(20)], **here, "status": ["a"] * 12 + ["b"] * 8}
     config, said = config_of(table(**columns))
     assert (config.data.id, config.data.response, config.data.positive) == ("id", "status", "b")

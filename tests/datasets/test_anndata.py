@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thesiskit.datasets import SOURCES
-from thesiskit.datasets.reading import trial
+from thesiskit.datasets import SOURCES, reading
 from thesiskit.errors import DataError
 
 X = np.array([[0, 1.5, 0, 2], [3, 0, 0, 0], [0, 0, 4, 1], [1, 1, 0, 0]], dtype=np.float32)
@@ -185,7 +184,7 @@ def test_damaged_files(tmp_path):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_flipped_bytes_are_refused_or_harmless(tmp_path, form, monkeypatch):
-    monkeypatch.setattr(trial, "PATIENCE", 2)  # some make the HDF5 library loop
+    monkeypatch.setattr(reading, "PATIENCE", 2)  # some make the HDF5 library loop
     rng = np.random.default_rng(0)
     write(tmp_path, form(X))
     whole = (tmp_path / "t.h5ad").read_bytes()
@@ -207,7 +206,7 @@ def test_flipped_bytes_are_refused_or_harmless(tmp_path, form, monkeypatch):
                                    lambda: time.sleep(9)])  # fmt: skip
 def test_a_library_that_crashes_or_loops_is_survived(tmp_path, fault, monkeypatch):
     write(tmp_path)
-    monkeypatch.setattr(trial, "PATIENCE", 1)
+    monkeypatch.setattr(reading, "PATIENCE", 1)
     monkeypatch.setattr(h5py, "File", lambda *_: fault())
     with pytest.raises(DataError, match="damaged: it cannot be read to its end"):
         source().read(tmp_path)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from thesiskit.datasets.sequence_files import read_new_histories, read_sequences
+from thesiskit.datasets.sequence_files import read_sequences
 from thesiskit.errors import DataError
 
 RECORDS = ">r1 chr2 class=exon\nACG\nt\n\n>r2|intron\nGGCA*\n>r3 exon\nTTTT\n"
@@ -36,7 +36,7 @@ def test_the_label_of_a_record_is_its_response(tmp_path):
 def test_new_records_need_no_label(tmp_path):
     like = read_sequences(fasta(tmp_path), predict="label")
     text = ">a\nACGN\n>b intron\nacgt\n"
-    new = read_new_histories(fasta(tmp_path, text, "new.fasta"), like, predict="label")
+    new = read_sequences(fasta(tmp_path, text, "new.fasta"), like=like, predict="label", new=True)
     assert [new.states[code] for code in new.histories.ravel()] == list("ACGNACGT")
     assert new.ids == ["a", "b"]
     assert any("states that no training case has" in note for note in new.notes)

@@ -16,10 +16,10 @@ from statistical import assert_calibrated, assert_proportions
 
 from thesiskit.datasets import public_tables
 from thesiskit.datasets.epistasis import draw_epistasis, penetrance
-from thesiskit.datasets.feature_files import read_features
 from thesiskit.datasets.features import draw_interactions, draw_uniform, tic_tac_toe
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable
 from thesiskit.datasets.synthetic import draw_sigma
+from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
 from thesiskit.experiments.logistic.cases import folds
 
@@ -444,7 +444,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_a_packed_table_that_would_fill_the_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr("thesiskit.datasets.reading.text_files.BOMB_BYTES", 1 << 22)
+    monkeypatch.setattr("thesiskit.datasets.reading.BOMB_BYTES", 1 << 22)
     member = gzip.compress(b"1,0\n" * (1 << 18))  # members one after the other are one text
     path = write(tmp_path, gzip.compress(b"a,y\n") + member * 60, "t.csv.gz")
     tracemalloc.start()

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from thesiskit.datasets.feature_files import TableData
-from thesiskit.datasets.table_files import FileData
+from thesiskit.datasets.table_files import FileData, TableData
 from thesiskit.errors import DataError
 
 

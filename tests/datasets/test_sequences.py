@@ -458,6 +458,6 @@ def test_files_without_permission(monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr("thesiskit.datasets.reading.text_files.open_regular", refuse)
+    monkeypatch.setattr("thesiskit.datasets.reading.open_regular", refuse)
     with pytest.raises(DataError, match=r"t\.txt: no permission to read it"):
         read(tmp_path, "a b\n")

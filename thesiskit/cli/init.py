@@ -1,7 +1,6 @@
 """The command that writes a config for a file of the user's."""
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
@@ -34,25 +33,14 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
-    from thesiskit.config import load_config
-    from thesiskit.config.starting import starting_config
-    from thesiskit.datasets.looking import look
+    from thesiskit.start import begin
 
     if output is not None and os.path.lexists(output):
         raise UserError(f"{output}: it exists already; choose another name, or remove it")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first")
-    found = look(table, response)
-    folder = Path() if output is None else output.parent
-    text = starting_config(table, found, folder)
-    with tempfile.TemporaryDirectory() as own:
-        draft = Path(own) / "config.yaml"
-        draft.write_text(text, encoding="utf-8")
-        config = load_config(draft)
-    assert config.data is not None
-    # what the reader of the table refuses or remarks is said now, not when the config is run
-    cases = config.data.read(folder, continuous=found.continuous)
-    for note in [*found.notes, *(note for one in cases for note in one.notes)]:
+    text, notes = begin(table, response, Path() if output is None else output.parent)
+    for note in notes:
         click.echo(f"Note: {note}", err=True)
     if output is None:
         click.echo(text, nl=False)

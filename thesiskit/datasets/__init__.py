@@ -26,7 +26,7 @@ _OURS = {
     "splice": "public_tables:SpliceData",
     "votes": "public_tables:VotesData",
     "epistasis": "epistasis:EpistasisData",
-    "table": "feature_files:TableData",
+    "table": "table_files:TableData",
 }
 
 SOURCES = Registry("thesiskit.datasets", _OURS)

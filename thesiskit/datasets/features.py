@@ -81,11 +81,6 @@ class InteractionData(Source):
         return self
 
     @property
-    def divided_at(self) -> tuple[int, None]:
-        """The first cases train."""
-        return self.train, None
-
-    @property
     def sizes(self) -> Sizes:
         """How large drawn data are."""
         return Sizes(self.train, self.test, self.features, self.values, self.classes)

@@ -47,11 +47,6 @@ class HiddenMarkovData(Source):
     """Number of test cases."""
 
     @property
-    def divided_at(self) -> tuple[int, None]:
-        """The first cases train."""
-        return self.train, None
-
-    @property
     def sizes(self) -> Sizes:
         """How large drawn data are."""
         states = len(self.emission[0]) if self.emission else 0
@@ -95,11 +90,6 @@ class LogisticData(Source):
     """Number of training cases."""
     test: Positive
     """Number of test cases."""
-
-    @property
-    def divided_at(self) -> tuple[int, None]:
-        """The first cases train."""
-        return self.train, None
 
     @property
     def sizes(self) -> Sizes:

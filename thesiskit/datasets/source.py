@@ -251,16 +251,18 @@ class Source(Block):
     source: str  # its name, as a Literal
 
     # ---- what config and estimates ask; nothing is read for it ----
+    # `path` is a file of the user's, `test_path` one of test cases, `train` counts training cases
 
     @property
     def own(self) -> bool:
         """Whether cases are read from a file of the user's."""
-        return False
+        return getattr(self, "path", None) is not None
 
     @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases; otherwise cases are divided at random."""
-        return self.drawn
+        named = (getattr(self, key, None) for key in ("test_path", "train"))
+        return self.drawn or any(key is not None for key in named)
 
     @property
     def divided_at(self) -> tuple[int, int | None] | None:
@@ -268,7 +270,8 @@ class Source(Block):
 
         None where `read` returns test cases by themselves, or all cases are divided at random.
         """
-        return None
+        train = None if self.family == "table" else getattr(self, "train", None)
+        return None if train is None else (train, getattr(self, "test", None))
 
     @property
     def sizes(self) -> Sizes | None:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from thesiskit.blocks import Positive, Text
-from thesiskit.datasets.reading.text_files import shown, utf8
+from thesiskit.datasets.reading import shown, utf8
 from thesiskit.datasets.source import Sequences, Source, WrongKeyError, at_least_one, digest_of
 from thesiskit.errors import DataError, cut, few, quoted
 
@@ -41,21 +41,6 @@ class TextData(Source):
     """Number of training cases: the first windows."""
     test: Positive | None = None
     """At most so many of the other windows are test cases; all unless given."""
-
-    @property
-    def own(self) -> bool:
-        """Whether cases are read from a file of the user's."""
-        return self.path is not None
-
-    @property
-    def has_test_set(self) -> bool:
-        """Whether it comes with test cases."""
-        return True
-
-    @property
-    def divided_at(self) -> tuple[int, int | None]:
-        """The first windows train."""
-        return self.train, self.test
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:  # noqa: ARG002
         """Return the windows."""

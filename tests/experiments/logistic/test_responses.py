@@ -7,8 +7,8 @@ from commands import run
 from scipy import stats
 
 from thesiskit.config import load_config
-from thesiskit.datasets.feature_files import read_features
 from thesiskit.datasets.features import draw_interactions
+from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
 from thesiskit.experiments.logistic.cases import folds
 from thesiskit.experiments.logistic.design import LogisticDesign

@@ -1,0 +1,655 @@
+"""What a user's file holds: bytes and text, the cells of tables, names of columns, and numbers.
+
+Every fault is a DataError: where it is, what is wrong, and what to do.
+"""
+
+import csv
+import difflib
+import gzip
+import io
+import itertools
+import math
+import os
+import re
+import signal
+import unicodedata
+import warnings
+import zlib
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar
+
+import numpy as np
+
+from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
+
+CHUNK = 1 << 20
+LONGEST_PATH = 160  # characters that a message shows
+PATIENCE, SPEED = 60, 2e6  # seconds, and bytes a second, after which a trial is ended
+Result = TypeVar("Result")
+
+DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
+USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}  # by suffix: tried first
+LINES = 20  # that are looked at to find the delimiter
+HEAD = 1 << 22  # characters that these lie in
+
+LONGEST = 1000  # characters of a name or of a value
+LOOKED_AT = 20_000  # names, for one that was perhaps meant
+# what pandas calls a column without a name, and an index; by other names, tools write row numbers
+NAMELESS = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")
+COUNTERS = ("index", "level_0", "row.names", "rownames", "X", "...1")
+WITHOUT_NUMBERS = "write it without row numbers (pandas: index=False; R: row.names = FALSE)"
+
+WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+CELLS = 1 << 16  # converted together
+TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
+INFINITE = ("inf", "infinity")
+# what pandas, R and spreadsheets write for a missing value, or for one that is no number
+UNKNOWN = {
+    "", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN", "nan",
+    "-NaN", "-nan", "+nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#DIV/0!", "#NUM!",
+    "#REF!", "#VALUE!", "?",
+}  # fmt: skip
+GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
+WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
+DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
+
+
+# ---- files ----
+
+
+def shown(path: Path) -> str:
+    """Return a path as messages show it: on one line, and only its end if it is long."""
+    text = cut(path, 10_000)
+    return text if len(text) <= LONGEST_PATH else "..." + text[3 - LONGEST_PATH :]
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file of the user; raise DataError with the reason if that fails."""
+    try:
+        return open_regular(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> DataError:
+    """Return what to say of a file that cannot be opened."""
+    reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
+        reason = "there is no such file"
+    elif isinstance(error, PermissionError):
+        reason = "no permission to read it"
+    elif isinstance(error, IsADirectoryError):
+        reason = "it is a folder; name a file"
+    return DataError(f"{shown(path)}: {reason}")
+
+
+def most_bytes(file: IO[bytes]) -> int:
+    """Return how many bytes a file may unpack to."""
+    return max(BOMB_BYTES, BOMB_TIMES * os.fstat(file.fileno()).st_size)
+
+
+def utf8(path: Path) -> str:
+    """Return the text of a file, unpacked if it is a `.gz`; raise DataError if that fails."""
+    where = shown(path)
+    try:
+        with opened(path) as file:
+            if path.suffix.lower() != ".gz":
+                content = _content(file, where, None)
+            else:
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    content = _content(unpacked, where, most_bytes(file))
+        return content.decode("utf-8-sig")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{where}: damaged, or not a gzip file: {error}") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{where}: not UTF-8 text (byte {error.start + 1} is "
+            f"0x{error.object[error.start]:02x}); save it as UTF-8, for example with: "
+            "iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _content(file: IO[bytes] | gzip.GzipFile, where: str, most: int | None) -> bytearray:
+    """Return all bytes of a file, or stop at the first that no text has, or beyond `most`."""
+    content = bytearray()
+    while chunk := file.read(CHUNK):
+        if not content and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DataError(
+                f"{where}: UTF-16 text; save it as UTF-8, for example with: "
+                "iconv -f utf-16 -t utf-8"
+            )
+        if not content and chunk.startswith(b"PK\x03\x04"):
+            raise DataError(
+                f"{where}: it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
+            )
+        content += chunk
+        if b"\0" in chunk:
+            line = content.count(b"\n", 0, content.index(b"\0")) + 1
+            raise DataError(
+                f"{where}: line {line} holds a NUL character, which no text has; the file is "
+                "damaged, or of another kind"
+            )
+        if most is not None and len(content) > most:
+            raise DataError(
+                f"{where}: unpacks to more than {BOMB_TIMES} times its size; unpack it yourself "
+                "if that is right"
+            )
+    return content
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, whichever system ended them."""
+    return re.split(r"\r\n|\r|\n", text)
+
+
+def tried(path: Path, read: Callable[[], Result]) -> Result:
+    """Return what `read` returns of a file, or raise what it raises, if it comes to an end.
+
+    A child process tries first, for a limited time: a library can crash on a damaged file, or loop
+    without end.
+
+    Raises
+    ------
+    DataError: it does not come to an end, or it ends the process.
+    """
+    with opened(path) as file:
+        seconds = PATIENCE + os.fstat(file.fileno()).st_size / SPEED
+    with warnings.catch_warnings():  # of threads, which the child does not need
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(max(1, int(seconds)))
+            read()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFEXITED(status):
+        raise DataError(f"{shown(path)}: damaged: it cannot be read to its end; write it again")
+    return read()
+
+
+# ---- cells between delimiters ----
+
+
+def text_suffix(path: Path) -> str:
+    """Return the suffix of a text table, without `.gz`; empty for files of other kinds."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return suffix if suffix in USUAL else ""
+
+
+def sniff(text: str, usual: str) -> str:
+    """Return the delimiter of a text table, looking at its first lines.
+
+    It is one that all lines have equally often, the usual one before others; spaces, also several
+    in a row, only where the line of names has no other.  Where the lines are not alike, it is the
+    one that the line of names has most often.
+    """
+    lines = [line for line in split_lines(text[:HEAD]) if line.strip()]
+    if len(text) > HEAD and len(lines) > 1:
+        del lines[-1]  # it may be cut
+    lines = lines[:LINES]
+
+    def width(delimiter: str) -> int:
+        """Return how many cells each line has, 0 where they differ."""
+        held = [line.strip(" ") for line in lines] if delimiter == " " else lines
+        loose = delimiter in ", "
+        try:
+            rows = csv.reader(held, delimiter=delimiter, skipinitialspace=loose, strict=True)
+            widths = {len(row) for row in rows}
+        except csv.Error:
+            return 0
+        return widths.pop() if len(widths) == 1 else 0
+
+    if not lines or width(usual) > 1:
+        return usual
+    order = [usual, *(delimiter for delimiter in DELIMITERS if delimiter not in (usual, " "))]
+    best = max(order, key=width)
+    if width(best) > 1:
+        return best
+    most = max(order, key=lines[0].count)
+    if most in lines[0]:
+        return most
+    return " " if width(" ") > 1 else usual
+
+
+Rows = Iterator[tuple[int, list[str]]]  # the number of a line, and its cells
+
+
+def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tuple[list[str], Rows]:
+    """Return the names of the columns, and an iterator over the cases: line, and cells.
+
+    Every case has as many cells as there are names.  Blank lines are skipped.  The first lines tell
+    the delimiter.  Without a header, the first line is a case, and the columns are called x1, x2,
+    ...
+
+    corner : the first column has names, and its own can be left out, as R does.  Names of columns
+        are not checked.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line, and what to do; of a case when it is reached.
+    """
+    where = shown(path)
+    text = utf8(path)
+    delimiter = sniff(text, USUAL.get(text_suffix(path), ","))
+    if delimiter == " ":
+        text = re.sub(r"^ +| +(?=\r?$)", "", text, flags=re.MULTILINE)
+    lines = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter in ", ", strict=True)
+    rows = _rows(reader, where)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{where}: empty; give a line of names, then one case per line")
+    line, names = first
+    start = names[0].strip()
+    page = ("<html", "<?xml")
+    if start[:9].lower() in ("<!doctype", "<html>") or start.lower().startswith(page):
+        raise DataError(f"{where}: it is a web page, not a table; download the table itself")
+    if start.startswith(("{", "[{")):
+        raise DataError(f"{where}: it is JSON, not a table; save it as CSV")
+    if corner:
+        second = next(rows, None)
+        names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
+        rows = itertools.chain(() if second is None else (second,), rows)
+        return names, _cases(rows, len(names), delimiter, where, True)
+    if len(names) == 1:
+        _check_delimiter(names[0], delimiter, f"{where}: line {line}")
+    cases = _cases(rows, len(names), delimiter, where, header)
+    if not header:
+        return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
+    return name_columns(names, where), cases
+
+
+def _rows(reader, where: str) -> Rows:
+    """Yield the lines that are not blank, each with its number."""
+    start = 1
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield reader.line_num, row
+            start = reader.line_num + 1
+    except csv.Error as error:
+        number = reader.line_num
+        if number > start or "unexpected end" in str(error):
+            fault = f"line {start}: a quoted cell begins there and does not end; mend the quotes"
+        elif "field limit" in str(error):
+            fault = (
+                f"line {start} has a cell of more than {csv.field_size_limit():,} characters; "
+                "a cell is a number or a word"
+            )
+        else:
+            fault = f"line {number}: {error}; mend the quotes"
+        raise DataError(f"{where}: {fault}") from None
+
+
+def _check_delimiter(line: str, delimiter: str, where: str) -> None:
+    """Say so where a line has no delimiter, but another."""
+    if line.startswith("#"):
+        raise DataError(f"{where} begins with '#' like a comment; take such lines out of the table")
+    other = max(DELIMITERS, key=line.count)
+    if line.count(other):
+        raise DataError(
+            f"{where} has no {DELIMITERS[delimiter]} and {line.count(other):,} "
+            f"{DELIMITERS[other]}{'s' * (line.count(other) > 1)}; save the table with "
+            f"{DELIMITERS[delimiter]}s between cells (pandas: read_csv(..., sep={other!r}), then "
+            "to_csv(..., index=False))"
+        )
+
+
+def _cases(rows: Rows, width: int, delimiter: str, where: str, header: bool) -> Rows:
+    """Yield cases with so many cells; DataError for one that has more or fewer."""
+    first = True
+    for line, cells in rows:
+        if len(cells) != width:
+            hint = ""
+            if first and len(cells) == width + 1:
+                hint = f"; take the {DELIMITERS[delimiter]} at its end out"
+                if cells[-1].strip():
+                    hint = (
+                        "; R's write.table puts names of rows first: use write.csv(x, row.names "
+                        "= FALSE)"
+                    )
+            raise DataError(
+                f"{where}: line {line} has {len(cells):,} cells, the "
+                f"{'line of names' if header else 'first line'} {width:,}{hint}"
+            )
+        first = False
+        yield line, cells
+    if first and header:
+        raise DataError(f"{where}: a line of names but no cases")
+
+
+# ---- columns ----
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be read of a table.
+
+    response : the column of the response.
+    ignore : columns to leave out.
+    id : the column that names the cases.
+    labels : another table, which has the responses by the names of the cases.
+    genes_in_rows : the table is transposed: a feature in each row, a case in each column.
+    new : whether the cases are new: they need no response.
+    features : of new cases, the features of the training table; None: all other columns.
+    header : whether the first line of a text table names the columns.
+    missing : texts that stand for a missing value, besides the usual ones.
+    """
+
+    response: str | None
+    ignore: tuple[str, ...] = ()
+    id: str | None = None
+    labels: Path | None = None
+    genes_in_rows: bool = False
+    new: bool = False
+    features: list[str] | None = None
+    header: bool = True
+    missing: tuple[str, ...] = ()
+
+    @property
+    def own_response(self) -> str | None:
+        """The column of the response in the table itself."""
+        return self.response if self.labels is None else None
+
+
+class Columns(NamedTuple):
+    """The places of columns, and what is to be said about them."""
+
+    features: list[int]
+    response: int | None
+    id: int | None
+    notes: list[str]
+
+
+def find_columns(
+    names: list[str], wanted: Wanted, where: str, index: Collection[str] = ()
+) -> Columns:
+    """Return where the features, the response and the names of the cases are.
+
+    index : columns that number or name the cases, as a file itself says.
+
+    Raises
+    ------
+    DataError: a response or a column to ignore that is not there, or is named twice; no features;
+        one without a name; of new cases, features that are not there.
+    """
+    if wanted.new:
+        return _match(names, wanted, where)
+    response, ignore = wanted.own_response, wanted.ignore
+    if wanted.id is not None:
+        if wanted.id == response or wanted.id in ignore:
+            other = "data.response" if wanted.id == response else "data.ignore"
+            raise DataError(
+                f"{where}: data.id and {other} are both {quoted(wanted.id)}; take it out of one"
+            )
+        check_column(wanted.id, names, where)
+        ignore = (*ignore, wanted.id)
+    for number, name in enumerate(ignore):
+        if name == response:
+            raise DataError(
+                f"{where}: data.ignore leaves out {quoted(name)}, which is data.response; take it "
+                "out of one of them"
+            )
+        if name in ignore[:number]:
+            raise DataError(f"{where}: data.ignore names {quoted(name)} twice; once is enough")
+    for name in ignore if response is None else (response, *ignore):
+        check_column(name, names, where)
+    left_out = {*ignore, response}
+    places = [j for j, name in enumerate(names) if name not in left_out]
+    for j in places:
+        if NAMELESS.fullmatch(names[j]) or names[j] in index:
+            fault = f"({quoted(names[j])}) is the table's index"
+            if names[j] == f"Unnamed: {j}":
+                fault = "has no name"
+            raise DataError(
+                f"{where}: column {j + 1} {fault}; {WITHOUT_NUMBERS}, name it, or leave it out "
+                f"with data.ignore: [{quoted(names[j])}]"
+            )
+    if not places:
+        raise DataError(f"{where}: no features besides the response {quoted(response)}")
+    place = {name: j for j, name in enumerate(names)}
+    return Columns(places, place.get(response or ""), place.get(wanted.id or ""), [])
+
+
+def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
+    """Return where the features of the training table are."""
+    others = (*wanted.ignore, wanted.id, wanted.response)
+    features = wanted.features
+    if features is None:
+        features = [name for name in names if name not in others]
+    place = {name: j for j, name in enumerate(names)}
+    known = {*features, *others}
+    extra = [name for name in names if name not in known]
+    missing = [name for name in features if name not in place]
+    if missing:
+        by_letters = {name.casefold(): name for name in extra[:LOOKED_AT]}
+        near = difflib.get_close_matches(missing[0].casefold(), by_letters, 1)
+        hint = f"; is its column {quoted(by_letters[near[0]])} one of these?" if near else ""
+        raise DataError(
+            f"{where}: it lacks {len(missing):,} of the {len(features):,} features of the "
+            f"training table: {few(missing)}{hint}"
+        )
+    notes = []
+    if wanted.response in place and wanted.response not in features:
+        notes.append(f"{where}: the response {quoted(wanted.response)} of new cases is not used")
+    if extra:
+        columns = "1 column" if len(extra) == 1 else f"{len(extra):,} columns"
+        notes.append(f"{where}: {columns} left out, which the training table has not: {few(extra)}")
+    return Columns([place[name] for name in features], None, place.get(wanted.id or ""), notes)
+
+
+def need_response(wanted: Wanted, where: str) -> None:
+    """Raise DataError where nothing says which column is the response."""
+    if wanted.response is None and not wanted.new and wanted.labels is None:
+        raise DataError(f"{where}: say which column is the response with data.response")
+
+
+def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
+    """Return the names of the cases, or say which case has none, or that of another."""
+    places: dict[str, int] = {}
+    for number, case in enumerate(ids, start=1):
+        if not case:
+            raise DataError(
+                f"{where}: case {number:,} has no name in {quoted(name)} (data.id); give it one"
+            )
+        if case in places:
+            raise DataError(
+                f"{where}: cases {places[case]:,} and {number:,} are both called {quoted(case)} in "
+                f"{quoted(name)} (data.id); names of cases must differ"
+            )
+        check_text(case, f"{where}: the name of case {number}", "rename it")
+        places[case] = number
+    return list(ids)
+
+
+def name_columns(names: Sequence[str], where: str, what: str = "column") -> list[str]:
+    """Return names of columns without spaces around them, "Unnamed: 0" where there is none.
+
+    what : what has the names.
+
+    Raises
+    ------
+    DataError: two columns of one name, or of names that look the same; a name that cannot be.
+    """
+    bare = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(names)]
+    places: dict[str, int] = {}
+    for number, name in enumerate(bare, start=1):
+        check_text(name, f"{where}: the name of {what} {number}", "rename it")
+        looks = name
+        if not name.isascii():  # letters composed, and nothing invisible
+            composed = unicodedata.normalize("NFC", name)
+            looks = "".join(c for c in composed if unicodedata.category(c) != "Cf")
+        if looks in places:
+            raise DataError(
+                f"{where}: two {what}s are called {quoted(name)}; rename one of {what}s "
+                f"{places[looks]} and {number}"
+            )
+        places[looks] = number
+    return bare
+
+
+def check_text(text: str, what: str, remedy: str) -> None:
+    """Raise DataError for a name or value that no page could show."""
+    if len(text) > LONGEST:
+        raise DataError(f"{what} has {len(text):,} characters; {remedy}, with {LONGEST:,} at most")
+    for character in () if text.isprintable() else text:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
+            raise DataError(
+                f"{what} holds the control character {character!r} ({quoted(text)}); {remedy}"
+            )
+
+
+def check_column(name: str, columns: list[str], where: str) -> None:
+    """Say that there is no such column, and which was perhaps meant."""
+    if name not in columns:
+        near = [column for column in columns if column.lower() == name.lower()][:1]
+        near = near or difflib.get_close_matches(cut(name, LONGEST), columns[:LOOKED_AT], 1)
+        hint = f"did you mean {quoted(near[0])}?" if near else f"columns: {few(columns)}"
+        raise DataError(f"{where}: there is no column {quoted(name)}; {hint}")
+
+
+def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> None:
+    """Raise DataError for a column that numbers the cases, by its name and its values."""
+    if name not in COUNTERS or len(column) < 3:
+        return
+    try:
+        values = np.asarray(column, dtype=float)
+    except ValueError:
+        return
+    if values[0] in (0, 1) and (np.diff(values) == 1).all():
+        raise DataError(
+            f"{where}: column {name!r} numbers the cases; {WITHOUT_NUMBERS}, or leave it out with "
+            f"data.ignore: [{name!r}]"
+        )
+
+
+# ---- numbers ----
+
+
+@dataclass
+class Words:
+    """Cells of a column that are no numbers: their texts, and the place of the first."""
+
+    place: str  # such as "line 7"; empty where it is not known
+    texts: list[str] = field(default_factory=list)
+
+
+class Numbers:
+    """Cells as numbers, row by row; what is none is told at the end.
+
+    missing : texts that stand for a missing value, besides UNKNOWN.
+    unit : what a row of the file is.
+    """
+
+    def __init__(self, names: list[str], missing: Collection[str] = (), unit: str = "line"):
+        self.names = names
+        self._missing, self._unit = set(missing), unit
+        self._cells: list[str] = []
+        self._values = array("d")
+        self._lines = array("q")
+        self._words: dict[str, Words] = {}
+        self._booleans = np.zeros(len(names), dtype=int)
+
+    def add(self, cells: list[str], line: int) -> None:
+        """Take a row, and the line that it is from."""
+        self._cells += cells
+        self._lines.append(line)
+        if len(self._cells) >= CELLS:
+            self._convert()
+
+    def _convert(self) -> None:
+        whole = "".join(self._cells)
+        try:
+            # what is a number in Python, and nowhere else, or stands for a missing value
+            if not whole.isascii() or "_" in whole or self._missing:
+                raise ValueError
+            values = [float(cell) for cell in self._cells]
+        except ValueError:
+            values = [self._odd(i, cell) for i, cell in enumerate(self._cells, len(self._values))]
+        self._values.extend(values)
+        self._cells = []
+
+    def _odd(self, place: int, cell: str) -> float:
+        """Return the number that a cell holds, or take note of its words."""
+        row, column = divmod(place, len(self.names))
+        cell = cell.strip()
+        if cell in self._missing:
+            return math.nan
+        if REAL.fullmatch(cell) or cell.lower().lstrip("+-") in INFINITE:
+            return float(cell)
+        if cell in TRUE or cell in FALSE:
+            self._booleans[column] += 1
+            return float(cell in TRUE)
+        if cell not in UNKNOWN:
+            words = Words(f"{self._unit} {self._lines[row]:,}")
+            self._words.setdefault(self.names[column], words).texts.append(cell)
+        return math.nan
+
+    def table(self, where: str) -> np.ndarray:
+        """Return the numbers, or say which columns have others: single cells, or throughout."""
+        self._convert()
+        values = np.frombuffer(self._values).reshape(-1, len(self.names))
+        known = np.isfinite(values).sum(axis=0)
+        for j in np.flatnonzero((self._booleans > 0) & (self._booleans < known)):
+            mixed = Words("", ["true and false beside other values"] * len(values))
+            self._words.setdefault(self.names[j], mixed)
+        for name, words in self._words.items():
+            cell, more = words.texts[0], len(words.texts) - 1
+            if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
+                there = f" ({more:,} more such cell{'s' * (more > 1)} there)" if more else ""
+                others = few([other for other in self._words if other != name])
+                others = f", as in {others}" if others else ""
+                raise DataError(
+                    f"{where}: {words.place}: {quoted(cell)} in column {quoted(name)} is no number"
+                    f"{there}{others}; mend it, name it in data.missing if it stands for a missing "
+                    "value, or data.ignore the column"
+                )
+        if self._words:
+            name, words = next(iter(self._words.items()))
+            place = f" in {words.place}" if words.place else ""
+            several = len(self._words) != 1
+            raise DataError(
+                f"{where}: {len(self._words)} column{'s are' if several else ' is'} categorical: "
+                f"{few(list(self._words))} (for example {quoted(words.texts[0])}{place}); "
+                f"{_remedy(name, words.texts, len(values))}"
+            )
+        return values
+
+
+def _remedy(name: str, words: list[str], cases: int) -> str:
+    """Say what to do with a column of words."""
+    if GROUPED.fullmatch(words[0]):
+        return "write numbers with a decimal point, and nothing between thousands"
+    if DATE.match(words[0]):
+        return "a date is no feature: data.ignore it, or make it a number, such as days"
+    if WITH_UNIT.fullmatch(words[0]):
+        return "write the numbers alone, without units or signs"
+    if len(set(words)) == cases > 2:
+        return (
+            f"it differs in all cases, as names do: write data.id: {cut(name)}, or data.ignore it"
+        )
+    return "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"
+
+
+def typed(labels: list[str]) -> np.ndarray:
+    """Return texts as numbers or booleans if all are, else as texts; None is missing."""
+    held = {label for label in labels if label not in UNKNOWN}
+    known: dict[str, object] = {label: label for label in held}
+    if held and all(REAL.fullmatch(label) for label in held):
+        for label in held:  # 1 for 1.0
+            value = float(label)
+            whole = value.is_integer() and abs(value) < 2**53
+            known[label] = int(value) if whole else value
+    elif all(label in TRUE or label in FALSE for label in held):
+        known = {label: label in TRUE for label in held}
+    return np.array([known.get(label) for label in labels], dtype=object)

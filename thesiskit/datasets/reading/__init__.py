@@ -1,1 +1,0 @@
-"""What readers of files have in common: text, cells between delimiters, and cells as numbers."""

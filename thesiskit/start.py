@@ -1,0 +1,1100 @@
+"""A config to start from: a file of the user's is looked at, and commented YAML is written for it.
+
+What a file seems to hold are guesses, from names and values of columns.  Each is said, in a comment
+of the config and in a note.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from thesiskit.config import load_config
+from thesiskit.datasets.binary_files import (
+    load_npz,
+    read_bed,
+    read_frame,
+    read_h5ad,
+    read_npy_table,
+    read_npz_table,
+    read_obs,
+)
+from thesiskit.datasets.reading import (
+    COUNTERS,
+    DATE,
+    FALSE,
+    GROUPED,
+    HEAD,
+    INFINITE,
+    NAMELESS,
+    REAL,
+    TRUE,
+    UNKNOWN,
+    Rows,
+    Wanted,
+    check_column,
+    name_columns,
+    opened,
+    read_cells,
+    shown,
+    split_lines,
+    text_suffix,
+    utf8,
+)
+from thesiskit.datasets.sequence_files import (
+    BETWEEN,
+    FASTA,
+    is_fasta,
+    read_sequences,
+    read_states,
+)
+from thesiskit.datasets.source import Table
+from thesiskit.datasets.table_files import KINDS, MISSING_TEXTS
+from thesiskit.defaults import (
+    UNTIL_CHAINS,
+    UNTIL_ESS,
+    UNTIL_FEWER_ITERATIONS,
+    UNTIL_ITERATIONS,
+    UNTIL_RHAT,
+)
+from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.files import DAMAGES, read_npy
+
+SHEETS = (".xlsx", ".xls", ".ods")
+MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
+PATTERNS, NAIVE, NORMAL = "patterns", "naive-bayes", "normal"  # models
+ABOUT = {  # what features are, by model
+    PATTERNS: "discrete features",
+    NAIVE: "numbers; above or below the median counts",
+    NORMAL: "numbers, as they are",
+}
+UNFIT = {  # why a column is left out, where the model takes discrete features, and where numbers
+    True: "a real number: cut it into intervals to use it",
+    False: "words: make it columns of 0 and 1 to use it",
+}
+
+# columns of a table
+FEW_VALUES = 10  # a whole number with more is a measurement
+LONGEST_ID = 200  # characters
+MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
+MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
+DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
+TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
+WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
+# names of responses, the surest first; the last word of a longer name counts too
+RESPONSES = (
+    "y", "class", "label", "target", "response", "outcome", "diagnosis", "status", "phenotype",
+    "disease", "affected", "event", "relapse", "survived", "survival", "result", "group",
+    "condition",
+)  # fmt: skip
+IDS = (
+    "id", "ids", "name", "sample", "samples", "patient", "subject", "case", "barcode", "accession",
+    "identifier", "key", "iid", "number", "no", "nr", "patientid", "sampleid", "caseid",
+    "subjectid",
+)  # fmt: skip
+POSITIVE = (
+    "1", "yes", "true", "case", "cases", "tumour", "tumor", "cancer", "carcinoma",
+    "malignant", "positive", "pos", "+", "relapse", "recurrence", "dead", "died", "disease",
+    "diseased", "sick", "ill", "affected", "abnormal", "event", "mutant", "mut", "responder",
+    "present", "treated", "ja", "oui",
+)  # fmt: skip
+NEGATIVE = (
+    "0", "no", "false", "control", "controls", "ctrl", "normal", "healthy", "benign",
+    "negative", "neg", "-", "none", "alive", "well", "unaffected", "wildtype", "wt",
+    "non-responder", "nonresponder", "absent", "untreated", "nein", "non",
+)  # fmt: skip
+INITIALS = ("yn", "tf", "tn", "mb", "pn")  # the first is class 1: yes and no, tumour and normal
+
+MOST_CELLS = 4_000_000  # that are looked at; of larger tables, all cases in some columns
+LEAST_CASES = 200
+MOST_FLAT = 500  # columns of one number that a config names, to leave them out
+FOLLOWED = 50  # columns of a large table of which all cases are looked at, from either end
+MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
+TOLD = 4  # columns that a note names
+TURNED = "each line a feature, each column a case"
+LOOKED_AT = 1 << 22  # values of features in arrays
+
+# sequences
+LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
+MOST_LETTERS = 64
+MOST_STATES = 20  # of lines with something between states
+SHARE = 0.7  # of the cases train
+LINES = 1000  # that are looked at
+
+# what a config says
+PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+SELECTED = "selected-features"
+MOST_FOLDS = 10
+LEAST_TEMPERED = 6  # cases of each class, of which most are in a training set
+SIZES = (10, 100)  # of selections
+MANY_FEATURES = 100  # up to so many, all are kept too
+WIDE = 1000  # values of all features, above which fits take long
+PAIRS = 20_000  # of values of two features, up to which their patterns are listed
+LISTED = 20  # columns to ignore, of which each has a line of its own
+CHAIN_PARTS = ["reached-table", "chain-table"]
+PATTERN_PARTS = ["coefficient-table", "pattern-explorer"]
+PARTS = {  # after the summary and the data card
+    "table": ["score-table", "reliability-figure", SELECTED, "predictions"],
+    "classes": ["model-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
+    "numbers": ["response-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
+    "sequences": ["order-table", "order-figure", "pattern-explorer", "predictions", *CHAIN_PARTS],
+}
+
+
+class Key(NamedTuple):
+    """A key of the block `data`: its name, its value, and why it has this value."""
+
+    name: str
+    value: Any
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file seems to hold.
+
+    Attributes
+    ----------
+    data : the keys of the block `data`, `source` first; paths are as the user gave them.
+    family : of the source.
+    cases, width : the number of cases, and of features or of states of a history.
+    values : how many values a discrete feature, or a state, has at most.
+    smallest : cases of the rarest class, or all of real responses.
+    response : what is predicted, in a few words.
+    continuous : whether responses are real numbers.
+    real : whether features are, of the family `table`.
+    notes : what was guessed, a line each.
+    """
+
+    data: list[Key]
+    family: Literal["table", "features", "sequences"]
+    cases: int
+    width: int
+    values: int
+    smallest: int
+    response: str
+    continuous: bool = False
+    real: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str]]:
+    """Return a config for a file, as YAML that runs as it stands, and what was guessed.
+
+    response : the column (of `.npz` the array, of `.npy` the file) to predict; None to guess.
+    folder : where the config will be saved, from which its path is written.
+
+    Raises
+    ------
+    DataError: what is wrong, where, and what to do; also where no model takes what the file holds.
+    """
+    found = look(path, response)
+    text = starting_config(path, found, folder)
+    with tempfile.TemporaryDirectory() as own:
+        draft = Path(own) / "config.yaml"
+        draft.write_text(text, encoding="utf-8")
+        config = load_config(draft)
+    assert config.data is not None
+    # what the reader of the table refuses or remarks is said now, not when the config is run
+    cases = config.data.read(folder, continuous=found.continuous)
+    return text, [*found.notes, *(note for table in cases for note in table.notes)]
+
+
+def look(path: Path, response: str | None) -> Found:
+    """Return what a file holds."""
+    suffix, where = path.suffix.lower(), shown(path)
+    with opened(path) as file:
+        start = file.read(512).lstrip()
+    arrays = {".npz": _look_at_npz, ".bed": _look_at_bed, ".h5ad": _look_at_h5ad}
+    if suffix in arrays:
+        return arrays[suffix](path, response)
+    if suffix == ".npy":
+        return _look_at_npy(path, response) or _look_at_sequences(path, response)
+    if suffix == ".parquet":
+        return _look_at_table(path, response)
+    if suffix in SHEETS or start.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"{where}: a spreadsheet, or another packed file; save its sheet as .csv (in Excel: "
+            "Save As, CSV UTF-8)"
+        )
+    if start.lower().startswith(MARKUP):
+        raise DataError(f"{where}: a web page, not a table; save the table itself as .csv")
+    if start[:1] in (b"{", b"[") and (suffix in (".json", ".jsonl") or start[-1:] in b"}],"):
+        raise DataError(
+            f"{where}: JSON, not a table; make it one, for example with pandas: "
+            "read_json(...).to_csv(..., index=False)"
+        )
+    if not (text_suffix(path) or is_fasta(path)):
+        raise DataError(
+            f"{where}: cannot read {cut(suffix) or 'a file without a suffix'}; use "
+            f"{', '.join((*KINDS, *FASTA[:2]))}; text also packed as .gz"
+        )
+    if suffix == ".txt" and _is_prose(start):
+        raise DataError(
+            f"{where}: it reads like prose, not like a table; to predict its characters, begin "
+            "with `thesiskit show text`, and put the name of this file at data.path"
+        )
+    if response is None and _is_sequences(path):
+        return _look_at_sequences(path, response)
+    return _look_at_table(path, response)
+
+
+# ---- what a column seems to be ----
+
+
+class Column:
+    """The cells of a column, and what they seem to be.
+
+    name : its name.
+    cells : how many there are; counts : of each value, without what stands for a missing one;
+        unknown : what stands for a missing value.
+    kind : empty, constant, date, truth, whole, real or text.
+    numeric : whether it holds numbers, or truth values; of_numbers : whether all values are
+        numbers, whatever its kind.
+    coarse : whether it has few values, as a discrete feature has; measured : whether it holds
+        numbers of which there are too many to be codes; wordy : whether it is text of which most
+        cells have words of their own.
+    class_like : whether it could be a response with classes.
+    unique : whether each case has a value of its own; counter : whether it numbers the cases;
+        names_cases : whether it names them, as texts that all differ, or numbers in a column
+        called so.
+    """
+
+    def __init__(self, name: str, cells: Sequence[str]):
+        self.name, self.cells = name, len(cells)
+        self.counts = Counter(cells)
+        self.unknown = sorted(text for text in self.counts if text in UNKNOWN)
+        for text in self.unknown:
+            del self.counts[text]
+        values, held = len(self.counts), sum(self.counts.values())
+        numbers = {text: n for text, n in self.counts.items() if _is_number(text)}
+        self.kind = kind = _kind(self.counts, numbers, held)
+        self.numeric = kind in ("truth", "whole", "real")
+        self.of_numbers = len(numbers) == values
+        whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
+        self.wordy = kind == "text" and values > max(FEW_VALUES, held // 2)
+        self.coarse = kind == "whole" and whole and values <= min(FEW_VALUES, max(2, held // 2))
+        if kind in ("text", "truth"):
+            self.coarse = not self.wordy
+        self.measured = self.numeric and not self.coarse and values > 2
+        few_classes = 2 <= values <= min(MOST_CLASSES, max(2, held // 3))
+        self.class_like = few_classes and kind != "real" and (whole or kind == "text")
+        self.unique = values == self.cells > 2
+        words = _last_words(name)
+        is_id, nameless = words[0] in IDS or words[-1] in IDS, bool(NAMELESS.fullmatch(name))
+        start = {"0": 0, "1": 1}.get(cells[0]) if cells else None
+        self.counter = (
+            (name in COUNTERS or nameless or is_id)
+            and self.unique
+            and start is not None
+            and all(cell == str(number) for number, cell in enumerate(cells, start=start))
+        )
+        self.names_cases = (
+            self.unique
+            and (kind == "text" or (nameless and kind != "date") or (kind == "whole" and is_id))
+            and all(len(cell) <= LONGEST_ID and cell.isprintable() for cell in self.counts)
+        )
+
+    @property
+    def left_out(self) -> str:
+        """Why it is no feature; empty if it is one."""
+        if self.kind == "constant":
+            return f"{quoted(next(iter(self.counts)), 30)} in all cases"
+        if self.kind in ("empty", "date"):
+            return "dates" if self.kind == "date" else "no value at all"
+        if self.counter:
+            return "numbers the cases"
+        if self.names_cases or NAMELESS.fullmatch(self.name):
+            return "names the cases"
+        return "other words in most cases" if self.wordy else ""
+
+    @property
+    def held(self) -> str:
+        """Its values, with how many cases have each; the range of many numbers."""
+        if self.numeric and len(self.counts) > MOST_CLASSES:
+            numbers = [float(value) for value in self.counts if REAL.fullmatch(value)]
+            return f"{min(numbers):.4g} to {max(numbers):.4g}"
+        return few([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
+
+
+def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
+    """Return the kind of a column with these values, some of them numbers."""
+    if not counts:
+        return "empty"
+    if all(_is_date(text) for text in counts):
+        return "date"
+    if len(counts) == 1:
+        return "constant"
+    if len(counts) > 2 and all(DAY.fullmatch(text) for text in counts):
+        return "date"
+    if all(text in TRUE or text in FALSE for text in counts):
+        return "truth"
+    number = sum(numbers.values())
+    if number < held and 2 * number <= held:
+        return "text"
+    # a few words among numbers are mistakes, which the reader of the table will name
+    whole = all(REAL.fullmatch(text) and float(text).is_integer() for text in numbers)
+    return "whole" if whole else "real"
+
+
+def _is_number(text: str) -> bool:
+    return bool(
+        REAL.fullmatch(text) or GROUPED.fullmatch(text) or text.lower().lstrip("+-") in INFINITE
+    )
+
+
+def _is_date(text: str) -> bool:
+    found = DATE.match(text)
+    return found is not None and (
+        found.end() == len(text) or TIME.fullmatch(text[found.end() :]) is not None
+    )
+
+
+def _last_words(name: str) -> tuple[str, str]:
+    """Return a name and its last word, both in small letters without signs."""
+    words = [word.casefold() for word in WORD_START.split(name) if word]
+    return "".join(words), words[-1] if words else ""
+
+
+# ---- the response ----
+
+
+def find_response(columns: list[Column], asked: str | None, where: str) -> tuple[Column, str]:
+    """Return the column of the response, and why it is this one."""
+    if asked is not None:
+        check_column(asked, [column.name for column in columns], where)
+        return next(column for column in columns if column.name == asked), "asked for"
+    by_name = {_last_words(column.name): column for column in reversed(columns)}
+    for name in RESPONSES:
+        for words, column in by_name.items():
+            if words[0] == name and column.kind != "empty":
+                return column, "by its name"
+    for name in RESPONSES[1:]:
+        for words, column in by_name.items():
+            if name == words[-1] and column.class_like:
+                return column, "by its name"
+    free = [column for column in columns if not (column.names_cases or column.counter)]
+    free = [column for column in free if column.kind not in ("empty", "constant", "date")]
+    if not free:
+        raise DataError(
+            f"{where}: no column could be a response; say which is with --response COLUMN"
+        )
+    few_valued = [column for column in free if column.class_like]
+    pairs = [column for column in few_valued if column.kind == "text" and len(column.counts) == 2]
+    last = free[-1]
+    if last is columns[-1] and last.class_like and (last.kind != "whole" or not pairs):
+        return last, "the last column"
+    if pairs:
+        return pairs[0], "the first column of two words"
+    if len(few_valued) == 1 and len(free) > MANY_MEASURED:
+        return few_valued[0], "the only column that does not hold measurements"
+    return last, "the last column"
+
+
+def find_positive(response: Column) -> tuple[object, str]:
+    """Return the value that is class 1, and why; None where the values are 0 and 1."""
+    values = list(response.counts)
+    if response.kind == "truth":
+        return None, "true is class 1"
+    if response.numeric:
+        numbers = sorted({float(value) for value in values})
+        if numbers == [0, 1]:
+            return None, "1 is class 1"
+        largest = numbers[-1]
+        return (int(largest) if largest.is_integer() else largest), "the larger value"
+    said = {value: value.casefold() for value in values}
+    for pair in INITIALS:
+        if sorted(said.values()) == sorted(pair):
+            return next(value for value in values if said[value] == pair[0]), "by its name"
+    sure = [value for value in values if said[value] in POSITIVE]
+    others = [value for value in values if said[value] in NEGATIVE]
+    if len(sure) == 1:
+        return sure[0], "by its name"
+    if len(others) == 1:
+        return next(value for value in values if value != others[0]), f"because {others[0]} is not"
+    rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
+    equal = len(set(response.counts.values())) == 1
+    return rarest, "the last by alphabet" if equal else "the rarer class"
+
+
+def _check_rare(response: Column, where: str) -> None:
+    """Raise DataError for a class of more than two that has one case, which no model can test."""
+    rare = [value for value, cases in response.counts.items() if cases == 1]
+    if rare and len(response.counts) > 2:
+        raise DataError(
+            f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; give "
+            "two cases of each class at least, or leave such cases out"
+        )
+
+
+def _about_classes(response: Column) -> tuple[list[Key], str]:
+    """Return the key that names class 1, if one is needed, and what to say about the classes."""
+    if len(response.counts) > 2:
+        return [], f"it has {len(response.counts)} classes"
+    value, why = find_positive(response)
+    if value is None:
+        return [], why
+    why = f"class 1 is {quoted(value)}: {why}"
+    return [Key("positive", value, why)], why
+
+
+# ---- tables of columns: text between delimiters, and Parquet ----
+
+
+class Columns(NamedTuple):
+    """The columns of a file.
+
+    header : whether its first line names them.
+    turned : whether they stand in rows, below a line with the names of the cases.
+    rows : how many cases there are.
+    """
+
+    columns: list[Column]
+    header: bool
+    turned: bool
+    rows: int
+    notes: list[str]
+
+
+def _look_at_table(path: Path, response: str | None) -> Found:
+    """Return what a table holds; raise DataError where no model here takes it."""
+    where = shown(path)
+    read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
+    columns, header, turned, rows, notes = read(path)
+    if response is None:
+        _check_classes(columns, where)
+    y, why = find_response(columns, response, where)
+    others = [column for column in columns if column is not y]
+    ids = None if turned else _find_ids(others)  # the first line names turned cases
+    others = [column for column in others if column is not ids]
+    reasons = {column.name: column.left_out for column in others}
+    flat = [column.name for column in others if column.kind == "constant" and column.of_numbers]
+    if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
+        reasons |= dict.fromkeys(flat, "")
+    features = [column for column in others if not reasons[column.name]]
+    _check_response(y, where)
+    if not features:
+        raise DataError(
+            f"{where}: no features besides the response {quoted(y.name)} ({why}); "
+            "choose another response with --response COLUMN, or add features"
+        )
+    numbers = y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
+    model = _choose_model(y, features, numbers, turned, where)
+    if model == NORMAL:
+        _check_rare(y, where)
+    patterned = model == PATTERNS
+    ignored = [column for column in others if reasons[column.name]]
+    unfit = [column for column in features
+             if (not column.coarse if patterned else column.kind == "text")]  # fmt: skip
+    features = [column for column in features if column not in unfit]
+    ignored += unfit
+    reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
+    said = f"{why}: {y.held}"
+    notes = [*notes, f"the response is {quoted(y.name)}, {said}"]
+    told: dict[str, list[str]] = {}
+    for column in ignored:
+        reason = "all cases alike" if column.kind == "constant" else reasons[column.name]
+        told.setdefault(reason, []).append(quoted(column.name, 30))
+    notes += [f"left out: {few(names, TOLD)} ({reason})" for reason, names in told.items()]
+    data = [Key("source", "table" if patterned else "file", ABOUT[model]), Key("path", str(path))]
+    data += [] if header else [Key("header", False, "the first line is a case")]
+    data += [Key("orientation", "genes-in-rows", TURNED)] if turned else []
+    data.append(Key("response", y.name, said))
+    if not patterned:
+        keys, why = _about_classes(y)
+        data += keys
+        notes.append(why)
+    if ids:
+        data.append(Key("id", ids.name, "names the cases"))
+        notes.append(f"{quoted(ids.name)} names the cases")
+    if ignored:
+        data.append(Key("ignore", [(column.name, reasons[column.name]) for column in ignored]))
+    unknown = {text for column in features if column.numeric for text in column.unknown}
+    more = sorted(unknown - set(MISSING_TEXTS))
+    if patterned and more:
+        missing = [*MISSING_TEXTS, *more]
+        data.append(Key("missing", missing, "what stands for a missing value"))
+    return Found(
+        data,
+        "features" if patterned else "table",
+        cases=rows,
+        width=len(features),
+        values=max(len(column.counts) for column in features),
+        smallest=rows if numbers else min(y.counts.values()),
+        response=y.name,
+        continuous=numbers,
+        real=model == NORMAL,
+        notes=notes,
+    )
+
+
+def _find_ids(columns: list[Column]) -> Column | None:
+    """Return the column that names the cases, if one does: texts before numbers."""
+    counters = [column for column in columns if column.counter]
+    names = [column for column in columns if column.names_cases and not column.counter]
+    names.sort(key=lambda column: column.kind != "text")
+    return next(iter([*names, *counters]), None)
+
+
+def _check_classes(columns: list[Column], where: str) -> None:
+    """Say so where a table of measurements has no classes, as one with genes in rows often has."""
+    first, *others = columns
+    measured = all(
+        column.kind == "real" or (column.numeric and not column.coarse) for column in others
+    )
+    if first.names_cases and len(others) > 2 and measured:
+        raise DataError(
+            f"{where}: names and numbers, and no classes. If each line is a gene, write a config "
+            "with data.orientation: genes-in-rows and the classes in data.labels (thesiskit docs "
+            "data); else add a column of classes, or name it with --response"
+        )
+
+
+def _check_response(y: Column, where: str) -> None:
+    """Raise DataError for a response from which nothing can be learned."""
+    fault = ""
+    if y.wordy or y.kind == "date":
+        fault = "holds dates" if y.kind == "date" else "holds other words in most cases"
+    elif not y.counts:
+        fault = "is missing in all cases"
+    elif len(y.counts) == 1:
+        fault = f"is {quoted(next(iter(y.counts)))} in all cases"
+    elif len(y.counts) == 2 and min(y.counts.values()) == 1:
+        rare = min(y.counts, key=y.counts.__getitem__)
+        fault = f"is {quoted(rare)} in one case only, and none is left to predict"
+    if fault:
+        raise DataError(
+            f"{where}: the response {quoted(y.name)} {fault}; give two cases of each class at "
+            "least, or name another column with --response COLUMN"
+        )
+
+
+def _choose_model(
+    y: Column, features: list[Column], numbers: bool, turned: bool, where: str
+) -> str:
+    """Return which model suits: of patterns of discrete features, naive Bayes, or the normal one.
+
+    Raises DataError where none takes these features with this response.
+
+    numbers : whether responses are real numbers.
+    """
+    coarse = [] if turned else [column for column in features if column.coarse]
+    classes = len(y.counts)
+    if numbers or classes > MOST_CLASSES:
+        if coarse:
+            return PATTERNS
+        held, remedy = "is a real number", "Make"
+        if not numbers:
+            held = f"has {classes:,} classes ({y.held})"
+            remedy = f"Put classes together ({MOST_CLASSES} at most), or make"
+        raise DataError(
+            f"{where}: the response {quoted(y.name)} {held}, and the features are real numbers: "
+            f"the normal model takes classes, other models take discrete features. {remedy} the "
+            "features discrete (scikit-learn's KBinsDiscretizer), or name another --response"
+        )
+    measured = any(column.measured for column in features)
+    by_numbers = NORMAL if classes > 2 or measured else NAIVE
+    if any(column.kind == "text" for column in features):
+        return PATTERNS if 2 * len(coarse) >= len(features) else by_numbers
+    if len(coarse) < len(features):
+        return by_numbers
+    if classes > 2:
+        return PATTERNS
+    several = any(len(column.counts) > 2 for column in features)
+    return PATTERNS if several and len(features) <= MOST_PATTERNED else by_numbers
+
+
+def _text_columns(path: Path) -> Columns:
+    """Return the columns of a text table."""
+    _, rows = read_cells(path, header=False)
+    _, first = next(rows)
+    most = max(LEAST_CASES, MOST_CELLS // len(first))
+    cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
+    first = [cell.strip() for cell in first]
+    header, notes = _names_columns(first, cases), []
+    if header:
+        names = name_columns(first, shown(path))
+    else:
+        names, cases = [f"x{j + 1}" for j in range(len(first))], [first, *cases]
+        notes.append("the first line is a case, so that columns are called x1, x2, ...")
+    if not cases:
+        raise DataError(f"{shown(path)}: a line of names but no cases")
+    columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
+    looked_at = len(cases)
+    if looked_at >= most:
+        number = _follow(columns, cases, rows)
+        if number > looked_at:
+            notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
+        return Columns(columns, header, False, number, notes)
+    if header and len(columns) > 3 and len(cases) > 1 and columns[0].names_cases:
+        turned = [Column(cells[0], cells[1:]) for cells in cases]
+        words = [column for column in turned if not column.numeric]
+        if len(words) == 1 and words[0].class_like:  # one row holds classes, others numbers
+            notes.append(f"features are in rows ({TURNED})")
+            return Columns(turned, True, True, len(names) - 1, notes)
+    return Columns(columns, header, False, len(cases), notes)
+
+
+def _follow(columns: list[Column], cases: list[list[str]], rows: Rows) -> int:
+    """Look at the other cases of a large table, in columns that could be responses or names.
+
+    These columns are put in the place of those that were looked at.  Returns the number of cases.
+    """
+    places = [j for j, column in enumerate(columns) if column.kind != "real"]
+    places = sorted({*places[:FOLLOWED], *places[-FOLLOWED:]})
+    cells = {j: [row[j] for row in cases] for j in places}
+    number = len(cases)
+    for _, row in rows:
+        number += 1
+        for j in places:
+            cells[j].append(row[j].strip())
+    for j in places:
+        columns[j] = Column(columns[j].name, cells[j])
+    return number
+
+
+def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
+    """Whether the first line names the columns: it is no case among others.
+
+    It is a case if all of it are numbers, or if there are numbers in it and its words occur in
+    their columns again.
+    """
+
+    def number(text: str) -> bool:
+        try:
+            float(text)
+        except ValueError:
+            return False
+        return True
+
+    numbers = [cell for cell in first if number(cell)]
+    if len(numbers) == len(first):
+        return False
+    if not numbers or not cases:
+        return True
+    words = [j for j, cell in enumerate(first) if not number(cell)]
+    return not all(any(row[j] == first[j] for row in cases) for j in words)
+
+
+def _parquet_columns(path: Path) -> Columns:
+    """Return the columns of a Parquet table, as text."""
+    frame, _ = read_frame(path, Wanted(None, new=True, features=[]))
+    columns = []
+    for name in frame.columns:
+        values = frame[name].tolist()
+        columns.append(Column(str(name), ["" if v is None or v != v else str(v) for v in values]))
+    return Columns(columns, True, False, len(frame), [])
+
+
+# ---- files of arrays: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData ----
+
+
+def _look_at_npz(path: Path, response: str | None) -> Found:
+    held, names = load_npz(path)
+    if "X" not in held:
+        raise DataError(
+            f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "
+            "numpy.savez(path, X=..., y=...)"
+        )
+    vectors = [name for name in names if held[name].shape == held["X"].shape[:1]]
+    key, why = _choose(vectors, response, f"{shown(path)}: no array of one value for each case")
+    columns = [_column(name, held[name]) for name in vectors if name != key]
+    ids = [column.name for column in columns if column.kind == "text" and column.unique]
+    keys = [Key("response", key, why)] + [Key("id", name, "names the cases") for name in ids[:1]]
+    notes = [f"the response is the array {quoted(key)}, {why}"]
+    return _found(path, read_npz_table(path, Wanted(key)), keys, key, notes)
+
+
+def _look_at_npy(path: Path, response: str | None) -> Found | None:
+    """Return what an NPY table and the response beside it hold; None if there is no response.
+
+    Whole numbers without a response can be sequences.
+    """
+    where = shown(path)
+    features = read_npy_table(path, Wanted(None, new=True)).features
+    if features.ndim != 2:
+        raise DataError(
+            f"{where}: the array has shape {features.shape}; it must have a row for each case"
+        )
+    beside = [response] if response else _vectors_beside(path, len(features))
+    if not beside:
+        if features.dtype.kind in "iu" and len(np.unique(features[:100])) <= MOST_CLASSES:
+            return None
+        raise DataError(
+            f"{where}: no .npy file with {len(features):,} responses beside it; name it with "
+            "--response FILE"
+        )
+    name, why = _choose(beside, response, "")
+    notes = [f"the responses are in {name}, {why}"]
+    table = read_npy_table(path, Wanted(name))
+    return _found(path, table, [Key("response", name, why)], name, notes)
+
+
+def _look_at_bed(path: Path, response: str | None) -> Found:
+    if response is not None:
+        raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
+    notes = ["the response is the phenotype in the .fam"]
+    return _found(path, read_bed(path, Wanted(None)), [], "phenotype", notes)
+
+
+def _look_at_h5ad(path: Path, response: str | None) -> Found:
+    columns = [_column(name, values) for name, values in read_obs(path).items()]
+    if not columns:
+        raise DataError(f"{shown(path)}: obs has no columns; the response must be one of them")
+    y, why = find_response(columns, response, f"{shown(path)}: obs")
+    notes = [f"the response is the column {quoted(y.name)} of obs, {why}"]
+    keys = [Key("response", y.name, f"a column of obs, {why}")]
+    return _found(path, read_h5ad(path, Wanted(y.name)), keys, y.name, notes)
+
+
+def _choose(names: Sequence[str], asked: str | None, problem: str) -> tuple[str, str]:
+    """Return the name of the response, and why it is this one."""
+    if asked is not None:
+        return asked, "asked for"
+    if not names:
+        raise DataError(f"{problem}, which a response needs; name it with --response")
+    for wanted in RESPONSES:
+        for name in names:
+            bare = name.lower().removesuffix(".npy").strip("_-. ")
+            if wanted in (bare, bare.rstrip("s")):
+                return name, "by its name"
+    return names[-1], "the last that fits"
+
+
+def _vectors_beside(path: Path, cases: int) -> list[str]:
+    """Return names of NPY files in the same folder that hold a value for each case."""
+    names = []
+    for other in sorted(path.parent.glob("*.npy")):
+        try:
+            if other != path and read_npy(other, mapped=True).shape == (cases,):
+                names.append(other.name)
+        except (OSError, *DAMAGES):
+            continue
+    own = [name for name in names if path.stem.lower() in name.lower()]
+    return own or names
+
+
+def _column(name: str, values: np.ndarray) -> Column:
+    """Return an array of one value for each case as a column of text."""
+    texts = []
+    for value in np.asarray(values).tolist():
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        texts.append("" if value is None or value != value else str(value))
+    return Column(name, texts)
+
+
+def _found(path: Path, table: Table, keys: list[Key], name: str, notes: list[str]) -> Found:
+    """Return what was found, once the response is known to have classes."""
+    y = _column(name, table.response)
+    where = f"{shown(path)}: the response {quoted(name)}"
+    if len(y.counts) < 2:
+        raise DataError(f"{where} is the same in all cases; there is nothing to predict")
+    real = _measured(table.features)
+    if len(y.counts) > 2 and not (real and y.class_like):
+        held = "a real number" if y.kind == "real" else f"one of {len(y.counts):,} values"
+        raise DataError(
+            f"{where} is {held} ({y.held}), and this model takes two classes (of real "
+            f"features up to {MOST_CLASSES}). Leave other cases out, or save discrete features as "
+            "a CSV table, for the model of interactions"
+        )
+    _check_rare(y, shown(path))
+    positive, why = _about_classes(y)
+    if table.classes:
+        why = f"class 1 is {table.classes[1]}"
+    source = Key("source", "file", ABOUT[NORMAL if real else NAIVE])
+    return Found(
+        [source, Key("path", str(path)), *keys, *positive],
+        "table",
+        cases=len(table.features),
+        width=table.features.shape[1],
+        values=2,
+        smallest=min(y.counts.values()),
+        response=name,
+        real=real,
+        notes=[*notes, f"{y.held}; {why}"],
+    )
+
+
+def _measured(features: np.ndarray) -> bool:
+    """Whether some feature has real numbers, or too many whole ones to be codes."""
+    width = max(1, LOOKED_AT // len(features))
+    most_codes = min(FEW_VALUES, max(2, len(features) // 2))
+    for start in range(0, features.shape[1], width):
+        block = np.sort(features[:, start : start + width], axis=0)
+        steps = (np.diff(block, axis=0) > 0).sum(axis=0)  # missing values come last
+        whole = (block == np.floor(block)) | (block != block)
+        most = np.where(whole.all(axis=0), most_codes, 2)
+        if (steps + 1 > most).any():
+            return True
+    return False
+
+
+# ---- sequences: lines of states, whole numbers, and FASTA ----
+
+
+def _is_sequences(path: Path) -> bool:
+    """Whether a text file holds lines of states, and no table.
+
+    Either each line is one word of letters, and these are few and all lines have them; or all
+    columns have the same few words, also in the first line.
+    """
+    if is_fasta(path):
+        return True
+    lines = [
+        line.strip()
+        for line in split_lines(utf8(path)[:HEAD])[:LINES]
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    cases = [BETWEEN.split(line) for line in lines]
+    if len(cases) < 3:
+        return False
+    table = path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab"))
+    if all(len(states) == 1 for states in cases):
+        words = [states[0] for states in cases]
+        letters = set("".join(words[1:]))
+        return (
+            min(map(len, words)) >= LEAST_WORD
+            and len(letters) <= MOST_LETTERS
+            and letters >= set(words[0])
+            and (len(set(map(len, words))) == 1 or not table)
+        )
+    held = {state for states in cases[1:] for state in states}
+    numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in held)
+    few_states = len(held) <= MOST_STATES and held >= set(cases[0])
+    return few_states and len({len(states) for states in cases}) == 1 and not (numbers and table)
+
+
+def _is_prose(start: bytes) -> bool:
+    """Whether the beginning of a file is sentences: words of letters, of many lengths."""
+    words = start.decode("utf-8", "ignore").split()
+    plain = [word for word in words if word.strip(".,;:!?'\"()-").isalpha()]
+    ends = sum(word.endswith((".", ",", ";")) for word in words)
+    lengths = len({len(word) for word in plain})
+    return len(words) > 30 and len(plain) > 0.9 * len(words) and lengths > 5 and ends > 2
+
+
+def _look_at_sequences(path: Path, response: str | None) -> Found:
+    """Return what a file of sequences holds, and the lengths and numbers that these have."""
+    where = shown(path)
+    if response is not None:
+        raise DataError(
+            f"{where}: of sequences, the last state of each line is the response; leave out "
+            "--response"
+        )
+    predict, predicted, keys = "last-state", "the last state", []
+    about = "each line a history; its last state is to be predicted"
+    notes = ["each line is a sequence, whose last state is predicted from those before it"]
+    if is_fasta(path):
+        about, predicted = "each record a sequence", "the last letter"
+        notes = ["no labels in the header lines; the last letter is predicted from those before it"]
+        labels = Counter(read_states(path).labels)
+        if 2 <= len(labels) <= sum(labels.values()) // 2 and "" not in labels:
+            said = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
+            predict, predicted = "label", "the label"
+            keys = [Key("predict", predict, f"the last word of each header line: {said}")]
+            notes = [f"the response is the last word of each header line: {said}"]
+    length = None if path.suffix == ".npy" else _common_length(path, predict)
+    if length is not None:
+        keys.append(Key("history", length, "the most recent states, as many as all lines have"))
+        notes.append(f"the lines are of unequal length; the last {length:,} states count")
+    cases = read_sequences(path, predict=predict, length=length)
+    classes = Counter(cases.response.tolist())
+    if len(classes) < 2:
+        raise DataError(
+            f"{where}: {predicted} is {quoted(cases.classes[0])} in all cases; there is "
+            "nothing to predict"
+        )
+    n, width = cases.histories.shape
+    train = min(max(2, round(SHARE * n)), n - 1)
+    while len(set(cases.response[:train].tolist())) < len(classes) and train < n - 1:
+        train += 1
+    if np.ptp(cases.response[train:]) == 0 and len(classes) == 2:
+        notes.append("the cases seem to be sorted by the response; shuffle the lines")
+    keys.append(Key("train", train, "the first cases train, the others are predicted"))
+    return Found(
+        [Key("source", "sequences", about), Key("path", str(path)), *keys],
+        "sequences",
+        cases=n,
+        width=width,
+        values=len(cases.states),
+        smallest=min(classes.values()),
+        response=predicted,
+        notes=notes,
+    )
+
+
+def _common_length(path: Path, predict: str) -> int | None:
+    """Return how many states all histories have, None where they are of the same length."""
+    states = read_states(path).states
+    lengths = [len(fields) for fields in states]
+    if set(lengths) == {1}:
+        lengths = [len(fields[0]) for fields in states]
+    if len(set(lengths)) == 1:
+        return None
+    return max(1, min(lengths) - (predict == "last-state"))
+
+
+# ---- the config ----
+
+
+def starting_config(path: Path, found: Found, folder: Path) -> str:
+    """Return the YAML text of a config for a file."""
+    stem = path.name.lower()
+    for _ in range(2):  # table.csv.gz
+        stem = stem.removesuffix(Path(stem).suffix) or stem
+    name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
+    unit = "states" if found.family == "sequences" else "features"
+    title = f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
+    blocks = {"table": _selection, "features": _patterns, "sequences": _sequences}
+    lines = [
+        f"# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said",
+        "# beside each key: change what is wrong. Results: thesiskit run THIS-FILE",
+        f"experiment: {f'my-{name}' if name else 'my-table'} # the name of the folder with the "
+        "results",
+        f"title: {_value(title)}",
+        f"about: {_value(f'{found.cases:,} cases with {found.width:,} {unit} each.')}",
+        "data:",
+    ]
+    for key in found.data:
+        if key.name == "path":
+            relative = _value(_relative(path, folder))
+            lines.append(f"  path: {relative} # from the folder of this file")
+        elif key.name == "ignore":
+            lines += _ignored(key.value)
+        else:
+            why = f" # {cut(key.why, 120)}" if key.why else ""
+            lines.append(f"  {key.name}: {_value(key.value)}{why}")
+    return "\n".join([*lines, *blocks[found.family](found), ""])
+
+
+def _ignored(columns: list[tuple[str, str]]) -> list[str]:
+    """Return the list of columns to leave out, with reasons."""
+    lines = ["  ignore:"]
+    if len(columns) <= LISTED:
+        return [*lines, *(f"    - {_value(name)} # {cut(why, 80)}" for name, why in columns)]
+    reasons: dict[str, list[str]] = {}
+    for name, why in columns:
+        reason = "the same in all cases" if "in all cases" in why else why
+        reasons.setdefault(reason, []).append(name)
+    for why, names in reasons.items():
+        lines += [f"    # {cut(why, 80)}", *(f"    - {_value(name)}" for name in names)]
+    return lines
+
+
+def _selection(found: Found) -> list[str]:
+    sizes: list[int | str] = [k for k in SIZES if k < found.width]
+    if not sizes and found.width > 1:
+        sizes = [max(1, found.width // 2)]
+    if found.width <= MANY_FEATURES:
+        sizes.append("all")
+    measure = "the F statistic" if found.real else "correlation with the response"
+    kind = []
+    if found.real:
+        kind = ["  kind: normal # features are normal in each class; naive-bayes cuts them at "
+                "medians"]  # fmt: skip
+        if found.smallest < LEAST_TEMPERED:
+            kind.append("  temperature: [none] # cv needs more cases of each class")
+        else:
+            kind += [
+                "  temperature: # cv: how far features say the same is found by cross-validation "
+                "inside",
+                "    [none, cv]",
+            ]
+    return [
+        *_folds(found, MOST_FOLDS),
+        "selection:",
+        f"  features: {_value(sizes)} # how many to keep, by {measure}",
+        "model:",
+        *kind,
+        "  methods: # with the correction for the selection, without, and another model",
+        "    [corrected, uncorrected, l2-logistic]",
+        "  relevant: [some] # some features matter, not all alike; how many, is estimated",
+        *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
+    ]
+
+
+def _patterns(found: Found) -> list[str]:
+    wide = found.width * found.values > WIDE
+    pairs = (found.width * found.values) ** 2 / 2
+    orders = [1, 2] if found.width > 1 and pairs <= PAIRS else [1]
+    peer, parts, response = "logistic-regression", "classes", []
+    if found.continuous:
+        peer, parts = "ridge", "numbers"
+        response = ["  response: gaussian # a real number, with normal noise"]
+    return [
+        *_folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS),
+        *_chains(orders, "patterns of so many features at most", response, wide=wide),
+        f"  peers: [{peer}] # to compare with",
+        *_report(PARTS[parts]),
+        *_smoke(),
+        "  evaluation.folds: 2",
+    ]
+
+
+def _sequences(found: Found) -> list[str]:
+    orders = sorted({min(2, found.width), min(5, found.width)})
+    return [
+        *_chains(orders, "patterns of so many of the last states at most", []),
+        "  peers: [logistic-regression] # to compare with",
+        *_report(PARTS["sequences"]),
+        *_smoke(),
+    ]
+
+
+def _folds(found: Found, most: int) -> list[str]:
+    folds = max(2, min(most, found.smallest))
+    return ["evaluation:", f"  folds: {folds} # each is predicted from the others"]
+
+
+def _chains(orders: list[int], said: str, response: list[str], *, wide: bool = False) -> list[str]:
+    limit = UNTIL_FEWER_ITERATIONS if wide else UNTIL_ITERATIONS
+    return [
+        "model:",
+        "  kind: logistic",
+        *response,
+        f"  orders: {_value(orders)} # {said}",
+        f"  chains: {UNTIL_CHAINS}",
+        f"  until: {{ rhat: {UNTIL_RHAT:g}, ess: {UNTIL_ESS:g} }} # chains stop when they agree",
+        f"  iterations: {limit} # at most; more go on from there",
+    ]
+
+
+def _report(parts: list[str]) -> list[str]:
+    return ["report:", f"  parts: {_value(['summary', 'data-card', *parts])}"]
+
+
+def _smoke() -> list[str]:
+    return [
+        "smoke: # what `thesiskit run --smoke` changes, for a quick look",
+        "  model.iterations: 200",
+    ]
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive
+        return path.absolute().as_posix()
+
+
+def _value(value: Any) -> str:
+    """Return a value as YAML that reads as the same value."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if PLAIN.fullmatch(value) and value.lower() not in RESERVED:
+        return value
+    return json.dumps(value, ensure_ascii=not value.isprintable())
