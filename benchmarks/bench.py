@@ -26,7 +26,7 @@ import pandas as pd
 import sequences
 
 from thesiskit.config import load_config
-from thesiskit.datasets import gene_expression
+from thesiskit.datasets import published
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
@@ -137,7 +137,7 @@ def mapped_rows():
 
 def colon_rows():
     try:
-        gene_expression.colon()
+        published.colon()
     except DataError:
         print("colon: skipped, the data are not here", file=sys.stderr)
         return
@@ -258,7 +258,7 @@ def mixture_rows():
 def mode_rows():
     """Chains that start in a mode that single-site updates do not leave: all genes of colon."""
     try:
-        table = gene_expression.colon()
+        table = published.colon()
     except DataError:
         print("modes: skipped, the data are not here", file=sys.stderr)
         return

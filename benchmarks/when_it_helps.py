@@ -14,8 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from thesiskit.datasets.gene_expression import colon
-from thesiskit.datasets.public_tables import breast_cancer
+from thesiskit.datasets.published import breast_cancer, colon
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
 from thesiskit.models.peers import l2_logistic

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from statistical import assert_calibrated, assert_proportions
 
-from thesiskit.datasets import public_tables
-from thesiskit.datasets.epistasis import draw_epistasis, penetrance
-from thesiskit.datasets.features import draw_interactions, draw_uniform, tic_tac_toe
+from thesiskit.datasets import published
+from thesiskit.datasets.features import (
+    draw_epistasis,
+    draw_interactions,
+    draw_uniform,
+    penetrance,
+    tic_tac_toe,
+)
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable
 from thesiskit.datasets.synthetic import draw_sigma
 from thesiskit.datasets.table_files import read_features
@@ -465,7 +470,7 @@ def test_255_values_are_read(tmp_path):
 
 
 def test_splice():
-    table = public_tables.splice()
+    table = published.splice()
     assert table.X.shape == (3190, 60)
     assert table.features == [f"{t:+d}" for t in range(-30, 31) if t]
     assert np.bincount(table.response).tolist() == [767, 768, 1655]
@@ -474,7 +479,7 @@ def test_splice():
     # an intron starts with GT and ends with AG
     assert (donors[:, [30, 31]] == [2, 3]).all(axis=1).mean() > 0.95
     assert (table.X[table.response == 1][:, [28, 29]] == [0, 2]).all(axis=1).mean() > 0.95
-    near = public_tables.splice(window=2)
+    near = published.splice(window=2)
     assert near.features == ["-2", "-1", "+1", "+2"]
     np.testing.assert_array_equal(near.X, table.X[:, 28:32])
 
@@ -482,11 +487,11 @@ def test_splice():
 @pytest.mark.parametrize("window", [0, 31])
 def test_windows_beyond_the_sequence(window):
     with pytest.raises(DataError, match=f"window is {window}; it must be from 1 to 30"):
-        public_tables.splice(window)
+        published.splice(window)
 
 
 def test_votes():
-    table = public_tables.votes()
+    table = published.votes()
     assert table.X.shape == (435, 16)
     assert np.bincount(table.response).tolist() == [267, 168]
     assert (table.X == MISSING).sum() == 392
@@ -532,7 +537,7 @@ def test_equal_rows_are_in_one_fold_and_none_is_empty(cases, k, seed):
 
 
 def test_folds_of_the_splice_junctions_are_even(rng):
-    table = public_tables.splice()
+    table = published.splice()
     found = folds(table.X, table.response, 10, rng)
     assert np.ptp(np.bincount(found)) <= 3
     for k in range(3):

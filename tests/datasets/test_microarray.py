@@ -13,8 +13,8 @@ from rdata_files import Shelf, table_file
 
 from thesiskit.config import load_config
 from thesiskit.datasets import microarray
-from thesiskit.datasets.gene_expression import colon
 from thesiskit.datasets.microarray import MicroarrayData
+from thesiskit.datasets.published import colon
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.models import peers
 from thesiskit.study.design import Design

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.normal import draw_normal
 from thesiskit.datasets.source import SelectionPriors
+from thesiskit.datasets.synthetic import draw_normal
 
 PRIORS = SelectionPriors(
     (1.0, 1.0), (0.5, 5.0), pi=(0.2, 0.8), ratio=(0.5, 2.0), effect_shapes=(3.0, None)

@@ -107,7 +107,6 @@ def test_a_config_imports_only_the_source_that_it_uses(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
-        "thesiskit.datasets.gene_expression",
         "thesiskit.datasets.published",
         "thesiskit.datasets.source",
     ]

@@ -5,8 +5,8 @@ import pytest
 import yaml
 
 from thesiskit.config import load_config
-from thesiskit.datasets.signals import SignalsData
 from thesiskit.datasets.source import SelectionPriors
+from thesiskit.datasets.synthetic import SignalsData
 from thesiskit.errors import ConfigError
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results

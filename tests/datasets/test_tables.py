@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from commands import ROOT
 
-from thesiskit.datasets import gene_expression, public_tables
+from thesiskit.datasets import published
 from thesiskit.datasets.synthetic import draw_mixture
 from thesiskit.datasets.table_files import FileData, read_table
 from thesiskit.errors import DataError
@@ -354,7 +354,7 @@ def test_lengths_that_differ(tmp_path):
 
 
 def test_breast_cancer():
-    read = public_tables.breast_cancer()
+    read = published.breast_cancer()
     assert read.features.shape == (569, 30)
     assert read.response.sum() == 212
 
@@ -363,17 +363,17 @@ def test_breast_cancer():
 
 
 def test_colon_has_the_bits_of_the_published_standardised_table():
-    read = gene_expression.colon()
+    read = published.colon()
     assert read.features.shape == (62, 2000)
     assert read.response.sum() == 40
     np.testing.assert_allclose(read.features.mean(axis=1), 0, atol=1e-12)
     np.testing.assert_allclose(read.features.std(axis=1, ddof=1), 1, rtol=1e-12)
     bits = read.features > np.median(read.features, axis=0)
     assert (bits.sum(axis=0) == 31).all()  # no value ties with its median
-    published = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "colon.csv.gz"
-    if not published.exists():
+    given = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "colon.csv.gz"
+    if not given.exists():
         pytest.skip("the standardised table to compare with is not here")
-    with gzip.open(published, "rt") as file:
+    with gzip.open(given, "rt") as file:
         other = pd.read_csv(file)
     # its rows are in another order: match them by their nearest row of ours
     theirs = other.drop(columns="y").to_numpy()
@@ -385,9 +385,9 @@ def test_colon_has_the_bits_of_the_published_standardised_table():
 
 
 def test_raw_intensities_give_other_bits():
-    raw = gene_expression.colon("raw")
+    raw = published.colon("raw")
     assert raw.features.min() == 5.82
-    standard = gene_expression.colon()
+    standard = published.colon()
     a, b = (t.features > np.median(t.features, axis=0) for t in (raw, standard))
     assert (a == b).sum() == 93_531
 
@@ -399,12 +399,12 @@ def test_a_shipped_file_that_was_altered_is_refused(tmp_path, monkeypatch):
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(DataError, match=r"Alon1999\.csv\.gz: .*; install thesiskit again"):
-            gene_expression.colon()
+            published.colon()
 
 
 def test_the_readme_of_the_data_names_every_shipped_file():
     text = (ROOT / "data" / "README.md").read_text()
-    for file in (gene_expression.COLON, public_tables.SPLICE, public_tables.VOTES):
+    for file in (published.COLON, published.SPLICE, published.VOTES):
         assert file.sha256 in text
         assert file.file in text
 

@@ -11,11 +11,11 @@ from thesiskit.blocks import Registry
 _OURS = {
     "naive-bayes": "synthetic:NaiveBayesData",
     "mixture": "synthetic:MixtureData",
-    "normal": "normal:NormalData",
-    "signals": "signals:SignalsData",
-    "colon": "gene_expression:ColonData",
+    "normal": "synthetic:NormalData",
+    "signals": "synthetic:SignalsData",
+    "colon": "published:ColonData",
     "microarray": "microarray:MicroarrayData",
-    "breast-cancer": "public_tables:BreastCancerData",
+    "breast-cancer": "published:BreastCancerData",
     "file": "table_files:FileData",
     "hidden-markov": "sequences:HiddenMarkovData",
     "logistic": "sequences:LogisticData",
@@ -23,9 +23,9 @@ _OURS = {
     "sequences": "sequence_files:SequenceFileData",
     "interactions": "features:InteractionData",
     "tic-tac-toe": "features:TicTacToeData",
-    "splice": "public_tables:SpliceData",
-    "votes": "public_tables:VotesData",
-    "epistasis": "epistasis:EpistasisData",
+    "splice": "published:SpliceData",
+    "votes": "published:VotesData",
+    "epistasis": "features:EpistasisData",
     "table": "table_files:TableData",
 }
 

@@ -117,14 +117,12 @@ class MicroarrayData(Source):
 
     @property
     def n_settings(self) -> int:
-        """How many tables there are."""
         return len(self.sets)
 
     def setting(self, number: int) -> "MicroarrayData":
-        """Return the source of one table."""
         return self.model_copy(update={"sets": [self.sets[number]]})
 
-    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         """Return the only table.
 
         Raises

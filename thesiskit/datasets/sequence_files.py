@@ -49,8 +49,7 @@ class SequenceFileData(Source):
             raise ValueError("give either data.test_path or data.train, the cases to train with")
         return self
 
-    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:  # noqa: ARG002
-        """Return the cases, or training cases and test cases."""
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
         train = self._read(folder / self.path, None)
         return [train] if self.test_path is None else [
             train, self._read(folder / self.test_path, train)

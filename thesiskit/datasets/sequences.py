@@ -48,16 +48,14 @@ class HiddenMarkovData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        """How large drawn data are."""
         states = len(self.emission[0]) if self.emission else 0
         return Sizes(self.train, self.test, self.history, states, states)
 
     def draw(
         self,
         rng: np.random.Generator,
-        priors: LogisticPriors,  # noqa: ARG002
+        priors: LogisticPriors,
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        """Return what is drawn."""
         try:
             drawn = draw_hidden_markov(
                 rng,
@@ -93,18 +91,15 @@ class LogisticData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        """How large drawn data are."""
         return Sizes(self.train, self.test, self.history, self.states, self.classes)
 
     @property
     def prior_of(self) -> str:
-        """The kind of model from whose priors all parameters are drawn."""
         return "logistic"
 
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        """Return what is drawn, and the truth."""
         return draw_logistic(
             rng,
             states=self.states,

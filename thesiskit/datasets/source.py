@@ -288,7 +288,7 @@ class Source(Block):
         """How many settings data sets are drawn with, one after the other: a study of several."""
         return 1
 
-    def setting(self, number: int) -> "Source":  # noqa: ARG002
+    def setting(self, number: int) -> "Source":
         """Return the source of one of the settings, whose data sets all have the same shape."""
         return self
 
@@ -302,7 +302,7 @@ class Source(Block):
         """The order of the patterns that responses are drawn with, if it is not the model's."""
         return 0
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say which key has nothing to do with such a model, and what to do; None if all is well.
 
         kind : model.kind.
@@ -342,7 +342,7 @@ class Source(Block):
         """
         raise NotImplementedError
 
-    def read_new(self, path: Path, like: Any) -> Any:  # noqa: ARG002
+    def read_new(self, path: Path, like: Any) -> Any:
         """Return cases without a response, coded as the training cases `like`, of the same type.
 
         Features are matched by name.  A response that is there is not used, and neither are other

@@ -1,28 +1,55 @@
-"""Data drawn from the models of the thesis."""
+"""Data drawn from the models of the thesis, and from models of real features."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from thesiskit.blocks import Counts, Positive, Probability
+from thesiskit.blocks import (
+    Block,
+    Count,
+    Counts,
+    Number,
+    Pair,
+    Positive,
+    PositiveNumber,
+    Probability,
+)
 from thesiskit.datasets.source import Drawn, SelectionPriors, Sizes, Source, Table
 from thesiskit.errors import DataError
 
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
+ClassCounts = Annotated[list[Count], Field(min_length=2, max_length=20)]
+VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
+
+
+def _count(cases: Sequence[int] | int) -> int:
+    return cases if isinstance(cases, int) else sum(cases)
 
 
 class _DrawnTable(Source):
-    """Binary features, more or less alike in two classes or components."""
+    """Features of cases in classes, or in components; `train` and `test` say how many in each."""
 
     family: ClassVar = "table"
     drawn: ClassVar = True
 
     features: Positive
     """Number of features."""
+
+    @property
+    def sizes(self) -> Sizes:
+        train, test = (getattr(self, key) for key in ("train", "test"))
+        classes = 2 if isinstance(train, int) else len(train)
+        return Sizes(_count(train), _count(test), self.features, classes=classes)
+
+
+class _BinaryTable(_DrawnTable):
+    """Binary features, more or less alike in two classes or components."""
+
     alpha: Alpha
     """A number, `.inf` (useless features) or `prior` (drawn for each data set)."""
 
@@ -39,7 +66,7 @@ class _DrawnTable(Source):
         return float(self.alpha)
 
 
-class NaiveBayesData(_DrawnTable):
+class NaiveBayesData(_BinaryTable):
     """Data drawn from the naive Bayes model."""
 
     source: Literal["naive-bayes"]
@@ -63,17 +90,11 @@ class NaiveBayesData(_DrawnTable):
         return value
 
     @property
-    def sizes(self) -> Sizes:
-        """How large drawn data are."""
-        return Sizes(sum(self.train), _count(self.test), self.features)
-
-    @property
     def prior_of(self) -> str:
-        """The kind of model from whose priors all parameters are drawn."""
         fixed = isinstance(self.relevant, float)
         return "naive-bayes" if self.alpha == "prior" and not fixed else ""
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that probabilities of being relevant are those of naive Bayes."""
         if self.relevant == "some" and kind != "naive-bayes":
             return "data.relevant: some needs model.kind: naive-bayes, which has model.pi"
@@ -85,13 +106,11 @@ class NaiveBayesData(_DrawnTable):
         return self.model_dump(exclude={"relevant"} if self.relevant == "all" else None)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        """Return what is drawn."""
-        alpha = self._alpha(rng, priors)
         pi = None if self.relevant == "all" else self.relevant
         return draw_naive_bayes(
             rng,
             features=self.features,
-            alpha=alpha,
+            alpha=self._alpha(rng, priors),
             train=self.train,
             test=self.test,
             class_prior=priors.class_prior,
@@ -99,7 +118,7 @@ class NaiveBayesData(_DrawnTable):
         )
 
 
-class MixtureData(_DrawnTable):
+class MixtureData(_BinaryTable):
     """Data drawn from the mixture model."""
 
     source: Literal["mixture"]
@@ -120,49 +139,259 @@ class MixtureData(_DrawnTable):
         return value
 
     @property
-    def sizes(self) -> Sizes:
-        """How large drawn data are."""
-        return Sizes(_count(self.train), _count(self.test), self.features)
-
-    @property
     def prior_of(self) -> str:
-        """The kind of model from whose priors all parameters are drawn."""
         return "mixture" if self.alpha == self.response == "prior" else ""
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:  # noqa: ARG002
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that responses need priors of the mixture model."""
         if self.response == "prior" and kind != "mixture":
             return "data.response: prior needs model.kind: mixture"
         return None
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        """Return what is drawn."""
-        alpha = self._alpha(rng, priors)
-        response: tuple[float, float] | Callable[[], float]
-        if self.response == "prior":
-            assert priors.response_alpha_prior is not None
-            shape, rate = priors.response_alpha_prior
-            response = lambda: draw_inverse_gamma(rng, shape, rate)  # noqa: E731
-        else:
-            response = self.response
+        prior = priors.response_alpha_prior or ()
         return draw_mixture(
             rng,
             features=self.features,
-            alpha=alpha,
-            response=response,
+            alpha=self._alpha(rng, priors),
+            response=(
+                self.response
+                if self.response != "prior"
+                else lambda: draw_inverse_gamma(rng, *prior)
+            ),
             train=self.train,
             test=self.test,
             label_prior=priors.class_prior,
         )
 
 
-def _count(cases: tuple[int, int] | int) -> int:
-    return sum(cases) if isinstance(cases, tuple) else cases
+class NormalData(_DrawnTable):
+    """Normal features of any number of classes, drawn from the model of such features."""
+
+    source: Literal["normal"]
+    train: ClassCounts
+    """Numbers of training cases in each class: two numbers or more."""
+    test: ClassCounts | Positive
+    """The same for test cases. A single number: the classes of so many test cases are drawn given
+    those of the training cases."""
+    relevant: Literal["all", "some"] | Probability = "some"
+    """Which features differ between the classes: `all`; each with this probability, if it is a
+    number; or `some`, each with a probability that is drawn from `model.pi` for each data set."""
+    ratio: Literal["prior"] | PositiveNumber = "prior"
+    """The size of the effects, rho: the variance of a relevant feature's class means, divided by
+    its variance within a class. With `prior` it is drawn for each data set."""
+    shape: Literal["prior", "none"] | PositiveNumber = "prior"
+    """How unlike the effects are: rho of each relevant feature is multiplied by a draw from
+    Inverse-Gamma(c/2, c/2), where this is c. With `none` all are the same; with `prior` c is drawn
+    from `model.effect_shapes` for each data set."""
+    variance: Pair = (10.0, 1.0)
+    """a and b of the prior of variances within a class, Inverse-Gamma(a/2, ab/2): b is about their
+    size, and the larger a is, the more alike they are."""
+
+    @field_validator("train")
+    @classmethod
+    def _each_class(cls, value):
+        if min(value) == 0:
+            raise ValueError("each class needs at least one case")
+        return value
+
+    @model_validator(mode="after")
+    def _some_cases(self):
+        counts = self.test if isinstance(self.test, list) else [self.test]
+        if isinstance(self.test, list) and len(counts) != len(self.train):
+            raise ValueError(
+                f"test has {len(counts)} numbers and train {len(self.train)}; give one for each "
+                "class, or a single number"
+            )
+        if sum(counts) == 0:
+            raise ValueError("test: at least one case is needed")
+        return self
+
+    @property
+    def real_features(self) -> bool:
+        return True
+
+    @property
+    def prior_of(self) -> str:
+        fixed = isinstance(self.relevant, float)
+        return "normal" if self.ratio == self.shape == "prior" and not fixed else ""
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
+        """Say that the priors, and more than two classes, are those of the normal model."""
+        if kind == "normal":
+            return None
+        if len(self.train) > 2:
+            return f"data.train: {len(self.train)} classes need model.kind: normal"
+        drawn = {"relevant": "some", "ratio": "prior", "shape": "prior"}
+        for key, value in drawn.items():
+            if getattr(self, key) == value:
+                return f"data.{key}: {value} needs model.kind: normal, which has the prior"
+        return None
+
+    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
+        ratio = rng.choice(priors.ratio) if self.ratio == "prior" else self.ratio
+        pi = rng.choice(priors.pi) if self.relevant == "some" else self.relevant
+        shape = None if self.shape == "none" else self.shape
+        if shape == "prior":
+            shape = priors.effect_shapes[rng.integers(len(priors.effect_shapes))]
+        return draw_normal(
+            rng,
+            features=self.features,
+            ratio=float(ratio),
+            pi=1.0 if pi == "all" else float(pi),
+            shape=shape,
+            variance=self.variance,
+            train=self.train,
+            test=self.test,
+            class_prior=priors.dirichlet,
+        )
+
+
+def _or_a_list(schema: dict[str, Any]) -> None:
+    """Say in the schema for editors that a list may stand for the value."""
+    one = {key: schema.pop(key) for key in list(schema) if key not in ("title", "default")}
+    schema["anyOf"] = [one, {"type": "array", "items": one, "minItems": 1}]
+
+
+Varied = Field(json_schema_extra=_or_a_list)
+
+
+class Setting(Block):
+    """What data sets are drawn with."""
+
+    relevant: Annotated[Count | None, Varied] = None
+    """How many features differ between the classes; the others are noise."""
+    of: Annotated[Positive, Varied]
+    """How many features there are in all."""
+    effect: Annotated[Number | None, Varied] = None
+    """By how many standard deviations the class means of a relevant feature differ. Features are
+    normal, and the same in both classes but for that."""
+    alpha: Annotated[PositiveNumber | None, Varied] = None
+    """In place of `relevant` and `effect`: binary features of the thesis's naive Bayes model."""
+    train: Annotated[Counts, Varied]
+    """Numbers of training cases in class 0 and class 1."""
+    test: Counts
+    """Numbers of test cases in class 0 and class 1."""
+
+    @field_validator("train", "test")
+    @classmethod
+    def _some_cases(cls, value, info):
+        if info.field_name == "train" and min(value) == 0:
+            raise ValueError("both classes need at least one case")
+        if sum(value) == 0:
+            raise ValueError("at least one case is needed")
+        return value
+
+    @model_validator(mode="after")
+    def _one_model(self):
+        signals = self.relevant is not None and self.effect is not None
+        if (self.relevant is None) != (self.effect is None) or signals == (self.alpha is not None):
+            raise ValueError("give either `relevant` and `effect`, or `alpha`")
+        if self.relevant is not None and self.relevant > self.of:
+            raise ValueError(f"relevant ({self.relevant:,}) must be at most of ({self.of:,})")
+        return self
+
+
+def _all_combinations(grid: Any) -> list[Any]:
+    """Return the settings that a setting stands for: its values may be lists."""
+    if not isinstance(grid, dict):
+        return [grid]  # which is not valid, and will be said so
+    lists = {
+        name: value
+        for name, value in grid.items()
+        if name in VARIED
+        and isinstance(value, list)
+        # two numbers of cases are those of one setting
+        and not (name == "train" and not any(isinstance(cases, list) for cases in value))
+    }
+    for name, value in lists.items():
+        if not value:
+            raise ValueError(f"{name} is an empty list; give at least one value")
+    return [grid | dict(zip(lists, one, strict=True)) for one in product(*lists.values())]
+
+
+class SignalsData(Source):
+    """Normal features, some of them relevant; `replicates` data sets of each of several settings.
+
+    Naive Bayes takes each feature cut at its median over the training cases, as it takes a table
+    of the user's; `l2-logistic` takes the values themselves.
+    """
+
+    family: ClassVar = "table"
+    drawn: ClassVar = True
+
+    source: Literal["signals"]
+    settings: Annotated[list[Setting], Field(min_length=1)]
+    """What the data sets are drawn with, such as `{relevant: 5, of: 2000, effect: 1.5, train: [30,
+    30], test: [1000, 1000]}`; `replicates` data sets of each. A value may also be a list: the
+    settings are then all combinations (only `test` is the same for all)."""
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _one_by_one(cls, value):
+        if not isinstance(value, list):
+            return value
+        return [one for grid in value for one in _all_combinations(grid)]
+
+    @field_validator("settings")
+    @classmethod
+    def _each_once(cls, value):
+        for i, setting in enumerate(value):
+            if setting in value[:i]:
+                raise ValueError(f"setting {i + 1} is the same as an earlier one; leave it out")
+        return value
+
+    @property
+    def n_settings(self) -> int:
+        return len(self.settings)
+
+    def setting(self, number: int) -> "SignalsData":
+        return SignalsData(source=self.source, settings=[self.settings[number]])
+
+    @property
+    def real_features(self) -> bool:
+        return self.settings[0].alpha is None
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(
+            max(sum(one.train) for one in self.settings),
+            max(sum(one.test) for one in self.settings),
+            max(one.of for one in self.settings),
+        )
+
+    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
+        """Return a data set of the only setting; its features are real, unless alpha is given."""
+        (one,) = self.settings
+        if one.alpha is not None:
+            return draw_naive_bayes(
+                rng,
+                features=one.of,
+                alpha=one.alpha,
+                train=one.train,
+                test=one.test,
+                class_prior=priors.class_prior,
+            )
+        assert one.effect is not None
+        tables = []
+        for counts in (one.train, one.test):
+            response = np.repeat(np.array([0, 1], dtype=np.uint8), counts)
+            features = rng.standard_normal((len(response), one.of), dtype=np.float32)
+            features[:, : one.relevant] += np.float32(one.effect) * response[:, None]
+            tables.append(Table(features, response))
+        return Drawn(tables[0], tables[1], np.nan, {})
 
 
 def draw_inverse_gamma(rng: np.random.Generator, shape: float, rate: float) -> float:
     """Draw one value from the Inverse-Gamma distribution."""
     return rate / rng.gamma(shape)
+
+
+def draw_inverse_gammas(
+    rng: np.random.Generator, shape: float, rate: float, count: int
+) -> np.ndarray:
+    """Draw values (count,) from the Inverse-Gamma distribution."""
+    return rate / np.maximum(rng.gamma(shape, size=count), 1e-300)
 
 
 def draw_naive_bayes(
@@ -255,6 +484,60 @@ def draw_mixture(
         Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
     )
     return Drawn(train_table, test_table, alpha, truth | {"theta": theta})
+
+
+def draw_normal(
+    rng: np.random.Generator,
+    *,
+    features: int,
+    ratio: float,
+    pi: float,
+    shape: float | None,
+    variance: tuple[float, float],
+    train: list[int],
+    test: list[int] | int,
+    class_prior: float | tuple[float, ...] = 1.0,
+) -> Drawn:
+    """Draw features that are normal in each class.
+
+    The means of a feature within the classes are drawn around 0.  The model takes their centre as
+    anything at all, and what it says does not depend on the centre.
+
+    Parameters
+    ----------
+    features : p.
+    ratio : rho; each feature is relevant with probability `pi`, and then the variance of its class
+        means is rho T times the variance within a class, else 0.
+    shape : c of T, which is Inverse-Gamma(c/2, c/2); None: T is 1.
+    variance : (a, b) of the variances within a class, which are Inverse-Gamma(a/2, ab/2).
+    train, test : cases of each class.  A single number for `test` draws the classes too, given the
+        training ones under the Dirichlet prior `class_prior`, a number or one for each class.
+
+    Returns
+    -------
+    The truth has ratio, pi, shape (infinite where T is 1), and effect (p,): rho T of a relevant
+    feature, and 0 of others.
+    """
+    relevant = rng.random(features) < pi
+    spread = 1.0 if shape is None else draw_inverse_gammas(rng, shape / 2, shape / 2, features)
+    effect = np.where(relevant, ratio * spread, 0.0)
+    a, b = variance
+    within = draw_inverse_gammas(rng, a / 2, a * b / 2, features)
+    mean = np.sqrt(effect * within) * rng.standard_normal((len(train), features))
+    classes, counts = np.arange(len(train), dtype=np.uint8), test
+    if isinstance(test, Integral):
+        counts = rng.multinomial(test, rng.dirichlet(np.array(train) + np.array(class_prior)))
+    tables = []
+    for y in (np.repeat(classes, train), np.repeat(classes, counts)):
+        # the noise is drawn as float32, to save memory
+        X = rng.standard_normal((len(y), features), dtype=np.float32)
+        X *= np.sqrt(within).astype(np.float32)
+        for row, k in zip(X, y, strict=True):
+            row += mean[k].astype(np.float32)
+        tables.append(Table(X, y, classes=tuple(map(str, classes.tolist()))))
+    c = np.inf if shape is None else shape
+    truth = {"ratio": np.array(ratio), "pi": np.array(pi), "shape": np.array(c), "effect": effect}
+    return Drawn(tables[0], tables[1], np.nan, truth)
 
 
 def draw_sigma(

@@ -121,8 +121,7 @@ class FileData(Source):
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
 
-    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:  # noqa: ARG002
-        """Return the table, or training cases and test cases."""
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         wanted = self._wanted
         if self.labels is not None:
             wanted = replace(wanted, labels=folder / self.labels)
@@ -603,7 +602,6 @@ class TableData(Source):
                 "header": self.header}  # fmt: skip
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        """Return the table, or training cases and test cases."""
         found: list[FeatureTable] = []
         for name in (self.path, self.test_path):
             if name is not None:

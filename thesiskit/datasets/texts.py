@@ -42,8 +42,7 @@ class TextData(Source):
     test: Positive | None = None
     """At most so many of the other windows are test cases; all unless given."""
 
-    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:  # noqa: ARG002
-        """Return the windows."""
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
         notes = []
         if self.path is not None:
             states = self.states or THESIS_STATES

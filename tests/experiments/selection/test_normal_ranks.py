@@ -5,7 +5,7 @@ import pytest
 from commands import ROOT
 
 from thesiskit.config import load_config
-from thesiskit.datasets.normal import draw_normal
+from thesiskit.datasets.synthetic import draw_normal
 from thesiskit.errors import ConfigError
 from thesiskit.models import normal
 from thesiskit.models.selection import select_by_f
