@@ -40,11 +40,11 @@ $(VENV)/built: $(SOURCES)
 	@touch $@
 
 $(VENV)/peers: $(SOURCES)
-	$(INSTALL) ".[peers,microarray,explore]"
+	$(INSTALL) ".[peers,microarray]"
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,peers,microarray,explore]"
+	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,peers,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 $(VENV)/release: $(SOURCES)

@@ -47,12 +47,16 @@ def test_config(config, tmp_path, monkeypatch):
     assert not re.search(r"""(src|href)=["']?https?://""", html)  # one self-contained page
     shown = re.sub(r"<script.*?</script>|data:image[^\"]*", "", html, flags=re.DOTALL)
     assert "nan" not in shown.lower().split()
+    assert len(html) < 600_000
+    ids = re.findall(r'\bid="([^"]+)"', re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
+    assert len(ids) == len(set(ids))
     figures = list((folder / "figures").glob("*.png"))
     tables = list((folder / "tables").glob("*.csv"))
     assert figures + tables
     for figure in figures:
         assert figure.with_suffix(".pdf").exists()
         assert f'id="{figure.stem}"' in html
+        assert f'id="{figure.stem}--0"' in html  # its first panel
     for csv in tables:
         assert len(pd.read_csv(csv)) > 0
         assert csv.with_suffix(".md").exists()
@@ -60,6 +64,11 @@ def test_config(config, tmp_path, monkeypatch):
             "tabular" in csv.with_suffix(".tex").read_text()
             or "longtable" in csv.with_suffix(".tex").read_text()
         )
+    if config.stem == "screened":  # its figure has the names of all methods
+        drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)", html))
+        methods = pd.read_csv(folder / "tables" / "screened.csv")["method"]
+        words = {word for method in methods for word in method.split(", ")}
+        assert {word for word in words if word not in drawn} == set()
     for name in REVIEWED.get(config.stem, ()):
         assert (folder / name).exists(), f"codecheck.yml names {name}"
     assert (folder / "provenance.json").exists()

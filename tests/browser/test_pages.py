@@ -1,5 +1,6 @@
 """The pages of reports in a real browser: with scripts, without, by keyboard, dark and narrow."""
 
+import pandas as pd
 import pytest
 from browser import serious, sideways
 from commands import run, wait_for
@@ -22,12 +23,12 @@ def column(page, table, place):
     return page.locator(f"#{table} tbody tr:visible td:nth-child({place})").all_inner_texts()
 
 
-def drawn(page, name):
-    """Return a figure, when it has been drawn."""
-    figure = page.locator(f"#{name}")
-    figure.scroll_into_view_if_needed()
-    page.wait_for_selector(f"#{name}.explored")
-    return figure
+def figure(page, name):
+    """Return a figure, in view, when its script has run."""
+    found = page.locator(f"#{name} .picture svg")
+    found.scroll_into_view_if_needed()
+    page.wait_for_selector(f"#{name} svg[tabindex]")
+    return found
 
 
 # ---- tables ----
@@ -110,55 +111,148 @@ def test_a_link_to_a_row_of_a_closed_list_opens_it(browser, report):
 # ---- figures ----
 
 
-def test_a_figure_shows_the_value_under_the_pointer(browser, report):
+def shown(page):
+    return page.locator("#tip").inner_text().split("\n")
+
+
+def test_a_figure_shows_the_value_under_the_pointer(browser, results, report):
+    table = pd.read_csv(results / "naive-simulation-smoke" / "tables" / "quadrature.csv")
+    row = table[(table.iloc[:, 0].astype(str) == "10") & (table.iloc[:, 1] == "uncorrected")]
+    known = float(row["expected error: exact"].iloc[0])
     with browser.page(report) as page:
-        figure = drawn(page, "error-rates")
-        figure.locator(".mark-symbol path[stroke-width]").nth(3).hover(force=True)
-        tip = page.locator("#vg-tooltip-element")
-        tip.wait_for()
-        assert "features kept" in tip.inner_text()
-        assert "error rate" in tip.inner_text()
+        svg = figure(page, "error-rates")
+        point = page.locator("#error-rates--0 .points[id*=expected] use").nth(1)
+        box = point.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2 + 2, box["y"] + box["height"] / 2)
+        assert shown(page) == [
+            "expected, uncorrected", "features kept", "10", "error rate",
+            f"{known:.4g}",
+        ]  # fmt: skip
+        assert svg.locator("circle.found").count() == 1
+        page.locator("h1").hover()
+        assert not page.locator("#tip").is_visible()
+        assert svg.locator(".found").count() == 0
 
 
-def points(figure):
-    return figure.locator(".mark-symbol path").count()
+def test_the_values_are_walked_through_by_keyboard(browser, report):
+    with browser.page(report) as page:
+        figure(page, "error-rates").focus()
+        said = []
+        for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+            page.keyboard.press(key)
+            said.append(page.locator("#status").inner_text())
+        assert said[0] == said[2] != said[1]
+        assert all("features kept" in one and "error rate" in one for one in said)
+
+
+def test_a_bar_shows_its_range_and_its_height(browser, results):
+    with browser.page(results / "colon-smoke" / "report.html") as page:
+        figure(page, "divisions-figure")
+        bar = page.locator("#divisions--0 .mark path").filter(visible=True)
+        sizes = [one.bounding_box() for one in bar.all()]
+        tall = max(range(len(sizes)), key=lambda i: sizes[i]["width"] * sizes[i]["height"])
+        bar.nth(tall).hover(force=True)
+        words = shown(page)
+        assert words[0] == "groups with AMLP better"
+        assert " to " in words[1]
+        assert words[2] == "divisions"
+        assert float(words[3]) >= 1
+
+
+def seen(page, series):
+    """Return how many marks of a series are seen."""
+    marks = page.locator(f"#error-rates [id*=-{series}-].mark")
+    return sum(one.is_visible() for one in marks.all())
 
 
 def test_a_series_is_switched_off_and_on(browser, report):
     with browser.page(report) as page:
-        figure = drawn(page, "error-rates")
-        switch = figure.get_by_role("button", name="expected", exact=True)
-        every = points(figure)
+        svg = figure(page, "error-rates")
+        switch = svg.get_by_role("button", name="expected", exact=True)
+        every = seen(page, "expected")
+        assert every == 2  # one in each panel
         switch.click()
         assert switch.get_attribute("aria-pressed") == "false"
-        page.wait_for_function(
-            f"document.querySelectorAll('#error-rates .mark-symbol path').length < {every}"
-        )
-        assert 0 < points(figure) < every
-        switch.click()
-        page.wait_for_function(
-            f"document.querySelectorAll('#error-rates .mark-symbol path').length == {every}"
-        )
+        assert seen(page, "expected") == 0
+        assert seen(page, "actual") == 2
+        svg.locator("#error-rates--legend-1-sign").click(force=True)  # its sign does the same
+        assert switch.get_attribute("aria-pressed") == "true"
+        assert seen(page, "expected") == every
+        switch.press("Enter")
+        assert seen(page, "expected") == 0
 
 
-def ticks(figure):
-    return sorted(figure.locator(".role-axis-label text").all_text_contents())
+def ticks(svg):
+    return [one.text_content() for one in svg.locator(".xtick text, .ytick text").all()
+            if one.is_visible()]  # fmt: skip
 
 
-def test_a_figure_zooms_and_shows_all_again(browser, report):
+def dragged(page, svg, *places):
+    box = svg.bounding_box()
+    for number, (across, down) in enumerate(places):
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        if number == 0:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def test_a_panel_zooms_and_shows_all_again(browser, report):
     with browser.page(report) as page:
-        figure = drawn(page, "log-alpha")
-        whole = ticks(figure)
-        figure.get_by_role("button", name="Zoom in").click()
-        wait_for(lambda: ticks(figure) != whole)
-        figure.get_by_role("button", name="Show all").click()
-        wait_for(lambda: ticks(figure) == whole)
-        box = figure.locator(".chart svg").bounding_box()
-        page.mouse.move(box["x"] + 150, box["y"] + 100)
-        page.mouse.down()
-        page.mouse.move(box["x"] + 190, box["y"] + 130)
-        page.mouse.up()
-        wait_for(lambda: ticks(figure) != whole)  # it has been moved
+        svg = figure(page, "correlation-scatter")
+        whole, size = ticks(svg), page.locator("#correlation-scatter--0 use").first.bounding_box()
+        assert len(whole) > 6
+        dragged(page, svg, (0.3, 0.3), (0.4, 0.5), (0.5, 0.6))
+        near = ticks(svg)
+        assert near != whole
+        assert len(near) >= 4
+        values = [float(one) for one in near]
+        assert max(values) < 0.25  # ticks between those that there were
+        assert page.locator("#correlation-scatter--0 use").first.bounding_box()["width"] == (
+            pytest.approx(size["width"], abs=0.5)  # points keep their size
+        )
+        assert svg.locator(".found").count() == 0
+        dragged(page, svg, (0.5, 0.5), (0.502, 0.502))  # hardly moved: nothing
+        assert ticks(svg) == near
+        box = svg.bounding_box()
+        page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert ticks(svg) == whole
+        for key, changed in (("+", True), ("0", False), ("+", True), ("-", False)):
+            svg.press(key)
+            assert (ticks(svg) != whole) == changed
+
+
+def test_the_wheel_scrolls_and_zooms_with_a_key(browser, report):
+    with browser.page(report) as page:
+        svg = figure(page, "log-alpha")
+        whole, box = ticks(svg), svg.bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.3)
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, -100)
+        wait_for(lambda: ticks(svg) != whole)
+        page.mouse.wheel(0, 100)
+        wait_for(lambda: ticks(svg) == whole)
+        page.keyboard.up("Control")
+        before = page.evaluate("scrollY")
+        page.mouse.wheel(0, -100)
+        wait_for(lambda: page.evaluate("scrollY") < before)
+        assert ticks(svg) == whole
+
+
+def test_a_value_is_found_where_a_zoom_has_moved_it(browser, report):
+    with browser.page(report) as page:
+        svg = figure(page, "performance")
+        point = page.locator("#performance--0 .points[id*=corrected] use").nth(1)
+        before = point.bounding_box()
+        point.hover(force=True)
+        words = shown(page)
+        page.keyboard.down("Shift")
+        page.mouse.wheel(0, -100)
+        wait_for(lambda: 'data-zoomed="true"' in svg.inner_html())
+        page.keyboard.up("Shift")
+        page.mouse.move(0, 0)
+        assert point.bounding_box()["width"] == pytest.approx(before["width"], abs=0.5)
+        point.hover(force=True)
+        assert shown(page) == words
 
 
 # ---- the page ----
@@ -187,22 +281,25 @@ def test_the_page_is_dark_where_the_system_is_or_by_its_switch(browser, report):
         assert background(page) == WHITE
 
 
-def test_print_has_the_pictures_and_no_buttons(browser, report):
-    with browser.page(report) as page:
-        figure = drawn(page, "error-rates")
-        assert not figure.locator("img").is_visible()
+def test_print_has_the_figures_in_light_colours_and_no_buttons(browser, report):
+    with browser.page(report, color_scheme="dark") as page:
+        svg = figure(page, "error-rates")
+        invert = "one => getComputedStyle(one).filter"
+        assert "invert" in svg.evaluate(invert)
         page.emulate_media(media="print")
-        assert figure.locator("img").is_visible()
-        assert not figure.locator(".chart").is_visible()
-        for name in ("Dark page", "Zoom in", "Copy a link"):
-            assert not page.get_by_role("button", name=name).first.is_visible()
+        assert svg.is_visible()
+        assert svg.evaluate(invert) == "none"
+        for name in ("Dark page", "Light page", "Copy a link"):
+            assert not any(one.is_visible() for one in page.get_by_role("button", name=name).all())
 
 
 def test_without_scripts_the_page_is_whole(browser, report):
     with browser.page(report, java_script_enabled=False) as page:
-        assert page.locator("img").count() == 4
-        assert all(one.is_visible() for one in page.locator("img").all())
-        assert page.locator("button, input, .tools").count() == 0
+        figures = page.get_by_role("img").all()
+        assert len(figures) == 4
+        assert all(one.is_visible() for one in figures)
+        assert all(len(one.get_attribute("aria-label")) > 40 for one in figures)
+        assert page.locator("button, input, [role=button]").count() == 0
         assert len(column(page, "timings", 1)) == 14
 
 
@@ -212,8 +309,8 @@ PAGES = ["naive-simulation-smoke/report.html", "colon-smoke/report.html", "index
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_serious_is_found_by_axe(browser, results, name):
     with browser.page(results / name) as page:
-        for figure in page.locator("section:has(.picture)").all():
-            drawn(page, figure.get_attribute("id"))
+        for section in page.locator("section:has(.picture)").all():
+            figure(page, section.get_attribute("id"))
         assert serious(page) == []
         page.emulate_media(color_scheme="dark")
         assert serious(page, "color-contrast") == []
@@ -222,15 +319,16 @@ def test_nothing_serious_is_found_by_axe(browser, results, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_a_narrow_window(browser, results, name):
     with browser.page(results / name, width=400) as page:
-        for figure in page.locator("section:has(.picture)").all():
-            found = drawn(page, figure.get_attribute("id"))
-            assert found.locator(".chart svg").bounding_box()["width"] <= 400 - 32
+        for section in page.locator("section:has(.picture)").all():
+            found = figure(page, section.get_attribute("id"))
+            assert found.bounding_box()["width"] <= 400 - 32
         assert sideways(page) <= 0
 
 
 FOCUSED = """(() => {
   const one = document.activeElement, words = one.getAttribute("aria-label") || one.textContent;
-  const kind = one.className || one.type || "", section = one.closest("section")?.id || "";
+  const kind = one.getAttribute("class") || one.type || "";
+  const section = one.closest("section")?.id || "";
   return `${section} ${one.tagName} ${kind} ${words.slice(0, 30)}`;
 })()"""
 
@@ -238,7 +336,7 @@ FOCUSED = """(() => {
 def test_all_can_be_done_by_keyboard(browser, report):
     rights = {"permissions": ["clipboard-read", "clipboard-write"]}
     with browser.page(report, **rights) as page:
-        figure = drawn(page, "error-rates")
+        svg = figure(page, "error-rates")
         seen = []
         page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
         for _ in range(400):
@@ -255,11 +353,11 @@ def test_all_can_be_done_by_keyboard(browser, report):
                 page.keyboard.press("ArrowDown")
                 page.keyboard.press("Enter")
                 break
-            if one.startswith("error-rates BUTTON") and one.endswith("expected"):
+            if one.startswith("error-rates g") and one.endswith("expected"):
                 page.keyboard.press("Space")
         assert seen[0].endswith("Dark page")
         assert page.locator("#selection th[aria-sort=ascending]").inner_text().strip() == "gamma"
-        switch = figure.get_by_role("button", name="expected", exact=True)
+        switch = svg.get_by_role("button", name="expected", exact=True)
         assert switch.get_attribute("aria-pressed") == "false"
         assert len(column(page, "timings", 1)) < 14
         page.locator("#status.shown").wait_for()

@@ -1,6 +1,5 @@
 """Write the report of an experiment: tables, figures, numbers.tex, timings.csv and one page."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +20,8 @@ from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import Record
 from thesiskit.report.stages import notes, warnings
-from thesiskit.report.vega import explorable, library, picture
+from thesiskit.report.svg import drawing
 
-FIGURES = 1_200_000  # characters of figures in a page, which stays below 3 MB
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 CLASSES = "probability: "  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
@@ -78,11 +76,11 @@ def write_index(root: Path) -> Path:
 def render(record: Record, made: dict[str, list]) -> str:
     """Return the page as HTML that needs no other file.
 
-    made : tables and figures by part; the files of figures are written.
+    made : tables and figures by part; the files of figures are written, and so they are laid out.
     """
     items = []
     for part, several in made.items():
-        found = [_item(one, record.results.folder) for one in several]
+        found = [_item(one) for one in several]
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
@@ -91,34 +89,27 @@ def render(record: Record, made: dict[str, list]) -> str:
         item["name"] += "-figure" * (item["name"] in taken)
         taken.add(item["name"])
     explain_once(items)
-    figures = fitting({item["name"]: item["explored"] for item in items if item.get("explored")})
     return template("page.html.j2").render(
         config=record.config,
         items=items,
         warnings=warnings(record),
         notes=[] if "data-card" in made else notes(record),  # it tells them
         provenance=record.results.provenance(),
-        figures=figures,
-        library=library() if figures else "",
+        figures={item["name"]: item["values"] for item in items if "values" in item},
     )
 
 
-def _item(part: Table | Figure | Page, folder: Path) -> dict[str, Any]:
+def _item(part: Table | Figure | Page) -> dict[str, Any]:
     """Return what the templates need to show a part."""
     if isinstance(part, Page):
         return {"name": part.name, "title": part.title, "page": part.file, "caption": part.caption}
-    return table_item(part) if isinstance(part, Table) else _figure_item(part, folder)
-
-
-def fitting(figures: dict[str, Any], most: int = FIGURES) -> dict[str, Any]:
-    """Return the figures, in their order, that have room in a page; others stay pictures."""
-    found: dict[str, Any] = {}
-    for name, figure in figures.items():
-        size = len(json.dumps(figure))
-        if size <= most:
-            found[name] = figure
-            most -= size
-    return found
+    if isinstance(part, Table):
+        return table_item(part)
+    svg, values = drawing(part.canvas, part.name)
+    return {
+        "name": part.name, "title": part.title, "caption": part.caption,
+        "file": files_of(part)[-1], "svg": svg, "values": values,
+    }  # fmt: skip
 
 
 def table_item(table: Table) -> dict[str, Any]:
@@ -154,14 +145,6 @@ def beside(names: list[str]) -> list[int | None]:
             ours = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
         found.append(next((names.index(one) for one in ours if one in names), None))
     return found
-
-
-def _figure_item(figure: Figure, folder: Path) -> dict[str, Any]:
-    png, pdf = files_of(figure)
-    return {
-        "name": figure.name, "title": figure.title, "caption": figure.caption, "file": pdf,
-        "image": picture(folder / png), "explored": explorable(figure.canvas),
-    }  # fmt: skip
 
 
 def explain_once(items: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from thesiskit.report.layout import INK, PALE, canvas, hide_from
 from thesiskit.report.record import OURS, WHOLE, Arm
 
 GREEN, RED, NEAR = "#00785a", "#c44e00", 0.05  # of promises that are kept, or nearly
+PROMISES, MAKES = "promises", "makes"  # the series of the figure
 GAP = 0.9  # above each of the two groups of methods
 
 
@@ -67,10 +68,12 @@ def draw(found: list[Promise], *, columns: int = 2, amlp: bool = False):
         _name_lines(first, heights)
     figure.supxlabel("error rate", fontsize=10)
     # in the order of what is done: first one promises
-    for words, face in (("promises", "white"), ("makes", INK)):
+    signs = [
         axes[0, 0].plot([], [], "o", color=INK, markerfacecolor=face, markersize=8,
-                        markeredgewidth=1.8, label=words)  # fmt: skip
-    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+                        markeredgewidth=1.8, label=words)[0]
+        for words, face in ((PROMISES, "white"), (MAKES, INK))
+    ]  # fmt: skip
+    figure.legend(handles=signs, loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 
@@ -130,9 +133,9 @@ def _dumbbell(axis, one: Promise, height: float) -> None:
     told, actual = one.told[0], one.actual[0]
     colour = GREEN if abs(told - actual) <= NEAR else RED
     axis.plot([told, actual], [height, height], color=colour, linewidth=2.4, alpha=0.5, zorder=2)
-    axis.plot(actual, height, "o", color=colour, markersize=8, zorder=3)
+    axis.plot(actual, height, "o", color=colour, markersize=8, zorder=3, label=MAKES)
     axis.plot(told, height, "o", color=colour, markerfacecolor="white", markersize=8,
-              markeredgewidth=1.8, zorder=4)  # fmt: skip
+              markeredgewidth=1.8, zorder=4, label=PROMISES)  # fmt: skip
     low, high = sorted((told, actual))
     for value, place, side in ((low, -7, "right"), (high, 7, "left")):
         axis.annotate(

@@ -1,184 +1,149 @@
-// Figures: each picture becomes a drawing that zooms, shows values, and whose series switch.
+// Figures: values under the pointer, series that switch by the legend, and panels that zoom.
 (() => {
   "use strict";
-  const source = document.getElementById("figures");
-  if (!source || !window.vegaEmbed) return;
-  const {make, say} = window.thesiskit;
-  const LEAST = 120, LARGEST = 1.25, STEP = 1.5;  // pixels of a panel; times its size; of a zoom
-  const INK = "#1f1f1f", FONT = "system-ui, 'DejaVu Sans', sans-serif";
-  const config = {
-    background: null, font: FONT, padding: 4,
-    axis: {labelColor: INK, titleColor: INK, domainColor: INK, tickColor: INK, gridColor: "#e6e6e6",
-           labelFontSize: 11.5, titleFontSize: 12, titleFontWeight: "normal", tickSize: 4,
-           labelLimit: 230, titleLimit: 600, labelOverlap: "greedy"},
-    title: {fontSize: 12.5, fontWeight: 600, color: INK, limit: 500},
-    view: {stroke: null},
+  const {say, tip} = window.thesiskit, byId = id => document.getElementById(id);
+  const NEAR = 12, STEP = 1.5;  // units around a point; times that a zoom enlarges
+  const set = (element, values) => {
+    Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
+    return element;
   };
+  const short = value => String(Number(value.toPrecision(4))).replace("-", "−");
 
-  class Figure {
-    constructor(section, data) {
-      Object.assign(this, {section, data, off: new Set(), width: 0});
-      this.picture = section.querySelector(".picture");
-      this.inner = make("div");
-      this.chart = make("div", {className: "chart"}, this.inner);
-      this.chart.setAttribute("role", "img");
-      this.chart.setAttribute("aria-label", this.picture.querySelector("img").alt);
-      this.drawn = make("div", {className: "drawn"}, this.tools(), ...this.texts());
-      this.picture.after(this.drawn);
+  class Axis {  // from values to places in the picture, which a zoom moves
+    constructor(data, from, to) {
+      Object.assign(this, data, {from, to, low: data.ends[0], high: data.ends[1], made: [], times: 1, shift: 0});
+      this.each = (to - from) / (this.high - this.low);
     }
-
-    texts() {
-      const above = this.data.y.join(" "), below = this.data.x.join(" ");
-      return [
-        ...this.data.scales.map(scale => this.colours(scale)),
-        ...(above ? [make("p", {className: "axis", textContent: `↑ ${above}`})] : []),
-        this.chart,
-        ...(below ? [make("p", {className: "axis below", textContent: `${below} →`})] : []),
-      ];
+    moved(place) { return this.times * place + this.shift; }
+    place(value) { return this.moved(this.from + ((this.log ? Math.log(value) : value) - this.low) * this.each); }
+    reach(start = null, end = start) {  // places of a value or a range; null is all that is seen
+      return (start === null ? [this.from, this.to] : [this.place(start), this.place(end)]).sort((a, b) => a - b);
     }
-
-    tools() {
-      const switches = this.data.series.map(series => this.legend(series));
-      const zooms = [["Zoom in", "+", STEP], ["Zoom out", "−", 1 / STEP], ["Show all", "Whole", 0]]
-        .map(([words, text, times]) => {
-          const button = make("button", {type: "button", textContent: text, title: words});
-          button.setAttribute("aria-label", `${words}: ${this.section.querySelector("h2").textContent.trim()}`);
-          button.addEventListener("click", () => this.zoom(times));
-          return button;
-        });
-      return make("div", {className: "tools"},
-        make("div", {className: "series"}, ...switches), make("div", {className: "zoom"}, ...zooms));
+    away(place, ...ends) { return this.reach(...ends).reduce((low, high) => Math.max(0, low - place, place - high)); }
+    show(...places) {  // what is seen between two places fills the panel
+      const [start, end] = places.sort((a, b) => (a - b) * (this.to - this.from));
+      const more = (this.to - this.from) / (end - start), times = this.times * more;
+      [this.times, this.shift] = times > 1.001 ? [times, this.from + more * (this.shift - start)] : [1, 0];
     }
-
-    legend(series) {
-      const swatch = make("span", {className: "swatch", innerHTML: series.swatch});
-      if (!series.switch) return make("span", {}, swatch, series.name);
-      const button = make("button", {type: "button", title: "Show or hide"}, swatch, series.name);
-      button.setAttribute("aria-pressed", "true");
-      button.addEventListener("click", () => {
-        const on = this.off.has(series.switch);
-        if (on) this.off.delete(series.switch); else this.off.add(series.switch);
-        button.setAttribute("aria-pressed", on);
-        this.view?.signal(series.switch, on).run();
-        say(`${series.name} is ${on ? "shown" : "hidden"}`);
-      });
-      return button;
+    zoom(times, around = (this.from + this.to) / 2) {  // 0 times: all is seen
+      this.show(around - (around - this.from) / times, around + (this.to - around) / times);
     }
-
-    colours(scale) {
-      const bar = make("span", {className: "bar"});
-      bar.style.background = `linear-gradient(to right, ${scale.colours.join(",")})`;
-      const ticks = scale.ticks.map(([place, text]) => {
-        const tick = make("span", {textContent: text});
-        tick.style.left = `${place}%`;
-        return tick;
-      });
-      return make("div", {className: "scale"}, make("span", {textContent: scale.title}),
-        make("span", {className: "ruler"}, bar, make("span", {className: "ticks"}, ...ticks)));
+    text(start, end = start) {
+      const word = value => this.words?.[short(value)] ?? (this.unit ? `${short(100 * value)} %` : short(value));
+      return start === null ? "" : end === start || start === 0 ? word(end) : `${word(start)} to ${word(end)}`;
     }
-
-    // the specification for a width: panels that would be too narrow go below each other
-    fitted(width, spare) {
-      const {spec, panels} = this.data;
-      const sizes = spec.concat.map(panel => panel.width);
-      const widest = Math.max(...sizes);
-      const least = Math.min(LEAST, widest);
-      let columns = spec.columns, size = 0;
-      for (; columns >= 1; columns--) {
-        size = (width - spare - 55 - (columns - 1) * (columns < spec.columns ? 60 : 24)) / columns;
-        if (size >= least || columns === 1) break;
+    finer(ticks, which) {  // ticks between those of the figure, where these say numbers
+      this.made.splice(0).forEach(tick => tick.remove());
+      if (this.times === 1 || this.log || this.words || ticks.length < 2) return;
+      const size = (this.high - this.low) / this.times, power = 10 ** Math.floor(Math.log10(Math.abs(size) / 4));
+      const step = power * [1, 2, 5, 10].find(times => 4 * times * power >= Math.abs(size));
+      const start = this.low + (this.from - this.moved(this.from)) / this.each / this.times, end = start + size;
+      for (let n = Math.ceil(Math.min(start, end) / step); n * step <= Math.max(start, end); n++) {
+        const tick = ticks[0].cloneNode(true), by = this.place(n * step) - ticks[0].dataset[which];
+        set(tick, {visibility: "visible", transform: which === "x" ? `translate(${by} 0)` : `translate(0 ${by})`});
+        tick.querySelectorAll("text").forEach(text => { text.textContent = this.text(n * step); });
+        this.made.push(tick);
+        ticks[0].after(tick);
       }
-      const folded = columns < spec.columns;
-      const times = Math.min(LARGEST, Math.max(size, 60) / widest);
-      const unit = (panel, i) => {
-        const copy = structuredClone(panel), place = panels[i];
-        copy.width = Math.round(panel.width * times);
-        copy.height = Math.round(panel.height * (folded ? Math.max(times, Math.min(1, 120 / panel.height)) : times));
-        if (folded) {
-          copy.title.text = [...place.y, ...place.title];
-          Object.assign(copy.encoding.x.axis, {labels: true});
-          Object.assign(copy.encoding.y.axis, {labels: true});
-          if (place.y.length || place.column === 0) copy.encoding.y.axis.titleLimit = copy.height + 40;
-          if (place.x.length) copy.encoding.x.axis.title = place.x;
-          for (const axis of ["x", "y"]) this.fewer(copy, axis);
-        } else {
-          this.fewer(copy, "x");
-        }
-        if (!copy.title.text.length) delete copy.title;
-        else copy.title.limit = copy.width + 50;
-        return copy;
-      };
-      const cells = [];
-      spec.concat.forEach((panel, i) => {
-        const place = folded ? cells.length : panels[i].row * columns + panels[i].column - this.above(columns);
-        while (cells.length < place) cells.push(this.hole(panel, times));
-        cells.push(unit(panel, i));
-      });
-      const params = spec.params.map(one => ({...one, value: !this.off.has(one.name)}));
-      return {...spec, params, columns, concat: cells, config};
-    }
-
-    above(columns) { return Math.min(...this.data.panels.map(one => one.row)) * columns; }
-
-    hole(panel, times) {
-      return {width: Math.round(panel.width * times), height: Math.round(panel.height * times),
-              view: {stroke: null}, data: {values: []}, mark: "point"};
-    }
-
-    fewer(panel, channel) {  // ticks, where a panel is small
-      const axis = panel.encoding[channel].axis;
-      const size = channel === "x" ? panel.width : panel.height;
-      if (axis.tickCount) axis.tickCount = Math.max(2, Math.min(axis.tickCount, Math.floor(size / 34)));
-    }
-
-    async draw() {
-      const width = this.drawn.clientWidth;
-      if (!width || Math.abs(width - this.width) < 8) return;
-      this.width = width;
-      let spare = 0;
-      for (let i = 0; i < 3; i++) {
-        this.view?.finalize();
-        const spec = this.fitted(width, spare);
-        const made = await vegaEmbed(this.inner, spec, {
-          mode: "vega-lite", actions: false, renderer: "svg", ast: false, tooltip: {theme: "thesiskit"},
-        });
-        this.view = made.view;
-        const excess = this.chart.querySelector("svg").getBoundingClientRect().width - width;
-        if (excess <= 0) break;
-        spare += excess + 2;
-      }
-      this.inner.setAttribute("aria-hidden", "true");  // the chart says what it is
-      this.section.classList.add("explored");
-    }
-
-    zoom(times) {
-      if (!this.view) return;
-      this.data.spec.concat.forEach((panel, i) => ["x", "y"].forEach(channel => {
-        const {domain, type} = panel.encoding[channel].scale;
-        const signal = `zoom${i}_${channel}`;
-        const [low, high] = (this.view.signal(signal) || domain).map(type === "log" ? Math.log : Number);
-        const middle = (low + high) / 2, half = (high - low) / 2 / (times || 1);
-        const ends = [middle - half, middle + half].map(type === "log" ? Math.exp : Number);
-        this.view.signal(signal, times ? ends : null);
-      }));
-      this.view.run();
+      ticks.forEach(tick => set(tick, {visibility: "hidden"}));
     }
   }
-
-  const data = JSON.parse(source.textContent);
-  const figures = new Map();
-  const near = new IntersectionObserver(entries => entries.forEach(entry => {
-    if (entry.isIntersecting) figures.get(entry.target)?.draw();
-  }), {rootMargin: "800px"});
-  const sized = new ResizeObserver(entries => entries.forEach(entry => {
-    const figure = figures.get(entry.target);
-    if (figure.view) { clearTimeout(figure.later); figure.later = setTimeout(() => figure.draw(), 120); }
-  }));
-  for (const [name, found] of Object.entries(data)) {
-    const section = document.getElementById(name);
-    if (!section?.querySelector(".picture")) continue;
-    figures.set(section, new Figure(section, found));
-    near.observe(section);
-    sized.observe(section);
+  class Panel {
+    constructor(data) {
+      const [left, bottom, right, top] = data.box, every = query => [...byId(data.id).querySelectorAll(query)];
+      Object.assign(this, data, {x: new Axis(data.x, left, right), y: new Axis(data.y, bottom, top)});
+      this.parts = every(".mark :is(path, use, image)").map(element => ({
+        element, group: element.closest(".mark"), turned: element.getAttribute("transform") || "",
+        at: element.matches(".points use") && [element.x.baseVal.value, element.y.baseVal.value],
+      }));
+      [this.moving, this.xticks, this.yticks] = ["[data-x], [data-y]", ".xtick", ".ytick"].map(every);
+    }
+    draw() {  // symbols of points move and keep their size
+      const {x, y} = this, whole = x.times === 1 && y.times === 1;
+      for (const {element, group, turned, at} of this.parts) {
+        const clip = whole && group.matches(".free") ? "none" : `url(#${this.id}-clip)`;
+        set(group, {"data-zoomed": !whole, "clip-path": clip});
+        set(element, at ? {x: x.moved(at[0]), y: y.moved(at[1])}
+          : {transform: `matrix(${[x.times, 0, 0, y.times, x.shift, y.shift]}) ${turned}`});
+      }
+      for (const element of this.moving) {
+        const at = [element.dataset.x, element.dataset.y];
+        const by = [x, y].map((axis, i) => at[i] ? axis.moved(at[i]) - at[i] : 0);
+        const seen = whole || [x, y].every((axis, i) => !at[i] || axis.away(+at[i] + by[i]) < 0.1);
+        set(element, {transform: `translate(${by})`, visibility: seen ? "visible" : "hidden"});
+      }
+      x.finer(this.xticks, "x");
+      y.finer(this.yticks, "y");
+    }
+    zoom(times, at = {}) { this.x.zoom(times, at.x); this.y.zoom(times, at.y); this.draw(); }
+    points() {  // of series that are shown
+      const seen = this.marks.filter(({id}) => byId(id)?.getAttribute("display") !== "none");
+      return seen.flatMap(mark => mark.points.map(point => ({mark, point, panel: this})));
+    }
+    nearest(at) {
+      const far = ({point: [x, y, x2, y2]}) =>  // a symbol comes before a bar or a line below it
+        Math.hypot(this.x.away(at.x, x, x2), this.y.away(at.y, y, y2)) + (x2 === undefined ? 0 : NEAR / 2);
+      return this.points().filter(found => far(found) < NEAR).sort((a, b) => far(a) - far(b))[0];
+    }
+  }
+  for (const [name, data] of Object.entries(JSON.parse(byId("figures").textContent))) {
+    const svg = document.querySelector(`[id="${name}"] svg`), role = data.legend.length ? "group" : "img";
+    set(svg, {tabindex: 0, role}).querySelectorAll("text").forEach(text => set(text, {"aria-hidden": true}));
+    const panels = data.panels.map(panel => new Panel(panel)), [ring, frame] = ["circle", "rect"].map(name =>
+      set(document.createElementNS("http://www.w3.org/2000/svg", name), {class: "found", r: 6}));
+    const place = event => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const over = at => panels.find(({x, y}) => !x.away(at.x) && !y.away(at.y));
+    const tell = found => {
+      ring.remove();
+      if (!found) return tip();
+      const {mark, panel: {title, x, y}, point: [left, low, right, high, value]} = found;
+      const lines = [["", [mark.series, title].filter(Boolean).join(", ")], ...value === undefined
+        ? [[x.name, x.text(left, right)], [y.name, y.text(low, high)]] : [[data.value, short(value)]]];
+      const [cx, cy] = [x.reach(left, right), y.reach(low, high)].map(([start, end]) => (start + end) / 2);
+      svg.append(set(ring, {cx, cy}));
+      tip(ring, lines.filter(([, words]) => words));
+      return lines.flat().join(" ");
+    };
+    let drag = null, told = -1;
+    svg.addEventListener("pointermove", event => {
+      const at = place(event);
+      tell(drag ? null : over(at)?.nearest(at));
+      if (drag) svg.append(set(frame, {x: Math.min(at.x, drag.x), y: Math.min(at.y, drag.y),
+        width: Math.abs(at.x - drag.x), height: Math.abs(at.y - drag.y)}));
+    });
+    svg.addEventListener("pointerleave", () => tell());
+    svg.addEventListener("mousedown", event => { drag = event.button ? null : place(event); });
+    addEventListener("mouseup", event => {
+      const start = drag, end = place(event), panel = start && over(start);
+      drag = null;
+      frame.remove();
+      if (!panel || Math.min(Math.abs(end.x - start.x), Math.abs(end.y - start.y)) < 5) return;
+      ["x", "y"].forEach(which => panel[which].show(start[which], end[which]));
+      panel.draw();
+    });
+    svg.addEventListener("dblclick", event => over(place(event))?.zoom(0));
+    svg.addEventListener("wheel", event => {  // alone, it scrolls the page
+      if (!(event.ctrlKey || event.metaKey || event.shiftKey)) return;
+      event.preventDefault();
+      over(place(event))?.zoom((event.deltaY || event.deltaX) < 0 ? STEP : 1 / STEP, place(event));
+    }, {passive: false});
+    svg.addEventListener("keydown", event => {
+      const zoom = {"+": STEP, "-": 1 / STEP, 0: 0}[event.key], step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+      if (zoom !== undefined) panels.forEach(panel => panel.zoom(zoom));
+      const points = step ? panels.flatMap(panel => panel.points()) : [];
+      if (points.length) say(tell(points[told = (told + step + points.length) % points.length]));
+      if ([" ", "Enter"].includes(event.key)) event.target.dispatchEvent(new Event("click"));
+      if (step || event.key === " ") event.preventDefault();
+    });
+    for (const {id, series} of data.legend) {
+      const entry = set(byId(id), {role: "button", tabindex: 0, "aria-pressed": true, "aria-label": series});
+      [entry, byId(`${id}-sign`)].forEach(element => element?.addEventListener("click", () => {
+        const on = entry.getAttribute("aria-pressed") === "false";
+        panels.flatMap(panel => panel.marks).filter(mark => mark.series === series && mark.id)
+          .forEach(mark => set(byId(mark.id), {display: on ? "inline" : "none"}));
+        set(entry, {"aria-pressed": on});
+        say(`${series} is ${on ? "shown" : "hidden"}`);
+      }));
+    }
   }
 })();
