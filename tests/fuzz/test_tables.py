@@ -22,7 +22,6 @@ SEED = 12
 # what the command would import each time
 COMMAND = (
     "matplotlib.pyplot",
-    "thesiskit.experiments.logistic.features",
     "thesiskit.experiments.logistic.work",
     "thesiskit.experiments.cells.graph",
     "thesiskit.study.selecting",

@@ -207,7 +207,7 @@ def test_parts_of_a_test_case_add_up_to_its_linear_function(folder, name):
     draws, file = drawn(folder, name, ARMS[name])
     log_sigma = file["log_sigma"].reshape(-1, file["log_sigma"].shape[-1])
     unit, sets = float(file.get("response_unit", 1.0)), draws.shape[1]
-    shared = fits.stored.shared(arm.order, compress=arm.compress)
+    shared = fits.shared(arm)
     ids = arrays(folder / "r" / name / "simulate" / "0000.npz")["ids"]
     tests = len(shared.case_of)
     names = ids[-tests:].tolist() if len(ids) else [str(t + 1) for t in range(tests)]

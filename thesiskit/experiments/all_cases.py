@@ -16,8 +16,8 @@ from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.experiments.experiment import Experiment, Watch
 from thesiskit.experiments.logistic.design import Arm as PatternsArm
-from thesiskit.experiments.logistic.responses import ResponseFits
-from thesiskit.experiments.logistic.sequences import SequencePatterns
+from thesiskit.experiments.logistic.design import SequencePatterns
+from thesiskit.experiments.logistic.fits import ResponseFits
 from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.experiments.work import Block
 from thesiskit.files import Results
@@ -93,7 +93,7 @@ class AllCases(Experiment):
     def _like(self) -> Any:
         work = self._work
         if isinstance(work, LogisticWork):
-            return work.design.divisions.any_cases
+            return work.design.any_cases
         assert isinstance(work, SelectionWork)
         return work.design.tables[0]
 

@@ -157,7 +157,7 @@ def needs(experiment) -> Needs:
         points = math.prod(n + 1 for n in config.lattice.class_counts)
         found = Needs(0, disk=9.0 * points, memory=PROCESS + 200.0 * points)
     elif isinstance(config.model, LogisticModel):
-        work.design.divisions.check_sizes()
+        work.design.check_sizes()
         found = _of_division(work)
     else:
         work.check()
@@ -275,17 +275,17 @@ def _sizes(design: "Design") -> Sizes:
 def _of_division(work) -> Needs:
     """Return what a division of logistic models needs."""
     design: LogisticDesign = work.design
-    model, found = design.model, design.divisions.sizes
+    model, found = design.model, design.sizes
     train, test, width, values = found.train, found.test, found.width, found.values
-    features = design.divisions.data.family == "features"
+    features = design.data.family == "features"
     n, draws = train + test, max(1, (model.iterations - model.burn_in) // model.thin)
     judged = 0
     if model.until is not None:
         draws = draws // 2 + 1
         judged = 8 * (2 + MOST_CASES) * min(model.iterations, MOST_JUDGED) * model.chains
-    sets = 1 if design.continuous else found.classes - (found.classes == 2)
-    held = 8 * (3 if design.continuous else found.classes)
-    disk: float = n * (12 if design.continuous else 4) + n * width * (2 if features else 1)
+    sets = 1 if design.model.continuous else found.classes - (found.classes == 2)
+    held = 8 * (3 if design.model.continuous else found.classes)
+    disk: float = n * (12 if design.model.continuous else 4) + n * width * (2 if features else 1)
     disk += 2 * len(work.all_arms) * test * held
     data = 16.0 * n * width + 4 * test * held + 8 * values * found.classes
     most: float = 16 * groups_of(design, _drawn_order(design), train + test, values, compress=False)
@@ -329,7 +329,7 @@ def _of_division(work) -> Needs:
 
 def _drawn_order(design: "LogisticDesign") -> int:
     """Return the order of the patterns that responses are drawn with, 0 of other data."""
-    data = design.divisions.data
+    data = design.data
     return design.orders[0] if data.prior_of else data.drawn_order
 
 

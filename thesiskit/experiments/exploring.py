@@ -58,7 +58,7 @@ class _Found:
         self.quantiles: np.ndarray | None = None
 
     def _groups(self) -> Any:  # SequenceGroups or FeatureGroups
-        return self.fits.stored.find_groups(self.order)
+        return self.fits.find_groups(self.order)
 
     def described(self) -> Given:
         """Return what the page says of the model."""
@@ -211,7 +211,7 @@ class _Fitted(_Found):
         others = rest[spread(len(rest), SPREAD)]
         stored = self.block.load("simulate", ["ids"])["ids"][-len(loss) :]
         names = stored if len(stored) else np.arange(1, len(loss) + 1)
-        shared = self.fits.stored.shared(self.arm.order, compress=self.arm.compress)
+        shared = self.fits.shared(self.arm)
         found: list[Given] = []
         for t in [*worst.tolist(), *others.tolist()]:
             parts = Contributions(

@@ -20,8 +20,8 @@ def groups_of(
     design: "LogisticDesign", order: int, train: int, values: int, *, compress: bool
 ) -> int:
     """Return about how many groups of patterns there are, or at most how many patterns."""
-    if design.divisions.data.family != "sequences":
-        width = design.divisions.sizes.width
+    if design.data.family != "sequences":
+        width = design.sizes.width
         return patterns(width, order, train, values, compress=compress)
     short = min(order, int(math.log(train) / math.log(max(values, 2))))  # fewer than cases
     every = sum(values**o for o in range(short + 1)) + (order - short) * train

@@ -6,8 +6,7 @@ import pytest
 from commands import arrays, run
 
 from thesiskit.config import load_config
-from thesiskit.experiments.logistic.cases import Cases
-from thesiskit.experiments.logistic.design import LogisticDesign
+from thesiskit.experiments.logistic.design import Cases, LogisticDesign
 from thesiskit.files import read_draws
 
 CONFIG = """

@@ -10,9 +10,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.errors import UserError
 from thesiskit.experiments.logistic.design import Arm, LogisticDesign
-from thesiskit.experiments.logistic.fits import LogisticFits
-from thesiskit.experiments.logistic.responses import ResponseFits
-from thesiskit.experiments.logistic.stored import Stored, case_arrays, group_arrays
+from thesiskit.experiments.logistic.fits import LogisticFits, ResponseFits, case_arrays
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.models import peers, ranks
 from thesiskit.models.chains import REACHED, Arrays
@@ -40,12 +38,12 @@ class LogisticWork(Work):
     @property
     def data_digest(self) -> str:
         """A digest of cases that are read."""
-        return self.design.divisions.digest
+        return self.design.digest
 
     @property
     def data_notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
-        return self.design.divisions.notes
+        return self.design.notes
 
     @property
     def described(self) -> dict[str, Any]:
@@ -64,18 +62,20 @@ class LogisticWork(Work):
         if not wanted:
             return
         cases, patterns = self.design.cases(0), self.design.patterns
-        order = self.config.report.order or max(self.design.orders)
-        groups = self.design.groups(cases.train, order)
+        groups = patterns.groups(
+            cases.train, self.config.report.order or max(self.design.orders),
+            min_cases=self.design.model.min_cases,
+        )  # fmt: skip
         for name in wanted:
             pattern, colon, response = name.rpartition(":")
             try:
-                if self.design.continuous:
+                if self.design.model.continuous:
                     pattern = name
                 elif not colon:
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
                 elif response not in cases.classes:
                     raise UserError(f"there is no class {response!r}")
-                group = patterns.name(groups, patterns.find(groups, pattern))
+                group = groups.pattern(groups.find(pattern, *patterns.names), *patterns.names)
                 # a report knows groups of features by name
                 if patterns.kind == "features" and _items(group) != _items(pattern):
                     raise UserError(f"its group goes by the name {group}")
@@ -104,10 +104,8 @@ class LogisticWork(Work):
         """Return the part of the config that matters to a stage, or to an arm of it."""
         model = self.design.model
         if stage == "simulate":
-            assert self.config.data is not None
-            cases = self.design.divisions
-            data = [self.config.data.model_dump(), cases.digest, cases.drawn_with]
-            return [self.config.seed, *data]
+            design = self.design
+            return [self.config.seed, design.data.model_dump(), design.digest, design.drawn_with]
         if stage == "compress":
             return model.model_dump(
                 include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
@@ -125,7 +123,7 @@ class LogisticWork(Work):
     def make(self, stage: str, block: Block) -> Arrays:
         """Return the arrays of `simulate` or `compress`."""
         if stage == "compress":
-            return self._compress(self._stored(block))
+            return self._compress(self.fits(block))
         (division,) = block.replicates
         return case_arrays(self.design.cases(division), self.design.patterns)
 
@@ -147,34 +145,31 @@ class LogisticWork(Work):
         join = self._join_fits if stage == "fit" else self._join_predictions
         return join(found, block)
 
-    def _stored(self, block: Block) -> Stored:
-        return Stored(block, self.design.model.min_cases)
-
     def fits(self, block: Block) -> LogisticFits:
         """Return what fits and predicts the arms of a block."""
-        kind = ResponseFits if self.design.continuous else LogisticFits
+        kind = ResponseFits if self.design.model.continuous else LogisticFits
         return kind(self.config, self.design.orders, block)
 
     # ---- compress ----
 
-    def _compress(self, stored: Stored) -> Arrays:
+    def _compress(self, fits: LogisticFits) -> Arrays:
         """Return the numbers of groups by order, and the groups of every arm that has some."""
-        model, cases = self.design.model, stored.cases
+        model = self.design.model
         wanted = model.compress if "slice" in model.engine else []
         kept: Arrays = {}
         rows, growth = [], np.zeros(1, dtype=np.int64)
         for order in self.design.orders:
             started = time.perf_counter()
-            groups = stored.find_groups(order)
+            groups = fits.find_groups(order)
             rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
                          time.perf_counter() - started])  # fmt: skip
             if order == max(self.design.orders):
                 growth = groups.growth()
             if True in wanted:
-                kept |= group_arrays(groups, cases.test, order, compress=True)
+                kept |= fits.group_arrays(groups, order, compress=True)
             if False in wanted and order in self.design.original_orders:
-                groups = stored.find_groups(order, compress=False)
-                kept |= group_arrays(groups, cases.test, order, compress=False)
+                groups = fits.find_groups(order, compress=False)
+                kept |= fits.group_arrays(groups, order, compress=False)
         grown = np.flatnonzero(np.diff(growth, prepend=0))
         counts = np.array(rows)
         return kept | {
@@ -191,17 +186,16 @@ class LogisticWork(Work):
         self, block: Block, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
         """Return lines about the groups that most cases express, and about that of a pattern."""
-        stored = self._stored(block)
-        order = max(self.design.orders) if order is None else order
-        groups = stored.find_groups(order)
+        fits = self.fits(block)
+        patterns = fits.patterns
+        groups = fits.find_groups(max(self.design.orders) if order is None else order)
         sizes = groups.expressed
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
-            chosen.append(stored.patterns.find(groups, pattern))
+            chosen.append(groups.find(pattern, *patterns.names))
         plural = {True: "case", False: "cases"}
         return [
-            f"{stored.patterns.describe(groups, int(g))}, {sizes[g]:,} training "
-            f"{plural[sizes[g] == 1]}"
+            f"{patterns.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
             for g in chosen
         ]
 
@@ -244,7 +238,7 @@ class LogisticWork(Work):
         return found
 
     def _join_predictions(self, found: list[Arrays], block: Block) -> Arrays:
-        cases, arms = self._stored(block).cases, self.design.arms
+        cases, arms = self.fits(block).cases, self.design.arms
         names = [name for name in found[0] if not name.startswith("rank")]
         ranked = ranks.of_arms(found) if self.config.evaluation.ranks else {}
         return ranked | {
