@@ -10,15 +10,18 @@ SequenceClassifier predicts what follows histories of discrete states; Interacti
 InteractionRegressor predict from interactions of discrete features.
 """
 
-from thesiskit.estimators.interactions import InteractionClassifier, InteractionRegressor
 from thesiskit.estimators.medians import MedianBinarizer
+from thesiskit.estimators.patterns import (
+    InteractionClassifier,
+    InteractionRegressor,
+    SequenceClassifier,
+)
 from thesiskit.estimators.selecting import (
     MixtureClassifier,
     NaiveBayesClassifier,
     NormalClassifier,
     SelectingClassifier,
 )
-from thesiskit.estimators.sequences import SequenceClassifier
 
 __all__ = [
     "InteractionClassifier",

@@ -1,0 +1,661 @@
+"""Classifiers and a regressor with patterns: of sequences, and of interactions of features."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    check_non_negative,
+    check_random_state,
+    column_or_1d,
+    validate_data,
+)
+
+from thesiskit import defaults
+from thesiskit.errors import UnreliableWarning, UserError
+from thesiskit.estimators.categories import encode, find_categories, symbols
+from thesiskit.estimators.inputs import as_table, threads_for
+from thesiskit.estimators.lengths import run_length
+from thesiskit.models import logistic
+from thesiskit.models.base import CLOSEST
+from thesiskit.models.patterns import (
+    UNSEEN,
+    check_histories,
+    check_order,
+    compress_features,
+    compress_sequences,
+)
+from thesiskit.models.priors import positive, whole
+
+USUAL = {  # lengths of chains that are not judged
+    "chains": defaults.CHAINS,
+    "iterations": defaults.ITERATIONS,
+    "burn_in": defaults.BURN_IN,
+    "thin": defaults.THIN,
+}
+SPLIT_DRAWS = 10  # where no expectation is known
+LEVELS = (0.05, 0.95)  # of the intervals of `largest`
+LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
+NO_COEFFICIENTS = "a Gaussian process has no coefficients; use engine='slice'"
+
+
+class PatternModel(BaseEstimator):
+    """A linear function of patterns; subclasses add the kind of cases and of responses.
+
+    A subclass says in the signature of `__init__` which of these parameters it has.
+    """
+
+    patterns: ClassVar[str]  # "sequences" or "features"
+    order: Any
+    prior: Any
+    compress: Any
+    min_cases: Any
+    engine: Any = "slice"
+    noise: Any = None
+    until: Any
+    iterations: Any
+    burn_in: Any
+    thin: Any
+    chains: Any
+    sigma: Any
+    sigma_scale: Any
+    n_jobs: Any
+    random_state: Any
+    compression_: Any
+    _unit = 1.0  # of the coefficients
+
+    def _take(self, parameters: Mapping[str, Any]) -> None:
+        """Keep the parameters of `__init__`, as scikit-learn wants them: each as it is."""
+        for name, value in parameters.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def _fit(self, codes: np.ndarray, order: int, y: np.ndarray):
+        """Run the chains of codes (n, p) and responses y (n,)."""
+        response = self._responses(y)
+        if self.engine not in ("slice", "gp"):
+            raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
+        if not isinstance(self.compress, bool | np.bool_):
+            raise UserError(f"compress must be True or False, got {self.compress!r}")
+        length = run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL)
+        settings = logistic.Settings(
+            prior=self.prior,
+            sigma=self.sigma,
+            sigma_scale=self.sigma_scale,
+            noise=None if self.noise is None else positive("noise", self.noise) / self._unit,
+            **length,
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        *generators, self._predicting = np.random.default_rng(seed).spawn(settings.chains + 1)
+        self._draws = self._sample(codes, order, response, settings, generators)
+        rhat, ess = self._draws.compared()
+        self.diagnostics_ = {
+            "rhat": float(rhat[0]),
+            "ess": float(ess[0]),
+            "reliable": logistic.reliable(rhat, ess),
+        }
+        reached = self._draws.judgement
+        if reached is not None:
+            self.diagnostics_ |= {
+                "iterations": int(self._draws.state["done"]),
+                "reached": reached.enough,
+            }
+        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
+        posterior = self.draws_["posterior"]
+        self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
+        if not self.diagnostics_["reliable"]:
+            warnings.warn(
+                f"the chains do not support the predictions (R-hat of the log likelihood "
+                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}): increase iterations",
+                UnreliableWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _responses(self, y: np.ndarray) -> np.ndarray:
+        """Return the responses in the form that the model needs."""
+        raise NotImplementedError
+
+    def _model(self, response: np.ndarray, settings: logistic.Settings) -> logistic.Linear:
+        raise NotImplementedError
+
+    def _group(self, codes: np.ndarray, order: int) -> Any:  # SequenceGroups or FeatureGroups
+        raise NotImplementedError
+
+    def _codes(self, X) -> np.ndarray:
+        """Return test cases as codes (m, p)."""
+        raise NotImplementedError
+
+    @property
+    def _names_of_codes(self) -> tuple[Any, ...]:
+        """What groups need to write a pattern."""
+        raise NotImplementedError
+
+    def _sample(self, codes, order, response, settings, generators) -> Any:
+        self.compression_ = self._group(codes, order)
+        model, probe = self._model(response, settings), None
+        if settings.until is not None:
+            probe = logistic.Probe.of_training(self.compression_, codes)
+        return logistic.sample(model, generators, probe=probe, jobs=threads_for(self.n_jobs))
+
+    def _coordinates(self) -> dict[str, Any]:
+        """Return what the dimensions of the draws are called."""
+        orders = {"order": np.arange(self._draws.log_sigma.shape[-1])}
+        if self.compression_ is None:
+            return orders
+        return orders | {"group": self.get_feature_names_out()}
+
+    def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
+        """Return the groups; raise UserError for a Gaussian process, which has none."""
+        check_is_fitted(self)
+        if self.compression_ is None:
+            raise UserError(NO_COEFFICIENTS)
+        return self.compression_
+
+    def get_feature_names_out(self, input_features=None):  # noqa: ARG002
+        """Return a pattern of each group that has a coefficient, (G,), in the order of `draws_`.
+
+        No name stands for two groups.  The group of all cases is called "(all)".
+        """
+        groups, names = self._grouped(), self._names_of_codes
+        patterns = [groups.pattern(g, *names) for g in range(groups.n_groups)]
+        return np.array([pattern or "(all)" for pattern in patterns], dtype=object)
+
+    def _generator(self) -> np.random.Generator:
+        """Return a copy of the generator, so that equal calls give equal predictions."""
+        rng = np.random.default_rng(0)
+        rng.bit_generator.state = self._predicting.bit_generator.state
+        return rng
+
+    def original_coefficients(self, random_state=None):
+        """Return draws of every original coefficient, (draws, sets, patterns).
+
+        Patterns stand group by group of `compression_`, and by rising order within a group, as
+        they do without compressing sequences.  Section "Splitting Compressed Parameters".
+        """
+        groups = self._grouped()
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        coefficient, log_sigma = self._draws.flat
+        cauchy, rng = self.prior == "cauchy", np.random.default_rng(seed)
+        return self._unit * logistic.original_coefficients(
+            coefficient, log_sigma, groups, cauchy=cauchy, rng=rng
+        )
+
+
+class PatternClassifier(ClassifierMixin, PatternModel):
+    """A logistic function of patterns."""
+
+    exact_cauchy: ClassVar[bool]  # whether each case shares at most one group in part
+
+    def _responses(self, y):
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            (only,) = self.classes_.tolist()
+            raise ValueError(f"{type(self).__name__} needs two classes, got one class: {only!r}")
+        return coded
+
+    def _model(self, response, settings):
+        return logistic.Model(self.compression_, response, len(self.classes_), settings)
+
+    def _sample(self, codes, order, response, settings, generators):
+        if self.engine == "slice":
+            return super()._sample(codes, order, response, settings, generators)
+        from thesiskit.models import process
+
+        self.compression_ = None
+        return process.sample(
+            codes, response, len(self.classes_), order, settings, generators,
+            patterns=self.patterns, judged=process.judged_at(codes, test=False),
+            jobs=threads_for(self.n_jobs),
+        )  # fmt: skip
+
+    def predict_proba(self, X, *, split_draws=None):
+        """Return the probabilities of the classes, (m, K).
+
+        split_draws : how often each draw of a group's coefficient is split at random between the
+            patterns that a case has and those that it does not have.  "exact" computes the
+            expectation in place of this.  It is possible for two classes, if priors are Gaussian
+            or if each case shares at most one group in part, as histories do; it is then the
+            default.  Otherwise the default is 10, and the prediction for a case with new patterns
+            depends slightly on the other cases in the same call.
+        """
+        check_is_fitted(self)
+        codes = self._codes(X)
+        if split_draws is None:
+            known = len(self.classes_) == 2 and (self.exact_cauchy or self.prior == "gaussian")
+            split_draws = "exact" if known else SPLIT_DRAWS
+        rng = self._generator()
+        if self.engine == "gp":
+            from thesiskit.models import process
+
+            draws = 1 if split_draws == "exact" else split_draws
+            return process.predict(self._draws, codes, rng, draws)
+        coefficient, log_sigma = self._draws.flat
+        return logistic.predict(
+            coefficient, log_sigma, self.compression_.shared(codes), len(self.classes_),
+            cauchy=self.prior == "cauchy", rng=rng, split_draws=split_draws,
+        )  # fmt: skip
+
+    def predict_log_proba(self, X, *, split_draws=None):
+        """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
+
+        split_draws : as of predict_proba.
+        """
+        return np.log(np.maximum(self.predict_proba(X, split_draws=split_draws), CLOSEST))
+
+    def _coordinates(self):
+        # with two classes there is one set of coefficients, of the second class
+        sets = self._draws.flat[0].shape[1]
+        return super()._coordinates() | {"set": self.classes_[-sets:]}
+
+    def predict(self, X):
+        """Return the most probable label of each case, (m,)."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+# ---- sequences ----
+
+
+class SequenceClassifier(PatternClassifier):
+    """Bayesian logistic sequence prediction with patterns of any order.
+
+    Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
+    Models" of the thesis.  If the chains have not mixed, `fit` gives an UnreliableWarning.
+
+    Parameters
+    ----------
+    order : the largest number of recent states that a pattern fixes, or "all".
+    prior : "cauchy" or "gaussian", of the coefficients.
+    compress : whether patterns that are present in the same training cases share a coefficient.
+    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
+        are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
+        when the log likelihood and the predictions for up to 20 training cases have reached both.
+        At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
+        are given, or one chain; None never stops before `iterations`.
+    iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
+        all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
+        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
+        every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
+    sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
+    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
+    random_state : seeds the chains and the predictions.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels.
+    states_ : (V,) the strings that are states, sorted, whose places are the codes; None where
+        states are whole numbers.
+    compression_ : groups of patterns, as `models.patterns.compress_sequences` returns them; None
+        with engine "gp".
+    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
+        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
+        called by its class and a group by a pattern, as get_feature_names_out returns them.
+    diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
+    """
+
+    patterns = "sequences"
+    exact_cauchy = True
+
+    def __init__(
+        self,
+        order,
+        *,
+        prior=defaults.PRIOR,
+        compress=True,
+        engine="slice",
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self._take(locals())
+
+    def fit(self, X, y):
+        """Fit to histories X (n, length) and the labels y (n,) that follow them.
+
+        X holds states in time order, the last column most recent: whole numbers from 0, or
+        strings.  Raises ValueError for missing or negative states, an order above the length, one
+        class.
+        """
+        if y is None:
+            raise ValueError("SequenceClassifier requires y to be passed, but the target y is None")
+        X, y = self._checked(X, y)
+        if np.asarray(X).dtype.kind in "if":
+            check_non_negative(X, "SequenceClassifier")
+        self.states_ = _states(X)
+        histories = check_histories(self._as_codes(X), "histories")
+        order = check_order(self.order, histories.shape[1], self.patterns)
+        return self._fit(histories, order, y)
+
+    def _group(self, codes, order):
+        return compress_sequences(codes, order, compress=bool(self.compress))
+
+    def _codes(self, X):
+        return check_histories(self._as_codes(self._checked(X)), "histories", unseen=True)
+
+    def _as_codes(self, X):
+        """Return states as whole numbers, UNSEEN where no training case has a string."""
+        if self.states_ is None:
+            if _states(X) is not None:
+                raise UserError("the states were whole numbers in fit; give whole numbers here")
+            return X
+        if _states(X) is None:
+            raise UserError("the states were strings in fit; give strings here")
+        X = X.astype(str)
+        place = np.minimum(np.searchsorted(self.states_, X), len(self.states_) - 1)
+        return np.where(self.states_[place] == X, place, UNSEEN)
+
+    @property
+    def _names_of_codes(self):
+        known: Any = self.states_
+        if known is None:
+            known = range(int(self.compression_.histories.max()) + 1)
+        return ([str(state) for state in known],)
+
+    def _checked(self, X, y=None):
+        """Return what scikit-learn's own checks leave of the data."""
+        sliding = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu"
+        # a window over one sequence must not be copied, as check_array would
+        options: dict[str, Any] = {"skip_check_array": True} if sliding else {"dtype": None}
+        if y is None:
+            X = validate_data(self, X, reset=False, **options)
+            return _numbers(X)
+        if sliding:
+            validate_data(self, X, skip_check_array=True)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, **options)
+        return _numbers(X), y
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.string = True
+        tags.classifier_tags.poor_score = True  # the checks' blobs are not sequences
+        return tags
+
+
+def _states(X) -> np.ndarray | None:
+    """Return the strings of X, sorted; None if X holds numbers."""
+    X = np.asarray(X)
+    if X.dtype.kind == "O":
+        kinds = {isinstance(value, str) for value in X.flat}
+        if kinds == {True, False}:
+            raise UserError("some states are strings and some are not; make them all strings")
+        return np.unique(X.astype(str)) if kinds == {True} else None
+    return np.unique(X.astype(str)) if X.dtype.kind in "US" else None
+
+
+def _numbers(X):
+    """Return objects that are no strings as numbers."""
+    return X.astype(float) if X.dtype.kind == "O" and _states(X) is None else X
+
+
+# ---- features ----
+
+
+class FeatureModel(PatternModel):
+    """Features of any discrete values, and the groups of their patterns."""
+
+    patterns = "features"
+
+    def _learn(self, X, y, **checks):
+        """Return codes (n, p), the order and the responses, once the categories are known."""
+        X = as_table(X)
+        X, y = validate_data(self, X, y, **_options(X), **checks)
+        order = check_order(self.order, X.shape[1], self.patterns)
+        self.categories_ = find_categories(X, self._names)
+        return encode(X, self._names, self.categories_), order, y
+
+    def _group(self, codes, order):
+        return compress_features(
+            codes, order, compress=bool(self.compress), min_cases=self.min_cases
+        )
+
+    def _codes(self, X):
+        X = as_table(X)
+        X = validate_data(self, X, reset=False, **_options(X))
+        return encode(X, self._names, self.categories_)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the features; x0, x1, ... if the table has no names."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+
+    @property
+    def _names_of_codes(self):
+        return self._names, [symbols(values) for values in self.categories_]
+
+    def largest(self, k=20):
+        """Return the k groups of patterns with the largest coefficients, by absolute median.
+
+        The columns of the table are: pattern, a shortest pattern of the group, such as
+        "size=small, form=round"; patterns, the number of patterns that share the coefficient;
+        cases, the number of training cases in which the patterns are present; class, the class
+        that the coefficient belongs to (with two classes, the second); low, high and median, the
+        90% interval and the median of the posterior.  The group of all cases is left out.
+        """
+        groups = self._grouped()
+        draws = self._unit * self._draws.flat[0]
+        median = np.median(draws, axis=0)
+        interactions = np.flatnonzero(groups.kinds[groups.kind, 0] == 0)
+        size = np.abs(median[:, interactions])
+        largest = np.argsort(-size, axis=None, kind="stable")[: whole("k", k)]
+        sets, place = np.unravel_index(largest, size.shape)
+        found = interactions[place]
+        low, high = np.quantile(draws[:, sets, found], LEVELS, axis=0)
+        names = self._names_of_codes
+        labels = getattr(self, "classes_", None)  # the last is that of a single set
+        return pd.DataFrame({
+            "pattern": [groups.pattern(g, *names) for g in found],
+            "patterns": groups.patterns_per_order[found].sum(axis=1),
+            "cases": np.diff(groups.indptr)[found],
+            **({} if labels is None else {"class": labels[-len(size) :][sets]}),
+            "low": low,
+            "high": high,
+            # last, because a narrow terminal leaves out columns in the middle
+            "median": median[sets, found],
+        })  # fmt: skip
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _options(X) -> dict[str, Any]:
+    """Return what scikit-learn should check: lists and tables may have columns of many types."""
+    return {"dtype": None if isinstance(X, np.ndarray) else object, "ensure_all_finite": False}
+
+
+class InteractionClassifier(FeatureModel, PatternClassifier):
+    """Bayesian logistic classification with interactions of discrete features, of any order.
+
+    Section "Application to Logistic Classification Models" of the thesis.  Features are any
+    discrete values: strings, whole numbers, booleans, objects, columns of a DataFrame.  If a value
+    is missing in a case (None, NaN or NA), no pattern that fixes this feature is present in the
+    case.  A value that no training case has makes new patterns.  If the chains have not mixed,
+    `fit` gives an UnreliableWarning.
+
+    Parameters
+    ----------
+    order : the largest number of features that a pattern fixes, or "all".
+    prior : "cauchy" or "gaussian", of the coefficients.
+    compress : whether patterns that are present in the same training cases share a coefficient.
+    min_cases : patterns that are present in fewer training cases are left out of the model.
+    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
+    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
+        are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
+        when the log likelihood and the predictions for up to 20 training cases have reached both.
+        At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
+        are given, or one chain; None never stops before `iterations`.
+    iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
+        all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
+        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
+        every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
+    sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
+    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
+    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
+        It changes no draw.
+    random_state : seeds the chains and the predictions.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels.
+    categories_ : p arrays, the values of each feature, sorted; their places are the codes.
+    compression_ : groups of patterns of the codes, as `models.patterns.compress_features` returns
+        them; None with engine "gp".
+    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
+        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
+        called by its class and a group by a pattern, as get_feature_names_out returns them.
+    diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
+        "reliable"; with until also "iterations" and "reached", whether the targets were.
+    n_features_in_, feature_names_in_ : as scikit-learn's.
+    """
+
+    exact_cauchy = False
+
+    def __init__(
+        self,
+        order,
+        *,
+        prior=defaults.PRIOR,
+        compress=True,
+        min_cases=defaults.MIN_CASES,
+        engine="slice",
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self._take(locals())
+
+    def fit(self, X, y):
+        """Fit to features X (n, p) and labels y (n,).
+
+        Raises ValueError for real or infinite values, more than 255 values of a feature, an order
+        above p, one class, and groups that memory would not hold.
+        """
+        if self.engine == "gp" and self.min_cases != 1:
+            raise UserError("a Gaussian process has all patterns; leave out min_cases")
+        return self._fit(*self._learn(X, y))
+
+
+class InteractionRegressor(RegressorMixin, FeatureModel):
+    """Bayesian linear regression with interactions of discrete features, of any order.
+
+    The model of section "Application to Logistic Classification Models" of the thesis with
+    another likelihood: the response is the linear function of the patterns plus normal noise.
+    Features are as for InteractionClassifier.  Responses are standardised, so the widths and the
+    coefficients in `draws_` are in units of the responses' standard deviation; all other results
+    are in the units of the responses.  If the chains have not mixed, `fit` gives an
+    UnreliableWarning.
+
+    Parameters
+    ----------
+    order, prior, compress, min_cases, until, iterations, burn_in, thin, chains, sigma, sigma_scale,
+        n_jobs, random_state : as of InteractionClassifier.
+    noise : None to sample the standard deviation of the noise, or its value.
+
+    Attributes
+    ----------
+    categories_, compression_, draws_, diagnostics_, n_features_in_, feature_names_in_ : as of
+        InteractionClassifier; draws_ has log_noise too.
+    noise_ : posterior median of the standard deviation of the noise.
+    """
+
+    def __init__(
+        self,
+        order,
+        *,
+        prior=defaults.PRIOR,
+        compress=True,
+        min_cases=defaults.MIN_CASES,
+        noise=None,
+        until="auto",
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self._take(locals())
+
+    def fit(self, X, y):
+        """Fit to features X (n, p) and numbers y (n,).
+
+        Raises ValueError as InteractionClassifier does, and for responses that are missing,
+        infinite or all the same.
+        """
+        self._fit(*self._learn(X, y, y_numeric=True, ensure_min_samples=2))
+        self.noise_ = float(self._unit * np.median(np.exp(self._draws.log_noise)))
+        return self
+
+    def _responses(self, y):
+        if y.min() == y.max():
+            raise UserError(f"the responses are all {y[0]:g}; there is nothing to predict")
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._mean, self._unit = float(y.mean()), float(y.std())
+        if not LEAST_UNIT <= self._unit <= MOST_UNIT:
+            raise UserError(
+                f"the responses run from {y.min():g} to {y.max():g}; give them in units in which "
+                f"their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
+            )
+        return (y - self._mean) / self._unit
+
+    def _model(self, response, settings):
+        return logistic.Normal(self.compression_, response, settings)
+
+    def predict(self, X):
+        """Return the medians of the responses, (m,).
+
+        With Cauchy priors the mean does not exist, because the coefficient of a new pattern has
+        no mean.
+        """
+        return self.predict_quantiles(X, [0.5])[:, 0]
+
+    def predict_quantiles(self, X, q, *, split_draws=SPLIT_DRAWS):
+        """Return quantiles of the responses, noise included, (m, len(q)).
+
+        q : levels between 0 and 1.
+        split_draws : how often each draw of the parameters is split between what a case shares
+            with the training cases and what it does not.
+        """
+        check_is_fitted(self)
+        shared = self.compression_.shared(self._codes(X))
+        coefficient, log_sigma = self._draws.flat
+        found = logistic.predict_response(
+            coefficient, log_sigma, self._draws.log_noise.reshape(-1), shared,
+            cauchy=self.prior == "cauchy", rng=self._generator(), split_draws=split_draws,
+        )  # fmt: skip
+        return self._mean + self._unit * found.quantile(q).T
