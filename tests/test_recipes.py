@@ -4,12 +4,19 @@ import sys
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 from code_blocks import RECIPE, blocks
 from commands import ROOT, arrays, run
+from scipy.integrate import quad
+from sklearn.utils.estimator_checks import check_estimator
 
 from thesiskit import datasets
 from thesiskit.cli import main
+from thesiskit.config.keys import schema
+from thesiskit.estimators import selecting
+from thesiskit.models import MODELS
+from thesiskit.models.base import Training
 from thesiskit.report import parts
 from thesiskit.report.selection import tables
 
@@ -28,8 +35,7 @@ def test_recipes_name_files_that_exist_or_are_added():
     added = {
         "configs/studies/weak-features.yaml",
         "thesiskit/datasets/parity.py",
-        "thesiskit/models/single.py",
-        "tests/models/test_single.py",
+        "thesiskit/models/smoothed.py",
     }
     for path in RECIPES:
         assert (ROOT / path).exists() != (path in added), path
@@ -67,7 +73,7 @@ def test_a_data_set(tmp_path, monkeypatch):
     module = ModuleType("thesiskit.datasets.parity")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     carry_out("thesiskit/datasets/parity.py", module.__dict__)
-    monkeypatch.setattr(datasets, "_OURS", dict(datasets._OURS))
+    monkeypatch.setattr(datasets.SOURCES, "names", dict(datasets.SOURCES.names))
     carry_out("thesiskit/datasets/__init__.py", vars(datasets))
     path = tmp_path / "parity.yaml"
     path.write_text(PARITY)
@@ -97,10 +103,77 @@ def test_a_command(experiment, monkeypatch):
     assert "Print the stages of an experiment" in run("stages", "--help")
 
 
-def test_a_model(monkeypatch):
-    model = ModuleType("thesiskit.models.single")
-    monkeypatch.setitem(sys.modules, model.__name__, model)
-    carry_out("thesiskit/models/single.py", vars(model))
-    scope = {"np": np, "predict": model.predict}
-    carry_out("tests/models/test_single.py", scope)
-    scope["test_single_is_the_integral"]()
+@pytest.fixture
+def smoothed(monkeypatch):
+    """The recipe's model, with its line of the registry."""
+    module = ModuleType("thesiskit.models.smoothed")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    carry_out("thesiskit/models/smoothed.py", vars(module))
+    monkeypatch.setattr(MODELS, "names", dict(MODELS.names))
+    carry_out("thesiskit/models/__init__.py", {"MODELS": MODELS})
+    return module.Smoothed
+
+
+OWN_MODEL = """
+experiment: own
+title: A model of one's own
+about: It is fitted, tempered, exported, and predicts new cases.
+data: { source: file, path: t.csv, response: y, positive: "yes" }
+selection: { features: [3, all] }
+model: { kind: smoothed, strength: 2.0, temperature: [none, cv], methods: [uncorrected] }
+evaluation: { folds: 4 }
+report: { parts: [score-table, performance, summary] }
+"""
+
+
+def test_a_model_of_ones_own_is_everywhere(smoothed, tmp_path):
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 30)
+    X = (rng.random((60, 8)) < np.where(y[:, None] & (np.arange(8) < 3), 0.8, 0.3)).astype(int)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
+    frame.assign(y=np.array(["no", "yes"])[y]).to_csv(tmp_path / "t.csv", index=False)
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN_MODEL)
+    results = ["--results", tmp_path / "results"]
+    assert "report.html" in run("run", path, *results, "--jobs", "0")
+    found = arrays(tmp_path / "results/own/predict/0000.npz")
+    assert found["probability"].shape == (4, 60)
+    assert ((found["probability"] > 0.5) == found["response"]).mean() > 0.7
+    assert "Both parameters of the Beta prior" in run("docs", "model.strength")
+    assert "strength" in schema()["$defs"]["SmoothedBlock"]["properties"]
+    path.write_text(OWN_MODEL.replace("2.0", "-1.0"))
+    assert "model.strength: must be greater than 0" in run("run", path, *results, code=2)
+    path.write_text(OWN_MODEL)
+    run("export", path, tmp_path / "own.model", *results)
+    run("predict", "--model", tmp_path / "own.model", "--new", tmp_path / "t.csv", "--output",
+        tmp_path / "a.csv")  # fmt: skip
+    run("predict", path, "--new", tmp_path / "t.csv", "--output", tmp_path / "b.csv", *results)
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    # the integral: P(x = 1) given n cases, s of them ones, with the prior Beta(2, 2)
+    model = smoothed(strength=2.0)
+    table, y = np.array([[0], [1], [1], [1], [0]]), np.array([0, 0, 1, 1, 1])
+    training = Training(None, y, lambda: table)
+    odds = model.log_odds(model.fit(training), np.array([[1.0], [np.nan]]))
+    ratio = []
+    for zeros, ones in ((1, 1), (1, 2)):
+        beta = [quad(lambda t, a=a: t ** (ones + 1 + a) * (1 - t) ** (zeros + 1), 0, 1)[0]  # noqa: B023
+                for a in (0, 1)]  # fmt: skip
+        ratio.append(beta[1] / beta[0])
+    np.testing.assert_allclose(odds, np.log(4 / 3) + np.array([np.log(ratio[1] / ratio[0]), 0]))
+
+
+def failed(estimator):
+    """The checks of scikit-learn that an estimator fails."""
+    checks = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(checks) > 40
+    return {one["check_name"] for one in checks if one["status"] == "failed"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_estimator_of_a_model_of_ones_own_passes_the_checks(smoothed):
+    scope = dict(vars(selecting), Smoothed=smoothed)
+    carry_out("thesiskit/estimators/selecting.py", scope)
+    classifier = scope["SmoothedClassifier"]
+    assert classifier(strength=3.0).get_params()["strength"] == 3.0
+    # the tables of some checks are not binary
+    assert failed(classifier(1)) <= failed(selecting.NaiveBayesClassifier(1))

@@ -19,6 +19,7 @@ from thesiskit.cli.new_cases import export, predict
 from thesiskit.cli.opening import Asked, executor_option, opens_experiment
 from thesiskit.cli.stages import run_stage, run_up_to, write_report
 from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.models import MODELS, fit_command
 from thesiskit.shipped import name_of
 
 
@@ -74,30 +75,28 @@ _stage_command(
     Example:  thesiskit select naive-simulation
     """,
 )
-_stage_command(
-    "fit-naive",
-    "fit",
-    """Fit naive Bayes to binary features, with and without the correction for selection.
+FITS = {
+    "naive-bayes": """Fit naive Bayes to binary features, with and without the correction for
+    selection.
 
     Example:  thesiskit fit-naive naive-simulation
     """,
-)
-_stage_command(
-    "fit-normal",
-    "fit",
-    """Fit naive Bayes to real features, with and without the correction for selection.
+    "normal": """Fit naive Bayes to real features, with and without the correction for selection.
 
     Example:  thesiskit fit-normal calibration-normal
     """,
-)
-_stage_command(
-    "fit-mixture",
-    "fit",
-    """Sample the mixture model of binary features, with and without the correction for selection.
+    "mixture": """Sample the mixture model of binary features, with and without the correction for
+    selection.
 
     Example:  thesiskit fit-mixture mixture-simulation
     """,
-)
+}
+for kind in MODELS.names:
+    text = f"""Fit the model of experiments with `model.kind: {kind}`.
+
+    Example:  thesiskit {fit_command(kind)} CONFIG
+    """
+    _stage_command(fit_command(kind), "fit", FITS.get(kind, text))
 
 
 @main.command()

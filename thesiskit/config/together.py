@@ -215,7 +215,7 @@ def rank_problem(data: Source | None, model: Any, evaluation: Evaluation) -> str
     if evaluation.groups != 1:
         return "needs evaluation.groups: 1"
     if data is None or data.prior_of != model.kind:
-        return RANKS_NEED[model.kind]
+        return RANKS_NEED.get(model.kind, "needs data that are drawn from the model's own prior")
     drawn = getattr(data, "relevant", "all")
     if model.kind in ("naive-bayes", "normal") and model.relevant != [drawn]:
         return (

@@ -6,27 +6,28 @@ and name it below; a package of its own names it in its metadata, under the entr
 `thesiskit.datasets`.
 """
 
-from thesiskit.blocks import Registry
+from thesiskit.registry import Registry
 
-_OURS = {
-    "naive-bayes": "synthetic:NaiveBayesData",
-    "mixture": "synthetic:MixtureData",
-    "normal": "synthetic:NormalData",
-    "signals": "synthetic:SignalsData",
-    "colon": "published:ColonData",
-    "microarray": "microarray:MicroarrayData",
-    "breast-cancer": "published:BreastCancerData",
-    "file": "table_files:FileData",
-    "hidden-markov": "sequences:HiddenMarkovData",
-    "logistic": "sequences:LogisticData",
-    "text": "texts:TextData",
-    "sequences": "sequence_files:SequenceFileData",
-    "interactions": "features:InteractionData",
-    "tic-tac-toe": "features:TicTacToeData",
-    "splice": "published:SpliceData",
-    "votes": "published:VotesData",
-    "epistasis": "features:EpistasisData",
-    "table": "table_files:TableData",
-}
-
-SOURCES = Registry("thesiskit.datasets", _OURS)
+SOURCES = Registry(
+    "thesiskit.datasets",
+    {
+        "naive-bayes": "synthetic:NaiveBayesData",
+        "mixture": "synthetic:MixtureData",
+        "normal": "synthetic:NormalData",
+        "signals": "synthetic:SignalsData",
+        "colon": "published:ColonData",
+        "microarray": "microarray:MicroarrayData",
+        "breast-cancer": "published:BreastCancerData",
+        "file": "table_files:FileData",
+        "hidden-markov": "sequences:HiddenMarkovData",
+        "logistic": "sequences:LogisticData",
+        "text": "texts:TextData",
+        "sequences": "sequence_files:SequenceFileData",
+        "interactions": "features:InteractionData",
+        "tic-tac-toe": "features:TicTacToeData",
+        "splice": "published:SpliceData",
+        "votes": "published:VotesData",
+        "epistasis": "features:EpistasisData",
+        "table": "table_files:TableData",
+    },
+)

@@ -223,7 +223,7 @@ def _of_block(work) -> Needs:
         disk = stored + predicted + own * splits * 4 * points
         return Needs(0, splits * own, 0, disk, memory + own * splits * 4 * points, seconds)
     if model.kind != "mixture":
-        points = model.alpha_points
+        points = getattr(model, "alpha_points", 1)
         seconds += own * splits * PER_SPLIT
         seconds += own / len(kept) * tested * sum(kept) * PER_TESTED
         pairs = min(max(kept), (train + 1) ** 2 // 4 + 1)  # distinct counts of a feature

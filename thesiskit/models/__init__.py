@@ -5,7 +5,7 @@ module is imported when a config asks for it.  To add one, write its class in a 
 it below; a package of its own names it in its metadata, as an entry point of `thesiskit.models`.
 """
 
-from thesiskit.blocks import Registry
+from thesiskit.registry import Registry
 
 MODELS = Registry(
     "thesiskit.models",
@@ -15,3 +15,8 @@ MODELS = Registry(
         "normal": "normal:Normal",
     },
 )
+
+
+def fit_command(kind: str) -> str:
+    """Return the command that fits a kind of model, such as fit-naive."""
+    return f"fit-{kind.partition('-')[0]}"

@@ -25,6 +25,7 @@ from pydantic import AfterValidator, Field, create_model, field_validator
 from scipy import special
 
 from thesiskit.blocks import Block, Several, distinct
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.temperature import as_log_probability, temper
 
@@ -104,22 +105,24 @@ class SelectingBlock(Block):
 class Model(ABC):
     """A model of features that were selected, with values of its fields.
 
-    kind, command : its name in configs, and the command that fits it.
+    kind : its name in configs.
     takes : "bits" or "reals", what its features are.
     most_classes : how many classes it takes, None for any number.
     takes_missing : whether values may be missing.
     variant : the field that says by which rule or sampler it is done, if there are several.
     rivals : the methods that a config may set beside its own.
+    stored : of a posterior that is a dict of arrays their types and shapes, such as (float, "G k"),
+        with k features kept and G classes.
     about_kind, about_methods : what the keys `kind` and `methods` mean.
     """
 
     kind: ClassVar[str]
-    command: ClassVar[str]
     takes: ClassVar[Literal["bits", "reals"]]
     most_classes: ClassVar[int | None] = None
     takes_missing: ClassVar[bool] = True
     variant: ClassVar[str] = ""
     rivals: ClassVar[tuple[str, ...]] = ()
+    stored: ClassVar[Mapping[str, tuple[type, str]]] = {}
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
     has_chains: ClassVar[bool] = False  # whether it may be sampled: see models/mixture.py
@@ -151,9 +154,9 @@ class Model(ABC):
         """Raise UserError, which begins with the name of a field, where one is beyond limits."""
 
     @property
-    @abstractmethod
     def priors_of_draws(self) -> dict[str, Any]:
-        """The fields of `SelectionPriors` that data which are drawn from the model depend on."""
+        """The fields of `SelectionPriors` that data which are drawn depend on."""
+        return {"class_prior": CLASS_PRIOR, "alpha_prior": ALPHA_PRIOR}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -180,8 +183,8 @@ class Model(ABC):
         return log_probability if tau == 1 else temper(log_probability, tau)
 
     def expected_error(self, posterior: Any, rng: np.random.Generator) -> float:
-        """Return the error rate that the posterior expects of new cases."""
-        raise NotImplementedError
+        """Return the error rate that the posterior expects of new cases; NaN if it cannot say."""
+        return np.nan
 
     def warning(self, posterior: Any) -> str:
         """Say why predictions should not be relied on; nothing if they can be."""
@@ -195,7 +198,7 @@ class Model(ABC):
 
         kept (k,) are the features kept, case (k,) their values in the case that log odds are of.
         """
-        raise NotImplementedError
+        return None
 
     # ---- chains of a model that is sampled ----
 
@@ -219,31 +222,34 @@ class Model(ABC):
         """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
         raise NotImplementedError
 
-    # ---- files ----
+    # ---- files; of a model whose posterior is named arrays, `stored` says all ----
 
-    @abstractmethod
     def pack(self, found: list[Any]) -> Arrays:
-        """Return the arrays of result files from the posteriors of some splits, (splits, ...)."""
+        """Return the arrays of result files from the posteriors of some splits."""
+        return {f"{s}/{name}": one[name] for s, one in enumerate(found) for name in self.stored}
 
-    @abstractmethod
     def unpack(self, arrays: Arrays, s: int, training: Training) -> Any:
         """Return the posterior of split s."""
+        return {name: arrays[f"{s}/{name}"] for name in self.stored}
 
     @classmethod
-    @abstractmethod
     def join(cls, found: list[Arrays]) -> Arrays:
         """Return the arrays of a stage from those of its arms, (splits, arms, ...) each."""
+        names = [name for name in ("tau", "seconds", "promised") if name in found[0]]
+        return {name: np.array([one[name] for one in found]).T for name in names}
 
-    @abstractmethod
     def saved(self, posterior: Any) -> tuple[dict[str, Any], Arrays]:
         """Return what of a posterior a model file has: what JSON can hold, and arrays."""
+        return {"settings": self.settings}, posterior
 
     @classmethod
-    @abstractmethod
     def restored(
         cls, about: dict[str, Any], arrays: Arrays, selected: np.ndarray, classes: int
     ) -> tuple[Model, Any]:
         """Return the model and the posterior that `saved` described; ValueError if damaged."""
+        given = about["settings"].items()
+        model = cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in given})
+        return model, shaped(arrays, cls.stored, k=len(selected), G=classes)
 
 
 class TwoClasses(Model):

@@ -245,7 +245,7 @@ class Mixture(TwoClasses):
     the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
     """
 
-    kind, command, variant = "mixture", "fit-mixture", "sampler"
+    kind, variant = "mixture", "sampler"
     takes_missing, has_chains = False, True
 
     class_prior: tuple[float, float] = CLASS_PRIOR

@@ -121,7 +121,7 @@ class NaiveBayes(TwoClasses):
     Equations prior-psi-b to prior-phi-b.
     """
 
-    kind, command, variant = "naive-bayes", "fit-naive", "quadrature"
+    kind, variant = "naive-bayes", "quadrature"
     rivals = (
         "normal-corrected",
         "normal-uncorrected",

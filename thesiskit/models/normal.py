@@ -104,7 +104,7 @@ class Normal(Model):
         those that make the kept features most probable.
     """
 
-    kind, command, takes = "normal", "fit-normal", "reals"
+    kind, takes = "normal", "reals"
     rivals = (
         "naive-corrected",
         "naive-uncorrected",

@@ -18,7 +18,7 @@ from thesiskit.errors import ConfigError, UserError
 from thesiskit.experiments.cells.seeds import generator
 from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, peers, ranks
+from thesiskit.models import MODELS, fit_command, peers, ranks
 from thesiskit.models.base import (
     OTHERS,
     OWN,
@@ -66,7 +66,7 @@ class SelectionWork(Work):
 
     def command(self, stage: str) -> str:
         """Return the command of a stage."""
-        return self.kind.command if stage == "fit" else stage
+        return fit_command(self.kind.kind) if stage == "fit" else stage
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ class SelectionWork(Work):
         path = block.draws("fit", arm.name)
         if self._draws[0] != path:
             key = block.key("fit", arm.name)
-            self._draws = path, read_draws(path, key, command=self.kind.command)
+            self._draws = path, read_draws(path, key, command=self.command("fit"))
         return self._draws[1]
 
     def temperature(self, arm: Arm, split: Split) -> float:
