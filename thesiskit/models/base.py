@@ -105,7 +105,7 @@ class SelectingBlock(Block):
 class Model(ABC):
     """A model of features that were selected, with values of its fields.
 
-    kind : its name in configs.
+    kind, words : its name in configs, and in sentences.
     takes : "bits" or "reals", what its features are.
     most_classes : how many classes it takes, None for any number.
     takes_missing : whether values may be missing.
@@ -117,6 +117,7 @@ class Model(ABC):
     """
 
     kind: ClassVar[str]
+    words: ClassVar[str] = "the model"
     takes: ClassVar[Literal["bits", "reals"]]
     most_classes: ClassVar[int | None] = None
     takes_missing: ClassVar[bool] = True

@@ -246,6 +246,7 @@ class Mixture(TwoClasses):
     """
 
     kind, variant = "mixture", "sampler"
+    words = "the mixture model"
     takes_missing, has_chains = False, True
 
     class_prior: tuple[float, float] = CLASS_PRIOR

@@ -122,6 +122,7 @@ class NaiveBayes(TwoClasses):
     """
 
     kind, variant = "naive-bayes", "quadrature"
+    words = "naive Bayes"
     rivals = (
         "normal-corrected",
         "normal-uncorrected",

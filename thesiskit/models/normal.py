@@ -105,6 +105,7 @@ class Normal(Model):
     """
 
     kind, takes = "normal", "reals"
+    words = "naive Bayes with normal features"
     rivals = (
         "naive-corrected",
         "naive-uncorrected",

@@ -14,11 +14,6 @@ from thesiskit.report.layout import Table
 from thesiskit.report.record import TEMPERED, Arm, Record, method_words
 
 Arrays = dict[str, np.ndarray]
-MODELS = {
-    "naive-bayes": "naive Bayes",
-    "mixture": "the mixture model",
-    "normal": "naive Bayes with normal features",
-}
 MOST_NAMED = 6  # classes of a question
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
@@ -67,7 +62,7 @@ def question(record: Record) -> str:
         how = "with and without" if len(methods) == 2 else how
         text = (
             f"{_asked_of_features(record)} This is predicted from "
-            f"{_sizes(config['selection'], _width(record))}, by {MODELS[config['model']['kind']]} "
+            f"{_sizes(config['selection'], _width(record))}, by {config['model_words']} "
             f"{how} the correction for this selection."
         )
         others = [
@@ -443,6 +438,8 @@ def _fitted(record: Record, arrays: Arrays) -> str:
     if "promised" in arrays:  # no case is tested
         promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
         return f"promised error {_first([f'{name} {value:.3f}' for name, value in promised], 4)}"
+    if not {"log_joint", "log_posterior"} & arrays.keys():  # a model of one's own
+        return f"{len(arrays['tau']):,} fits of {', '.join(names)}"
     if record.normal:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)

@@ -94,7 +94,8 @@ class SelectionWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return super().described | {"scheme": self.config.scheme, **origin(self.config)}
+        words = {"scheme": self.config.scheme, "model_words": self.kind.words}
+        return super().described | words | origin(self.config)
 
     # ---- arms ----
 
