@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
-from thesiskit.report import predictions, ranks, reduction, stages, summary
+from thesiskit.report import (
+    coefficients,
+    orders,
+    predictions,
+    ranks,
+    reduction,
+    stages,
+    summary,
+)
 from thesiskit.report.board import figures as board_figures
 from thesiskit.report.board import tables as board_tables
 from thesiskit.report.explorer.page import pattern_explorer
-from thesiskit.report.logistic import chains as logistic_chains
-from thesiskit.report.logistic import coefficients, statements
-from thesiskit.report.logistic import responses as logistic_responses
-from thesiskit.report.logistic import scores as logistic_scores
 from thesiskit.report.record import EXACT, several_tables
 from thesiskit.report.selection import (
     alphas,
@@ -201,30 +205,26 @@ PARTS: dict[str, Part] = {
     "reduction-statements": Part(reduction.reduction_statements, (REDUCTION,)),
     "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
-    "parameter-table": Part(logistic_scores.parameter_table, (LOGISTIC,)),
-    "parameter-figure": Part(logistic_scores.parameter_figure, (LOGISTIC,)),
-    "statement-table": Part(statements.statement_table, (LOGISTIC, CLASSES, SLICE, ORDERS)),
-    "order-figure": Part(logistic_scores.performance_figure, (LOGISTIC, CLASSES)),
-    "order-table": Part(logistic_scores.score_table, (LOGISTIC, CLASSES)),
-    "model-table": Part(logistic_scores.model_table, (LOGISTIC, CLASSES)),
-    "response-table": Part(logistic_responses.response_table, (LOGISTIC, RESPONSES)),
-    "response-figure": Part(logistic_responses.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
+    "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
+    "parameter-figure": Part(orders.parameter_figure, (LOGISTIC,)),
+    "statement-table": Part(orders.statement_table, (LOGISTIC, CLASSES, SLICE, ORDERS)),
+    "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
+    "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
+    "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
+    "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
+    "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
-    "peer-table": Part(logistic_scores.peer_table, (LOGISTIC, CLASSES)),
+    "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
     "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
-    "chain-table": Part(logistic_chains.sampler_table, (LOGISTIC, SLICE)),
+    "chain-table": Part(coefficients.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
-    "autocorrelation-figure": Part(
-        logistic_chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)
-    ),
-    "scale-figure": Part(
-        logistic_chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)
-    ),
-    "median-scatter": Part(logistic_chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "autocorrelation-figure": Part(coefficients.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
+    "scale-figure": Part(coefficients.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
+    "median-scatter": Part(coefficients.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
     "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),
     "rank-table": Part(ranks.rank_table, (DATA, RANKS)),
-    "coefficient-traces": Part(logistic_chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-traces": Part(coefficients.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 
 

@@ -9,7 +9,7 @@ from commands import ROOT, arrays, run
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.files import read_draws
-from thesiskit.report.logistic.chains import autocorrelation
+from thesiskit.report.coefficients import autocorrelation
 
 CONFIG = """
 experiment: tiny

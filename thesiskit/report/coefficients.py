@@ -1,4 +1,6 @@
-"""Chains of logistic models: whether they mix, and traces of coefficients."""
+"""Coefficients of logistic models: chains of them, whether they mix, and the largest ones."""
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,10 @@ from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
 from thesiskit.report.record import Arm, Record
 
 LAGS = 50
+SHOWN_GROUPS = 20  # on the page
+MOST_GROUPS = 2000  # in the file
+ENDS = [0.05, 0.5, 0.95]
+PRIORS = ("cauchy", "gaussian")
 
 
 def sampler_table(record: Record) -> list[Table]:
@@ -40,18 +46,18 @@ def sampler_table(record: Record) -> list[Table]:
                 "reliable": "yes" if record.reliable[j] else "NO",
             }
         )
-    return [
-        Table(
-            "sampler",
-            "The chains",
-            pd.DataFrame(rows),
-            f"Effective draws of {_counted(record)}. Reliable: R-hat at most "
-            f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
-            "of orders that matter little may wander without harm to predictions. Milliseconds of "
-            f"one chain's iteration; {_side_by_side(record)}.",
-            long=len(rows) > 25,
-        )
-    ]
+    side_by_side = (
+        "chains run side by side"
+        if record.config["model"]["until"] is None
+        else "the time of a fit, in which chains run side by side, divided by all their iterations"
+    )
+    caption = (
+        f"Effective draws of {_counted(record)}. Reliable: R-hat at most "
+        f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
+        "of orders that matter little may wander without harm to predictions. Milliseconds of "
+        f"one chain's iteration; {side_by_side}."
+    )
+    return [Table("sampler", "The chains", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
 
 def _counted(record: Record) -> str:
@@ -59,12 +65,6 @@ def _counted(record: Record) -> str:
     if record.config["model"]["until"] is None:
         return "all iterations after burn-in"
     return "the second half of the iterations"
-
-
-def _side_by_side(record: Record) -> str:
-    if record.config["model"]["until"] is None:
-        return "chains run side by side"
-    return "the time of a fit, in which chains run side by side, divided by all their iterations"
 
 
 def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
@@ -101,28 +101,19 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
                 axis.set_ylabel(arm.words.replace(", ", ",\n"), fontsize=8)
     figure.supxlabel("lag, in iterations", fontsize=10)
     save_space(axes)
-    return [
-        Figure(
-            "autocorrelations",
-            f"Autocorrelations of the logarithms of the sigmas, order {largest}",
-            figure,
-            f"Computed from {_counted(record)}.",
-        )
-    ]
-
-
-def _medians(record: Record, arm: Arm) -> np.ndarray:
-    """Posterior medians of the coefficients, (S, G)."""
-    return np.median(record.draws(arm)["coefficient"], axis=(0, 1))
+    title = f"Autocorrelations of the logarithms of the sigmas, order {largest}"
+    return [Figure("autocorrelations", title, figure, f"Computed from {_counted(record)}.")]
 
 
 def median_scatter(record: Record) -> list[Figure]:
     """Medians of the coefficients, Cauchy against Gaussian (fig-text-medians)."""
+    from matplotlib.patches import Rectangle
+
     order = record.drawn_order
-    pair = [record.of_order(order, prior) for prior in ("cauchy", "gaussian")]
+    pair = [record.of_order(order, prior) for prior in PRIORS]
     if None in pair:
         return []
-    x, y = (_medians(record, arm).reshape(-1) for arm in pair)
+    x, y = (np.median(record.draws(arm)["coefficient"], axis=(0, 1)).reshape(-1) for arm in pair)
     far = 1.05 * max(np.abs(x).max(), np.abs(y).max())
     near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
     figure, axes = canvas(1, 2, height=3.8)
@@ -133,28 +124,14 @@ def median_scatter(record: Record) -> list[Figure]:
         axis.set_ylim(-limit, limit)
         axis.set_xlabel("median with Cauchy priors")
         axis.set_ylabel("median with Gaussian priors")
-    axes[0, 0].add_patch(_box(near))
+    axes[0, 0].add_patch(Rectangle((-near, -near), 2 * near, 2 * near, fill=False, edgecolor=GREY))
     save_space(axes)
-    return [
-        Figure(
-            "medians",
-            f"Posterior medians of the compressed coefficients, order {order}",
-            figure,
-            f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
-            "few coefficients to be large and keep the others near 0.",
-        )
-    ]
-
-
-def _box(half: float):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((-half, -half), 2 * half, 2 * half, fill=False, edgecolor=GREY)
-
-
-def coefficient_name(pattern: str, response: str) -> str:
-    """Write a coefficient: pattern, and of a class a colon and the class."""
-    return (pattern or "(any)") + (f":{response}" if response else "")
+    title = f"Posterior medians of the compressed coefficients, order {order}"
+    caption = (
+        f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
+        "few coefficients to be large and keep the others near 0."
+    )
+    return [Figure("medians", title, figure, caption)]
 
 
 def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
@@ -169,7 +146,7 @@ def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int
             found[name] = (classes.index(response), g)
     medians = np.median(draws["coefficient"], axis=(0, 1))
     k, g = np.unravel_index(medians.argmax(), medians.shape)
-    found[coefficient_name(patterns[g], classes[k])] = (int(k), int(g))
+    found[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
     return found
 
 
@@ -192,7 +169,7 @@ def _group(draws: dict[str, np.ndarray], patterns: list[str], text: str) -> int 
 def coefficient_traces(record: Record) -> list[Figure]:
     """Traces of single coefficients, and of the one with the largest median (fig-text-betas)."""
     order = record.drawn_order
-    priors = [p for p in ("cauchy", "gaussian") if record.of_order(order, p)]
+    priors = [prior for prior in PRIORS if record.of_order(order, prior)]
     draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
     places = _places(record, draws[priors[0]])
     figure, axes = canvas(
@@ -213,45 +190,34 @@ def coefficient_traces(record: Record) -> list[Figure]:
         axis.set_xlabel("draw")
     save_space(axes)
     chains = record.config["model"]["chains"]
-    return [
-        Figure(
-            "traces",
-            f"Coefficients along the chains, order {order}",
-            figure,
-            f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {_naming(record)}"
-            "The last row is the coefficient with the largest posterior median under "
-            f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes.",
-        )
-    ]
-
-
-def _naming(record: Record) -> str:
-    if record.continuous:
-        return (
-            "Coefficients are in the units of the response, and the intercept is relative to its "
-            "mean. "
-        )
-    return (
-        "The name of a coefficient is its pattern (the most recent state is last), "
-        "and after the colon its class. "
+    named = (
+        "Coefficients are in the units of the response, and the intercept is relative to its mean."
+        if record.continuous
+        else "The name of a coefficient is its pattern (the most recent state is last), and after "
+        "the colon its class."
     )
+    caption = (
+        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {named} "
+        "The last row is the coefficient with the largest posterior median under "
+        f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes."
+    )
+    return [Figure("traces", f"Coefficients along the chains, order {order}", figure, caption)]
 
 
 def scale_figure(record: Record) -> list[Figure]:
     """Effective draws of each sigma, sampled on the log scale and on its own."""
     largest = max(record.orders)
-    priors = [p for p in ("cauchy", "gaussian") if record.of_order(largest, p)]
-    fits = record.worst
-    place = {arm: j for j, arm in enumerate(record.own)}
+    priors = [prior for prior in PRIORS if record.of_order(largest, prior)]
     figure, axes = canvas(1, len(priors), sharey=True)
     for column, prior in enumerate(priors):
         axis = axes[0, column]
         for scale, style in (("log", "-o"), ("natural", ":s")):
             arm = record.of_order(largest, prior, scale=scale)
             if arm is not None:
-                ess = fits["ess"][place[arm], 2 : 2 + largest]
+                place = record.own.index(arm)
+                ess = record.worst["ess"][place, 2 : 2 + largest]
                 label = {"log": "log sigma", "natural": "sigma"}[scale]
-                label += f": {fits['evaluations'][place[arm], 1]:,.0f} evaluations an iteration"
+                label += f": {record.worst['evaluations'][place, 1]:,.0f} evaluations an iteration"
                 axis.plot(range(1, largest + 1), ess, style, color=INK, mfc="white", label=label)
         axis.set_yscale("log")
         axis.set_xlabel("order o of sigma")
@@ -260,16 +226,85 @@ def scale_figure(record: Record) -> list[Figure]:
         axis.legend(frameon=False, title="updated on the scale of", fontsize=7, title_fontsize=8)
     axes[0, 0].set_ylabel("effective draws")
     save_space(axes)
+    title = f"Sigma on its own scale and on the log scale, order {largest}"
+    caption = (
+        f"Effective draws of {_counted(record)}"
+        + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
+        + ". If the data say little about sigma, its posterior has the tail of the prior, over "
+        "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "
+        "tail, so this scale needs more evaluations and may give fewer effective draws. If the "
+        "data determine sigma well, chains on both scales mix alike."
+    )
+    return [Figure("scales", title, figure, caption)]
+
+
+# ---- the largest coefficients ----
+
+
+def coefficient_table(record: Record) -> list[Table]:
+    """The groups with the largest coefficients, over the divisions that have them."""
+    order, priors = record.drawn_order, record.config["model"]["priors"]
+    arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
+    # patterns can be compared in divisions of the same cases
+    same = record.folded and not record.config["drawn"]
+    divisions = record.n_blocks if same else record.folds
+    found = _coefficients(record, arm, divisions)
+    width = 1 + max(k for _, k in found)  # two classes share a coefficient, that of the last
+    classes = record.classes[-width:]
+    rows, sizes = [], []
+    for (pattern, k), several in found.items():
+        values = np.array(several)
+        low, median, high = np.median(values[:, :3], axis=0)  # heavy tails rule a mean
+        cases, patterns = values[:, 3:].mean(axis=0)
+        row: dict[str, Any] = {"pattern": pattern}
+        row |= {"class": classes[k]} if classes else {}
+        row |= {} if np.isnan(patterns) else {"patterns in its group": round(float(patterns))}
+        row["training cases"] = round(float(cases))
+        row |= {"divisions": len(values)} if divisions > 1 else {}
+        rows.append(row | {"median": median, "5 %": low, "95 %": high})
+        # an absent group has the coefficient 0: one that is rare must be large to come first
+        sizes.append(abs(median) * len(values))
+    chosen = np.argsort(-np.array(sizes), kind="stable")[:MOST_GROUPS]
+    frame = pd.DataFrame([rows[place] for place in chosen])
+    shown = min(SHOWN_GROUPS, len(frame))
+    zero = (frame["5 %"] <= 0) & (frame["95 %"] >= 0)
+    several_words = (
+        "Medians and ends of the intervals of 90 % are medians over those of the "
+        f"{divisions:,} divisions of the cases whose training cases have the pattern. "
+    )
     return [
-        Figure(
-            "scales",
-            f"Sigma on its own scale and on the log scale, order {largest}",
-            figure,
-            f"Effective draws of {_counted(record)}"
-            + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
-            + ". If the data say little about sigma, its posterior has the tail of the prior, over "
-            "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "
-            "tail, so this scale needs more evaluations and may give fewer effective draws. If the "
-            "data determine sigma well, chains on both scales mix alike.",
+        Table(
+            "coefficients",
+            "The largest coefficients",
+            frame,
+            f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
+            f"medians, without the intercept. {several_words if divisions > 1 else ''}"
+            "A row is grey if its interval contains 0. Each group is shown as one of its "
+            "shortest patterns, and its coefficient is the sum of the coefficients of its patterns"
+            + (", in the units of the response." if record.continuous else "."),
+            shown=tuple(range(shown)),
+            quiet=tuple(int(row) for row in np.flatnonzero(zero[:shown])),
         )
     ]
+
+
+def _coefficients(
+    record: Record, arm: Arm, divisions: int
+) -> dict[tuple[str, int], list[tuple[float, ...]]]:
+    """Return the coefficients of an arm by pattern and class, without the intercept.
+
+    Each is a list over the divisions that have the group: low end, median, high end, training cases
+    that express it, and how many patterns it has, NaN where draws do not say.
+    """
+    found: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    for division in range(divisions):
+        draws = record.draws(arm, division)
+        values = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
+        quantiles = np.quantile(values, ENDS, axis=0)  # (3, K, G)
+        cases = draws["cases"]
+        patterns = draws.get("patterns", np.full(len(cases), np.nan))
+        for k in range(values.shape[1]):
+            for g in np.flatnonzero(cases < cases.max()):
+                about = (*quantiles[:, k, g], cases[g], patterns[g])
+                found.setdefault((str(draws["pattern"][g]), k), []).append(about)
+    return found
