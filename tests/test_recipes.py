@@ -17,8 +17,7 @@ from thesiskit.config.keys import schema
 from thesiskit.estimators import selecting
 from thesiskit.models import MODELS
 from thesiskit.models.base import Training
-from thesiskit.report import parts
-from thesiskit.report.selection import tables
+from thesiskit.report import parts, scores
 
 RECIPES = {
     block.text.partition("\n")[0].removeprefix(RECIPE): block.text
@@ -57,9 +56,9 @@ def test_an_experiment(experiment, tmp_path):
 
 def test_a_table(experiment, tmp_path, monkeypatch):
     monkeypatch.setitem(parts.PARTS, "confidence-table", None)  # removed again after the test
-    scope = dict(vars(tables))
-    carry_out("thesiskit/report/selection/tables.py", scope)
-    monkeypatch.setattr(tables, "confidence_table", scope["confidence_table"], raising=False)
+    scope = dict(vars(scores))
+    carry_out("thesiskit/report/scores.py", scope)
+    monkeypatch.setattr(scores, "confidence_table", scope["confidence_table"], raising=False)
     carry_out("thesiskit/report/parts.py", vars(parts))
     text = experiment.read_text().replace("[score-table,", "[confidence-table, score-table,")
     experiment.write_text(text)

@@ -24,7 +24,7 @@ from thesiskit.models import ranks
 from thesiskit.models.logistic import Settings
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features, squared_correlation
-from thesiskit.report import rank_bands
+from thesiskit.report import ranks as rank_bands
 from thesiskit.study.design import Design
 
 # ---- bands ----

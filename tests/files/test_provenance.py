@@ -48,7 +48,7 @@ def made(root):
             [
                 "experiments/cluster/slurm.py",
                 "estimators/selecting.py",
-                "report/selection/tables.py",
+                "report/scores.py",
                 "cli/stages.py",
             ],
             set(),

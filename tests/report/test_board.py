@@ -12,7 +12,7 @@ from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import peers
-from thesiskit.report.board import figures, scores, tables
+from thesiskit.report import studies
 from thesiskit.report.stages import headline
 
 pytest.importorskip("rdata")
@@ -76,14 +76,14 @@ def study(published):
 
 @pytest.fixture(scope="module")
 def board(study):
-    return scores.board_of(study)
+    return studies.board_of(study)
 
 
 def row_of(board, method, label, *, tempered=False):
     return next(
         i
         for i, arm in enumerate(board.arms)
-        if (arm.method, arm.label, scores.tempered(arm)) == (method, label, tempered)
+        if (arm.method, arm.label, studies.tempered(arm)) == (method, label, tempered)
     )
 
 
@@ -117,8 +117,8 @@ def test_scores_are_those_of_each_table_alone(study, board):
 
 def test_a_mean_is_over_the_tables_that_a_method_predicts(board):
     naive = row_of(board, "naive-corrected", "4")
-    values = board.values[naive, [0, 2], scores.AMLP]
-    mean = board.mean(naive, scores.AMLP)
+    values = board.values[naive, [0, 2], studies.AMLP]
+    mean = board.mean(naive, studies.AMLP)
     assert mean.value == pytest.approx(values.mean())
     # Student's interval with one degree of freedom
     assert mean.high - mean.value == pytest.approx(12.7062 * values.std(ddof=1) / 2**0.5, rel=1e-4)
@@ -149,11 +149,11 @@ def test_wins_and_losses_against_ridge_are_counted_by_table(study, board):
 
 
 def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, board):
-    (table,) = tables.board_table(study)
+    (table,) = studies.board_table(study)
     assert len(table.frame) == len(board.arms)
     sentence = table.lead[0]
     i = row_of(board, "corrected", "4", tempered=True)
-    amlp, ridge = (board.mean(row, scores.AMLP).value for row in (i, board.rival))
+    amlp, ridge = (board.mean(row, studies.AMLP).value for row in (i, board.rival))
     assert f"(4 kept) is {amlp:.3f}" in sentence
     assert f"tuned ridge ({ridge:.3f})" in sentence
     assert ("at most" in sentence) == (amlp <= ridge)
@@ -163,7 +163,7 @@ def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, 
     )
     order = [x for x in table.frame["against ridge: difference"] if x == x and x is not None]
     assert order == sorted(order)
-    (each,) = tables.board_scores(study)
+    (each,) = studies.board_scores(study)
     assert len(each.frame) == 3 * len(board.arms) - 2  # naive Bayes, of three classes
     assert (each.frame["AMLP: low"] <= each.frame["AMLP: mean"]).all()
     mine = each.frame[each.frame["method"] == board.arms[i].words].set_index("table")
@@ -176,17 +176,17 @@ def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, 
 
 
 def test_figures_show_every_table_and_method(study, board):
-    (losses,) = figures.board_losses(study)
+    (losses,) = studies.board_losses(study)
     (axis,) = losses.canvas.axes
     names = [one.get_text() for one in axis.get_yticklabels()]
-    ridge = board.values[board.rival, :, scores.AMLP]
+    ridge = board.values[board.rival, :, studies.AMLP]
     assert names == [board.names[s] for s in np.argsort(-ridge)] + ["mean"]
     line = next(one for one in axis.lines if one.get_label() == "logistic regression, L2")
     assert line.get_xdata() == pytest.approx([*sorted(ridge, reverse=True), ridge.mean()])
-    (promises,) = figures.board_promises(study)
+    (promises,) = studies.board_promises(study)
     panels = [one for one in promises.canvas.axes if one.get_visible() and one.axison]
     assert [one.get_title().replace("\n", " ") for one in panels] == list(
-        dict.fromkeys(figures.short_words(arm) for arm in board.arms)
+        dict.fromkeys(studies.short_words(arm) for arm in board.arms)
     )
 
 

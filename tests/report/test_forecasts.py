@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from thesiskit.report import forecasts, metrics
-from thesiskit.report.forecasts import CAREFUL, SURE, WELL, aligned, score
+from thesiskit.report import metrics
+from thesiskit.report.metrics import CAREFUL, SURE, WELL, aligned, score
 
 
 def cases(response, unit=None):
     n = len(response)
     unit = np.arange(n) if unit is None else np.asarray(unit)
-    return forecasts.Tested(
+    return metrics.Tested(
         np.asarray(response), unit.astype(str), unit, {}, ["no", "yes"],
         np.full((n, 2), 0.5),
     )  # fmt: skip
@@ -89,7 +89,7 @@ def test_a_case_that_is_tested_twice_counts_once():
 def test_scores_of_more_classes(rng):
     p = rng.dirichlet(np.ones(3), 50)
     y = rng.integers(0, 3, 50)
-    of_three = forecasts.Tested(y, np.arange(50), np.arange(50), {}, list("abc"), p)
+    of_three = metrics.Tested(y, np.arange(50), np.arange(50), {}, list("abc"), p)
     found = score(of_three, "x", p)
     assert found.error == np.mean(p.argmax(axis=1) != y)
     assert found.amlp == pytest.approx(-np.mean(np.log(p[np.arange(50), y])))
@@ -122,15 +122,15 @@ def test_one_case_has_scores_and_no_interval_of_amlp():
 def test_of_many_arms_the_best_are_printed():
     response = cases([0, 1, 1, 0])
     arms = [
-        forecasts.Forecast({}, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)
+        metrics.Forecast({}, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)
     ]  # fmt: skip
     scores = [(arm, score(response, arm.name, arm.probability)) for arm in arms]
-    lines = forecasts.headline(scores)
+    lines = metrics.headline(scores)
     assert len(lines) == 14
     assert lines[1].startswith("arm 0 ")
     assert "arm 11" in lines[12]  # those closest to one half are best
     assert lines[-1] == "(the best 12 of 15 by AMLP)"
-    assert forecasts.headline([]) == []
+    assert metrics.headline([]) == []
 
 
 def test_columns_are_aligned():

@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 from thesiskit.config import load_config
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
-from thesiskit.report.selection import temperatures as told
-from thesiskit.report.selection.temperatures import number, temperatures
+from thesiskit.report import posteriors as told
+from thesiskit.report.posteriors import number, temperatures
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
 MINE = """

@@ -10,8 +10,8 @@ from commands import arrays, invoke, must_fail, run
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
+from thesiskit.report.posteriors import Relevance, number_words
 from thesiskit.report.record import Arm
-from thesiskit.report.selection.relevance import Relevance, number_words
 
 GENES = """
 experiment: mine

@@ -10,9 +10,8 @@ from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import BITS, Task, cross_validated, fit_predict
+from thesiskit.report import studies
 from thesiskit.report.parts import PARTS
-from thesiskit.report.signals import maps, screened
-from thesiskit.report.signals import tables as signals
 from thesiskit.study.design import Design
 
 CASES = {"train": [12, 12], "test": [30, 30]}
@@ -66,7 +65,7 @@ def kept(tmp_path_factory):
 
 
 def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
-    found = signals.scored(grid)
+    found = studies.scored(grid)
     # without the correction, which features may be relevant is left out
     assert [arm.words for arm in found.arms if arm.label == "3"] == [
         "uncorrected", "corrected", "corrected, some relevant", "SelectKBest + BernoulliNB",
@@ -88,7 +87,7 @@ def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
 
 
 def test_the_best_method_is_compared_on_the_same_data_sets(grid):
-    found = signals.scored(grid)
+    found = studies.scored(grid)
     rivals = found.rivals("8")
     first, second, lower, error = found.best(rivals, 2)
     amlp = {i: found.values[i, 2, :, 2] for i in rivals}
@@ -99,22 +98,22 @@ def test_the_best_method_is_compared_on_the_same_data_sets(grid):
 
 
 def test_tables_count_every_setting_once(grid):
-    counts, table = signals.signals_table(grid)
+    counts, table = studies.signals_table(grid)
     assert counts.frame["lowest AMLP"].sum() == 9 * 2
     assert (counts.frame["as low"] >= counts.frame["lowest AMLP"]).all()
     assert (counts.frame["above the lowest: most"] >= 0).all()
     assert len(table.frame) == 9 * 2 * 4
-    marked = table.frame[table.frame["AMLP: best"] == signals.BEST]
+    marked = table.frame[table.frame["AMLP: best"] == studies.BEST]
     assert len(marked) == 18
     for _, mine in table.frame.groupby(["data", "kept"]):
         best = mine.loc[mine["AMLP: mean"].idxmin()]
-        assert best["AMLP: best"] == signals.BEST
+        assert best["AMLP: best"] == studies.BEST
     assert "the thesis's model, alpha 300, 30 features, n = 24" in set(table.frame["data"])
     assert "18 settings" in counts.lead[0]
 
 
 def test_a_map_has_each_setting_at_its_place(grid):
-    found = maps.maps_of(grid)
+    found = studies.maps_of(grid)
     assert [one.title for one in found] == [
         f"{of} features\n24 cases\n{k} kept" for of in (30, 40) for k in (3, 8)
     ]
@@ -127,12 +126,12 @@ def test_a_map_has_each_setting_at_its_place(grid):
             assert f"{settings[s]['of']} features" in one.title
     squares = found[0].squares(np.arange(9.0))
     assert sorted(squares.ravel()) == sorted(found[0].places)
-    figures = {one.name: one for one in maps.signals_maps(grid)}
+    figures = {one.name: one for one in studies.signals_maps(grid)}
     assert set(figures) == {"signals-best", "signals-promise", "signals-amlp"}
     # a number in every square of every map
     panels = figures["signals-amlp"].canvas.axes[:-1]
     assert len(panels) == 4 * 4
-    scores = signals.scored(grid)
+    scores = studies.scored(grid)
     written = [text.get_text() for text in panels[0].texts]
     expected = [f"{scores.mean[0, s, 2]:.2f}".lstrip("0") for s in found[0].places]
     assert sorted(written) == sorted(expected)
@@ -145,8 +144,8 @@ def test_maps_need_several_settings():
 
 
 def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
-    promised = {(one.data, one.arm.words): one for one in screened.promises(kept)}
-    noise, signal = signals.setting_words(GRID[0] | {"relevant": 0, "of": 400, "alpha": None}), None
+    promised = {(one.data, one.arm.words): one for one in studies.screened_promises(kept)}
+    noise, signal = studies.setting_words(GRID[0] | {"relevant": 0, "of": 400, "alpha": None}), None
     assert noise == "0 of 400 relevant, n = 24"
     signal = next(data for data, _ in promised if data != noise)
     stored = np.concatenate(
@@ -198,7 +197,7 @@ def kept_config(record):
 
 
 def test_the_figure_shows_each_promise(kept):
-    (figure,) = screened.screened_figure(kept)
+    (figure,) = studies.screened_figure(kept)
     panels = figure.canvas.axes
     assert len(panels) == 2
     words = [one.get_text() for one in panels[0].get_yticklabels()]
@@ -207,11 +206,11 @@ def test_the_figure_shows_each_promise(kept):
         "logistic regression, L2",
     ]  # fmt: skip
     numbers = {text.get_text() for text in panels[0].texts}
-    for one in screened.promises(kept):
+    for one in studies.screened_promises(kept):
         if one.data.startswith("0 of"):
             assert f"{100 * one.told[0]:.0f} %" in numbers
             assert f"{100 * one.actual[0]:.0f} %" in numbers
-    (table,) = screened.screened_table(kept)
+    (table,) = studies.screened_table(kept)
     assert len(table.frame) == 10
     assert set(table.frame["promised by"]) == {"its predictions", "cross-validation"}
 
@@ -221,8 +220,8 @@ def test_peers_of_a_whole_table_have_no_promise(grid):
 
 
 def test_the_figure_of_signals_writes_the_amlp_of_each_method(grid):
-    (figure,) = signals.signals_figure(grid)
-    found = signals.scored(grid)
+    (figure,) = studies.signals_figure(grid)
+    found = studies.scored(grid)
     panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
     assert len(panels) == 9
     for s in (0, 8):

@@ -194,7 +194,7 @@ def peer_table(record: Record) -> list[Table]:
 def _base_rate(record: Record) -> dict[str, float]:
     """AMLP and error of the frequencies of the classes among the training cases."""
     p, y = record.tested.base, record.response
-    return {"AMLP": metrics.class_amlp(p, y), "error": metrics.class_error(p, y)}
+    return {"AMLP": metrics.amlp(p, y), "error": metrics.error_rate(p, y)}
 
 
 def model_table(record: Record) -> list[Table]:

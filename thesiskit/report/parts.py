@@ -7,33 +7,21 @@ from typing import Any, NamedTuple
 
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
+    chains,
     coefficients,
+    divisions,
     orders,
-    predictions,
+    posteriors,
+    promises,
     ranks,
     reduction,
+    scores,
     stages,
+    studies,
     summary,
 )
-from thesiskit.report.board import figures as board_figures
-from thesiskit.report.board import tables as board_tables
 from thesiskit.report.explorer.page import pattern_explorer
 from thesiskit.report.record import EXACT, several_tables
-from thesiskit.report.selection import (
-    alphas,
-    divisions,
-    figures,
-    promised,
-    ratios,
-    relevance,
-    reliability,
-    selected,
-    tables,
-    temperatures,
-)
-from thesiskit.report.selection import chains as sampling
-from thesiskit.report.signals import maps, screened
-from thesiskit.report.signals import tables as signals
 
 BOTH = {"corrected", "uncorrected"}
 DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"
@@ -159,42 +147,42 @@ _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(stages.data_card, (DATA,)),
-    "selected-features": Part(selected.selected_table, (DATA, SELECTION, KEPT)),
+    "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "relevance": Part(
-        relevance.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
+        posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
     ),
     "screened-answers": Part(
-        promised.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
+        promises.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
-    "predictions": Part(predictions.prediction_table, (DATA, TESTS)),
-    "selection-table": Part(tables.selection_table, (DATA, SELECTION)),
-    "calibration-table": Part(tables.calibration_table),
-    "score-table": Part(tables.score_table),
-    "quadrature-table": Part(tables.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
-    "timing-table": Part(tables.timing_table),
-    "diagnostics-table": Part(sampling.diagnostics_table, (DATA, SELECTION, MIXTURE)),
-    "exact-table": Part(sampling.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
+    "predictions": Part(scores.prediction_table, (DATA, TESTS)),
+    "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
+    "calibration-table": Part(scores.calibration_table),
+    "score-table": Part(scores.score_table),
+    "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
+    "timing-table": Part(scores.timing_table),
+    "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
+    "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
     "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
-    "reliability-table": Part(reliability.reliability_table),
-    "correlation-scatter": Part(figures.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "error-rates": Part(figures.error_rates, (DATA, SELECTION, METHODS, TESTS)),
-    "performance": Part(figures.performance),
-    "log-alpha": Part(alphas.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
-    "log-ratio": Part(ratios.log_ratio, (DATA, SELECTION, NORMAL)),
-    "temperature-table": Part(temperatures.temperature_table, (DATA, SELECTION, TEMPERED)),
-    "reliability-figure": Part(reliability.reliability_figure),
-    "trace-figure": Part(sampling.trace_figure, (DATA, SELECTION, MIXTURE)),
-    "null-figure": Part(figures.null_figure),
-    "signals-figure": Part(signals.signals_figure, (DATA, SELECTION, SETTINGS)),
-    "signals-table": Part(signals.signals_table, (DATA, SELECTION, SETTINGS)),
-    "signals-maps": Part(maps.signals_maps, (DATA, SELECTION, SETTINGS)),
-    "screened-figure": Part(screened.screened_figure, _SCREENED),
-    "screened-table": Part(screened.screened_table, _SCREENED),
-    "board-table": Part(board_tables.board_table, _BOARD),
-    "board-promises": Part(board_figures.board_promises, _BOARD),
-    "board-losses": Part(board_figures.board_losses, _BOARD),
-    "board-scores": Part(board_tables.board_scores, _BOARD),
-    "correlation-lattice": Part(figures.correlation_lattice, (LATTICE,)),
+    "reliability-table": Part(scores.reliability_table),
+    "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
+    "error-rates": Part(scores.error_rates, (DATA, SELECTION, METHODS, TESTS)),
+    "performance": Part(scores.performance),
+    "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
+    "log-ratio": Part(posteriors.log_ratio, (DATA, SELECTION, NORMAL)),
+    "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
+    "reliability-figure": Part(scores.reliability_figure),
+    "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),
+    "null-figure": Part(scores.null_figure),
+    "signals-figure": Part(studies.signals_figure, (DATA, SELECTION, SETTINGS)),
+    "signals-table": Part(studies.signals_table, (DATA, SELECTION, SETTINGS)),
+    "signals-maps": Part(studies.signals_maps, (DATA, SELECTION, SETTINGS)),
+    "screened-figure": Part(studies.screened_figure, _SCREENED),
+    "screened-table": Part(studies.screened_table, _SCREENED),
+    "board-table": Part(studies.board_table, _BOARD),
+    "board-promises": Part(studies.board_promises, _BOARD),
+    "board-losses": Part(studies.board_losses, _BOARD),
+    "board-scores": Part(studies.board_scores, _BOARD),
+    "correlation-lattice": Part(scores.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
     "division-table": Part(divisions.division_table, _GROUPS),

@@ -27,8 +27,8 @@ from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.explorer.content import Content
-from thesiskit.report.forecasts import Forecast, Score, Tested, score
 from thesiskit.report.layout import kept_words, size_words
+from thesiskit.report.metrics import Forecast, Score, Tested, score
 
 THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
@@ -42,10 +42,10 @@ WORST = {
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
 SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_kept",
             "class_counts", "seconds")  # fmt: skip
-FITTED = ("seconds", "at_end", "table", "means", "errors", "exchanged", *WORST, *REACHED)
-PREDICTED = dict.fromkeys(("probability", "median", "low", "high", "log_density"), 1) | (
-    dict.fromkeys(("response", "replicate", "group", "fold", "case", "tau"), 0)
-)
+FITTED = ("seconds", "tau", "at_end", "table", "means", "errors", "exchanged", *WORST, *REACHED)
+BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
+BY_CASE = ("response", "replicate", "group", "fold", "case", "tau")
+PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
            "same")  # fmt: skip
 METHODS = {  # what tables and legends call a model of chapter 2 that is ours
@@ -295,7 +295,12 @@ class Record:
         if self.tables:
             sets, cases = zip(*(one.made for one in self.tables.values()), strict=True)
             return sum(sets), sum(cases)
-        return len(self.selection["tied"]) // len(self.labels), len(self.response)
+        return self.n_sets, len(self.response)
+
+    @property
+    def n_sets(self) -> int:
+        """The number of training sets of chapter 2."""
+        return len(self.selection["tied"]) // len(self.labels)
 
     def draws(self, arm: Arm, division: int = 0) -> dict[str, np.ndarray]:
         """Return the draws of an arm, of the first division unless another is asked for.
@@ -533,11 +538,6 @@ class Record:
     # ---- selections and methods of chapter 2 ----
 
     @property
-    def screened(self) -> bool:
-        """Whether the table is said to have been screened before."""
-        return bool(self.config["selection"]["screened"])
-
-    @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
         return [str(one) for one in self.selection["label"]]
@@ -658,7 +658,7 @@ class Record:
 
     def error(self, arm: Arm) -> float:
         """Error rate."""
-        return metrics.class_error(self.probability(arm), self.response)
+        return metrics.error_rate(self.probability(arm), self.response)
 
     def losses(self, arm: Arm) -> np.ndarray:
         """Minus log probability of each test case, (N,)."""

@@ -8,9 +8,9 @@ import pandas as pd
 from thesiskit.defaults import UNTIL_FIRST
 from thesiskit.errors import cut
 from thesiskit.report import metrics
-from thesiskit.report.forecasts import MOST_LINES, aligned
-from thesiskit.report.forecasts import headline as headline_of
 from thesiskit.report.layout import Table
+from thesiskit.report.metrics import MOST_LINES, aligned
+from thesiskit.report.metrics import headline as headline_of
 from thesiskit.report.record import TEMPERED, Arm, Record, method_words
 
 Arrays = dict[str, np.ndarray]
@@ -508,7 +508,7 @@ def _lowest(record: Record, arrays: Arrays) -> str:
     words, score = (
         ("root mean squared error", metrics.root_mean_square)
         if record.continuous
-        else ("AMLP", metrics.class_amlp)
+        else ("AMLP", metrics.amlp)
     )
     scores = [
         (score(one, arrays["response"]), str(name))

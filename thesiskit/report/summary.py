@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.forecasts import BORDER, CAREFUL, SURE, Forecast, Score, Tested, score
 from thesiskit.report.layout import Table
+from thesiskit.report.metrics import BORDER, CAREFUL, SURE, Forecast, Score, Tested, score
+from thesiskit.report.posteriors import relevance_sentence, temperature_sentence
+from thesiskit.report.promises import promised_table
 from thesiskit.report.record import Record
-from thesiskit.report.selection.promised import promised_table
-from thesiskit.report.selection.relevance import relevance_sentence
-from thesiskit.report.selection.temperatures import temperature_sentence
 from thesiskit.report.stages import manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms

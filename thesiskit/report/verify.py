@@ -28,6 +28,7 @@ from thesiskit.defaults import SIGMA_0, STEP
 from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
+from thesiskit.report.divisions import divisions
 from thesiskit.report.exhibits import exhibits
 from thesiskit.report.html import template
 from thesiskit.report.layout import Table
@@ -35,8 +36,7 @@ from thesiskit.report.outputs import Outputs, csv_text, display, markdown
 from thesiskit.report.page import table_item
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
 from thesiskit.report.reduction import sweeps
-from thesiskit.report.selection.divisions import divisions
-from thesiskit.report.selection.tables import variant_words
+from thesiskit.report.scores import variant_words
 
 TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
 PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"

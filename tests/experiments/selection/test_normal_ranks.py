@@ -9,7 +9,7 @@ from thesiskit.datasets.synthetic import draw_normal
 from thesiskit.errors import ConfigError
 from thesiskit.models import normal
 from thesiskit.models.selection import select_by_f
-from thesiskit.report import rank_bands
+from thesiskit.report import ranks as rank_bands
 
 RATIO, PI, SHAPES = (0.01, 0.1, 0.4, 1.5), (0.02, 0.1, 0.5), (3.0, None)
 SETTINGS = normal.Normal(ratio=RATIO, pi=PI, effect_shapes=SHAPES)

@@ -1,1 +1,0 @@
-"""A study of several tables: methods compared table by table, and on average over the tables."""

@@ -1,0 +1,265 @@
+"""Tables and figures of random divisions of the features into groups (the colon experiment)."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    Figure,
+    Table,
+    canvas,
+    drawn_words,
+    hide_from,
+    save_space,
+)
+from thesiskit.report.record import Record
+
+METHODS = ("corrected", "uncorrected")
+STATISTICS = {  # of a division: key of numbers.yaml, and words
+    "AMLP better": ("amlp_better", "groups where correction improves AMLP"),
+    "squared error better": (
+        "squared_error_better", "groups where correction improves squared error"
+    ),
+    "AMLP p-value": ("amlp_p_value", "paired t test of AMLP, p-value"),
+    "squared error p-value": (
+        "squared_error_p_value", "paired t test of squared error, p-value"
+    ),
+    "optimistic": (
+        "optimistic", "groups where the uncorrected expected error is below the actual error"
+    ),
+    "mean gamma": ("gamma_about", "correlation of the last feature selected"),
+}  # fmt: skip
+
+
+def _which_shown(record: Record) -> str:
+    """Say which arms are shown, where others differ in what may be relevant, or are tempered."""
+    first, several = record.manners[0], record.manners
+    keys = [f"model.relevant: {first.relevant}"] * (len({one.relevant for one in several}) > 1)
+    if len({one.temperature for one in several}) > 1:
+        keys.append(f"model.temperature: {first.temperature}")
+    return f" The arms shown are those with {' and '.join(keys)}." if keys else ""
+
+
+@lru_cache(maxsize=2)
+def _group_frame(record: Record, replicate: int | None = None) -> pd.DataFrame:
+    """Scores of the two methods in each group of features of each replicate."""
+    found = record.predictions
+    arms = {method: record.find(record.labels[0], method) for method in METHODS}
+    rows = []
+    for r in np.unique(found["replicate"]) if replicate is None else [replicate]:
+        mine = np.flatnonzero(found["replicate"] == r)
+        for g in np.unique(found["group"][mine]):
+            cases = mine[found["group"][mine] == g]
+            row: dict[str, float] = {"division": int(r) + 1, "group": int(g) + 1}
+            for method, arm in arms.items():
+                assert arm is not None
+                values = metrics.scores(record.probability(arm)[cases], found["response"][cases])
+                row |= {f"{method}: {name}": value for name, value in values.items()}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def group_table(record: Record) -> list[Table]:
+    """The groups of the first division."""
+    caption = (
+        f"Predictions of {len(np.unique(record.predictions['case']))} cases, from the features "
+        "kept in each group." + _which_shown(record)
+    )
+    return [Table("groups", "The groups of the first division", _group_frame(record, 0), caption)]
+
+
+def group_scores(record: Record) -> list[Table]:
+    """Every method over the groups of features, and against the first one."""
+    group, y = record.predictions["group"], record.response
+    groups = [group == g for g in np.unique(group)]
+    frames = {
+        arm: pd.DataFrame([metrics.scores(record.probability(arm)[g], y[g]) for g in groups])
+        for arm in record.arms
+    }
+    rows = []
+    first = record.arms[0]
+    for arm, frame in frames.items():
+        row: dict[str, Any] = {"features": arm.label, "method": arm.words}
+        row[record.variant_name] = arm.variant
+        row |= {f"mean over groups: {name}": frame[name].mean() for name in frame}
+        for name in ("AMLP", "squared error"):
+            better = int((frames[first][name] < frame[name]).sum())
+            row[f"{name}: groups where the first row is better"] = (
+                np.nan if arm is first else better
+            )
+        rows.append(row)
+    caption = (
+        f"Each of {len(groups)} groups is analysed separately. The table shows means over the "
+        f"groups, and in how many groups the first method ({first.words}) has the lower loss."
+    )
+    title = "Methods over the groups of features"
+    return [Table("group-scores", title, pd.DataFrame(rows), caption)]
+
+
+@lru_cache(maxsize=1)
+def divisions(record: Record) -> pd.DataFrame:
+    """One row per division: in how many groups correction helps, and paired t tests."""
+    rows = []
+    for division, part in _group_frame(record).groupby("division"):
+        row = {"division": division}
+        pairs = {
+            name: [part[f"{method}: {name}"] for method in METHODS]
+            for name in ("AMLP", "squared error")
+        }
+        row |= {f"{name} better": int((a < b).sum()) for name, (a, b) in pairs.items()}
+        row |= {f"{name} p-value": metrics.paired_t(a, b) for name, (a, b) in pairs.items()}
+        promised, made = part["uncorrected: expected error"], part["uncorrected: error"]
+        rows.append(row | {"optimistic": int((promised < made).sum())})
+    frame = pd.DataFrame(rows)
+    frame["mean gamma"] = record.selection["gamma"].reshape(len(frame), -1).mean(axis=1)
+    return frame
+
+
+def colon_summary(record: Record) -> list[Table]:
+    """Where the thesis's single division falls among ours."""
+    frame = divisions(record)
+    rows = []
+    for column, (key, words) in STATISTICS.items():
+        values, printed = frame[column], record.thesis.get(key, np.nan)
+        rows.append(
+            {
+                "": words,
+                "thesis": printed,
+                "first division": values.iloc[0],
+                "median": values.median(),
+                "5 %": values.quantile(0.05),
+                "95 %": values.quantile(0.95),
+                "below it": float((values < printed).mean()),
+                "at or below": float((values <= printed).mean()),
+            }
+        )
+    title = "The thesis's single division among ours"
+    caption = (
+        f"{len(frame)} random divisions of the features into "
+        f"{record.config['evaluation']['groups']} groups; the last two columns are the "
+        "fractions of divisions below the thesis's number, and at or below it."
+    )
+    return [Table("colon-summary", title, pd.DataFrame(rows), caption)]
+
+
+def division_table(record: Record) -> list[Table]:
+    """All divisions."""
+    caption = (
+        "For each division: in how many groups the correction improves the predictions, paired "
+        "t tests over the groups, and in how many groups the uncorrected method expects fewer "
+        "errors than it makes." + _which_shown(record)
+    )
+    return [Table("divisions", "All divisions", divisions(record), caption, long=True)]
+
+
+def probability_scatter(record: Record) -> list[Figure]:
+    """Corrected against uncorrected predictions in each group of the first division."""
+    found = record.predictions
+    arms = [record.find(record.labels[0], method) for method in METHODS]
+    corrected, uncorrected = (record.probability(arm) for arm in arms if arm)
+    groups = np.unique(found["group"])
+    columns = min(5, len(groups))
+    rows = -(-len(groups) // columns)
+    figure, axes = canvas(rows, columns, height=1.75 * rows + 0.6, sharex=True, sharey=True)
+    hide_from(axes, len(groups))
+    names = [drawn_words(record.class_words(y)) for y in (0, 1)]
+    for g, axis in zip(groups, axes.flat, strict=False):
+        for y, face in ((1, INK), (0, "white")):
+            cases = (found["replicate"] == 0) & (found["group"] == g) & (found["response"] == y)
+            axis.plot(
+                uncorrected[cases], corrected[cases], "o", markersize=4, markerfacecolor=face,
+                markeredgecolor=INK, markeredgewidth=0.7, label=names[y], linestyle="none",
+            )  # fmt: skip
+        axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, zorder=0)
+        axis.set_title(f"group {g + 1}", fontsize=9)
+        axis.set_aspect("equal")
+    figure.supxlabel(f"predictive probability of {names[1]}, uncorrected", fontsize=10)
+    figure.supylabel("corrected", fontsize=10)
+    handles, words = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, words, loc="outside upper right", ncols=2, frameon=False)
+    title = "Predictive probabilities with and without correction"
+    caption = (
+        "There is one point for each case in each group of the first division. Uncorrected "
+        "predictions are often close to 0 or 1." + _which_shown(record)
+    )
+    return [Figure("probability-scatter", title, figure, caption)]
+
+
+def error_scatter(record: Record) -> list[Figure]:
+    """Expected against actual error in each group of the first division."""
+    frame = _group_frame(record, 0)
+    figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True)
+    for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
+        actual, expected = frame[f"{method}: error"], frame[f"{method}: expected error"]
+        _diagonal(axis, frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]])
+        axis.plot(actual, expected, "o", color=INK, markerfacecolor="none")
+        axis.set_title(method)
+        axis.set_xlabel("actual error rate")
+    axes.flat[0].set_ylabel("expected error rate")
+    caption = (
+        "There is one point for each group of the first division. Below the line the "
+        "predictions promise fewer errors than they make." + _which_shown(record)
+    )
+    return [Figure("error-scatter", "Actual against expected error rates", figure, caption)]
+
+
+def performance_scatter(record: Record) -> list[Figure]:
+    """AMLP and squared error of the two methods in each group of the first division."""
+    frame = _group_frame(record, 0)
+    figure, axes = canvas(1, 2, height=3.6)
+    pairs = (("AMLP", "average minus log probability"), ("squared error", "average squared error"))
+    for (name, words), axis in zip(pairs, axes.flat, strict=True):
+        both = frame[[f"{method}: {name}" for method in METHODS]]
+        _diagonal(axis, both)
+        axis.plot(both.iloc[:, 1], both.iloc[:, 0], "o", color=INK, markerfacecolor="none")
+        axis.set_title(words)
+        axis.set_xlabel("uncorrected")
+        axis.set_ylabel("corrected")
+    title = "Average minus log probability and squared error"
+    caption = (
+        "There is one point for each group of the first division. Below the line the "
+        "correction improves the predictions." + _which_shown(record)
+    )
+    return [Figure("performance-scatter", title, figure, caption)]
+
+
+def _diagonal(axis, frame: pd.DataFrame) -> None:
+    low, high = frame.min().min(), frame.max().max()
+    margin = 0.06 * (high - low)
+    ends = [low - margin, high + margin]
+    axis.plot(ends, ends, color=GREY, linewidth=0.7, zorder=0)
+    axis.set_xlim(ends)
+    axis.set_ylim(ends)
+    axis.set_aspect("equal")
+
+
+def division_figure(record: Record) -> list[Figure]:
+    """The spread of the four statistics over divisions, the thesis's values marked."""
+    frame = divisions(record)
+    figure, axes = canvas(2, 2, height=5.0)
+    shown = [name for name in frame if name.endswith((" better", " p-value"))]
+    for name, axis in zip(shown, axes.flat, strict=True):
+        printed = record.thesis.get(STATISTICS[name][0])
+        if name.endswith(" better"):
+            bins = np.arange(-0.5, record.config["evaluation"]["groups"] + 1)
+            axis.hist(frame[name], bins=bins, color=GREY, edgecolor=INK)
+            axis.set_xlabel(f"groups with {name}")
+        else:
+            axis.hist(np.log10(frame[name]), bins=20, color=GREY, edgecolor=INK)
+            axis.set_xlabel(f"log10 of the {name}")
+            printed = None if printed is None else np.log10(printed)
+        if printed is not None:
+            axis.axvline(printed, color="black", linestyle="--", linewidth=1.2)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("divisions")
+    save_space(axes)
+    caption = (
+        f"{len(frame)} random divisions of the features. The dashed line is the number of the "
+        "thesis."
+    )
+    return [Figure("divisions", "The thesis's division among ours", figure, caption)]

@@ -1,0 +1,665 @@
+"""What was kept, and what is known of it: alpha, rho, relevance and temperatures of chapter 2."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    PALE,
+    Figure,
+    Table,
+    canvas,
+    drawn_words,
+    hide_from,
+    kept_words,
+    save_space,
+)
+from thesiskit.report.record import TEMPERED, Arm, Manner, Record
+from thesiskit.report.stages import counted, listed
+
+LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
+STYLES = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+OF: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by features before a screening
+NEGLIGIBLE = 1e-3  # of the highest point
+NAMED = 10  # features of the figure
+ENDS = (0.05, 0.95)  # of intervals
+MOST_SHOWN = 20  # features of a selection, on the page
+COOL = 1.05  # a temperature up to here mends nothing that one would see
+USELESS = 1e4  # above it features predict nothing
+
+
+def base_label(label: str) -> str:
+    """Return how many features a selection kept, without of how many there were before."""
+    return label.partition(" of ")[0]
+
+
+def features_words(record: Record, label: str) -> str:
+    """Return what a selection kept, as sentences have it, such as "all 50 features"."""
+    size = base_label(label)
+    if size == "all":
+        return f"all {record.kept(label):,.0f} features"
+    return f"features of {size}" if size[0] == "|" else counted(int(size), "feature")
+
+
+# ---- the posteriors of alpha and rho ----
+
+
+def log_alpha(record: Record) -> list[Figure]:
+    """Posterior of log alpha, one panel per selection (fig-post-alpha)."""
+    complete = [arm for arm in record.main_arms if arm.method == "complete"]
+    partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
+    truth = _truth(record, "alpha")
+    wanted = list(product(partial, record.plain_manners))
+    figure, axes = _grid(len(wanted))
+    shown, points = list(truth), {}
+    for (label, manner), axis in zip(wanted, axes.flat, strict=False):
+        own = [record.find(label, method, manner=manner)
+               for method in ("corrected", "uncorrected")]  # fmt: skip
+        whole = [arm for arm in complete if arm.manner == manner]
+        for arm in [*whole[:1], *filter(None, own)]:
+            words = "all features" if arm.method == "complete" else arm.method
+            column = record.own.index(arm)
+            x, density = log_alphas(record, column), np.exp(record.fits["log_density"][column])
+            axis.plot(x, density, STYLES[arm.method], color=INK, label=words)
+            shown += list(x[density > NEGLIGIBLE * density.max()])
+        points[axis] = x
+        _finish_panel(axis, label, manner, truth)
+    low, high = min(shown) - 1, max(shown) + 1
+    axes[0, 0].set_xlim(low, high)
+    for axis, x in points.items():
+        x = x[(x > low) & (x < high)]
+        axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
+    _finish(figure, axes, "log alpha", "posterior density")
+    drawn = "The grey line is the value with which the data were drawn. " if truth else ""
+    caption = drawn + (
+        "Dots mark the points at which the posterior is computed. A small alpha means that "
+        "features predict well; without the correction for selection, alpha is estimated too "
+        "small."
+    )
+    return [Figure("log-alpha", "Posterior of log alpha", figure, caption)]
+
+
+def log_alphas(record: Record, column: int) -> np.ndarray:
+    """Return log alpha at the points of an arm in the first training set."""
+    alpha = record.fits["alpha"]
+    return np.log(alpha[0, column % alpha.shape[1]])
+
+
+def log_ratio(record: Record) -> list[Figure]:
+    """Posterior of log rho, how far apart class means are; one panel for each selection."""
+    truth = _truth(record, "ratio")
+    wanted = list(product(dict.fromkeys(map(base_label, record.labels)), record.plain_manners))
+    figure, axes = _grid(len(wanted))
+    shown = list(truth)
+    for (base, manner), axis in zip(wanted, axes.flat, strict=False):
+        for arm in record.own:
+            if base_label(arm.label) == base and arm.manner == manner:
+                x, weight = _log_ratios(record, arm)
+                axis.plot(x, weight, color=INK, **_look(record, arm))
+                shown += list(x[weight > NEGLIGIBLE * weight.max()])
+        axis.axhline(1 / len(x), color=GREY, linewidth=1, zorder=0)
+        _finish_panel(axis, base, manner, truth)
+    axes[0, 0].set_xlim(min(shown) - 0.5, max(shown) + 0.5)
+    _finish(figure, axes, "log rho", "posterior probability")
+    sets = record.n_sets
+    caption = (
+        "The upright line is the value with which the data were drawn. " if truth else ""
+    ) + (
+        "Rho is the variance of a relevant feature's class means, divided by its variance "
+        "within a class, so that a large one means features that predict well; without the "
+        "correction for selection it is estimated too large. Before the data are seen all "
+        "points are equally probable (the level line)."
+    )
+    if sets > 1:
+        caption += f" The posteriors are those of the first of {sets:,} training sets."
+    return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
+
+
+def _log_ratios(record: Record, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    """Return log rho (R,) and its posterior in the first training set."""
+    log_joint = record.fits["log_joint"][0, record.own.index(arm)]
+    joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
+    return np.log(record.fits["ratio"]), joint / joint.sum()
+
+
+def _look(record: Record, arm: Arm) -> dict[str, Any]:
+    """Return the line of an arm, and what it is called: by how many features it is told of."""
+    words, of = "all features" if arm.method == "complete" else arm.method, ""
+    line: Any = STYLES[arm.method]
+    if arm.method == "corrected":
+        of = arm.label.partition(" of ")[2]
+        known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
+        line = OF[known.index(of) % len(OF)]
+    return {"linestyle": line, "label": words + (f", of {of}" if of else "")}
+
+
+def _truth(record: Record, name: str) -> list[float]:
+    """Return the logarithm of a number that the data were drawn with; nothing if none is known."""
+    value = record.config["data"].get(name)
+    known = isinstance(value, float | int) and np.isfinite(value)
+    return [float(np.log(value))] if known else []
+
+
+def _grid(panels: int):
+    """Return a figure and its axes, one or two beside each other."""
+    columns = 2 if panels > 1 else 1
+    rows = -(-panels // columns)
+    figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
+    hide_from(axes, panels)
+    return figure, axes
+
+
+def _finish_panel(axis, label: str, manner: Manner, truth: list[float]) -> None:
+    for value in truth:
+        axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
+    axis.set_title(kept_words(label) + Manner(manner.relevant).words, fontsize=10)
+    axis.set_ylim(bottom=0)
+
+
+def _finish(figure, axes, below: str, beside: str) -> None:
+    figure.supxlabel(below, fontsize=10)
+    figure.supylabel(beside, fontsize=10)
+    lines = {
+        line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
+    }
+    figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
+    save_space(axes)
+
+
+# ---- what was kept, one training set after the other ----
+
+
+class Kept(NamedTuple):
+    """What one selection kept in one training set.
+
+    block, split : the place of the training set in the result files.
+    replicate : the data set, or the division of the cases.
+    features : (k,) numbers of the features in the table.
+    correlation : (k,) their correlations with class 1, with signs; of more than two classes their
+        correlation ratios, which have none.
+    means : (k, K) of real features, the means of each class.
+    """
+
+    block: int
+    split: int
+    replicate: int
+    label: str
+    features: np.ndarray
+    correlation: np.ndarray
+    means: np.ndarray | None = None
+
+
+def each_kept(record: Record) -> Iterator[Kept]:
+    """Yield what every selection kept, in every training set."""
+    groups, labels = record.config["evaluation"]["groups"], record.labels
+    first = 0  # replicate of the block
+    for number in range(record.n_blocks):
+        select = record.results.load("select", number)
+        group = record.results.load("simulate", number, ("group",))["group"]
+        members = [[np.flatnonzero(row == g) for g in range(groups)] for row in group]
+        mine = len(select["kept"]) // len(labels)  # splits: by data set, fold and group
+        signed = _signed(select)
+        for entry, ends in enumerate(zip(select["offset"], select["offset"][1:], strict=False)):
+            split, size = divmod(entry, len(labels))
+            replicate, part = split * len(group) // mine, slice(*ends)
+            columns = members[replicate][split % groups]
+            if "columns" in select:  # others were left out before
+                columns = columns[select["columns"][split]]
+            yield Kept(
+                number, split, first + replicate, labels[size],
+                columns[select["selected"][part]], signed[part],
+                select["means"][part] if "means" in select else None,
+            )  # fmt: skip
+        first += len(group)
+
+
+def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the correlation of every kept feature with class 1, with its sign."""
+    if "means" in select:
+        means = select["means"]
+        sign = np.sign(means[:, 1] - means[:, 0]) if means.shape[1] == 2 else 1.0
+        return sign * select["correlation"]
+    kept = np.diff(select["offset"])
+    counts = np.repeat(select["class_counts"], kept, axis=0).astype(float)
+    counts = select.get("present", counts)  # where values are missing, they differ by feature
+    ones = select["ones"]
+    direction = ones[:, 1] * counts[:, 0] - ones[:, 0] * counts[:, 1]
+    return np.sign(direction) * select["correlation"]
+
+
+def _feature_names(record: Record, features: np.ndarray) -> list[str]:
+    """Return the names of features; their numbers where they have none."""
+    names = record.simulated.get("names", ())
+    return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
+
+
+def _width(record: Record) -> int:
+    """Return the number of features of the table."""
+    return record.results.load("simulate", 0, ("group",))["group"].shape[1]
+
+
+class Tally:
+    """In how many training sets each of p features was kept, its correlations, and its means."""
+
+    def __init__(self, p: int, classes: int):
+        self.kept = np.zeros(p, dtype=np.int64)
+        self.total = np.zeros(p)
+        self.low, self.high = np.full(p, np.inf), np.full(p, -np.inf)
+        self.means = np.zeros((p, classes))
+
+    def add(self, one: Kept) -> None:
+        """Count the features of a training set, each at most once."""
+        features, correlation = one.features, one.correlation
+        self.kept[features] += 1
+        self.total[features] += correlation
+        self.low[features] = np.minimum(self.low[features], correlation)
+        self.high[features] = np.maximum(self.high[features], correlation)
+        if one.means is not None:
+            self.means[features] += one.means
+
+
+def selected_table(record: Record) -> list[Table]:
+    """A row for each selection and feature that it kept in some training set."""
+    tallies, sets = _tallies(record)
+    frames: list[pd.DataFrame] = []
+    shown: list[int] = []
+    rows = 0
+    score = "correlation" if record.n_classes == 2 else "correlation ratio"
+    for label, tally in tallies.items():
+        found = np.flatnonzero(tally.kept)
+        mean = tally.total[found] / tally.kept[found]
+        order = np.lexsort((found, -np.abs(mean), -tally.kept[found]))
+        found, mean = found[order], mean[order]
+        columns = {
+            "selection": label,
+            "feature": _feature_names(record, found),
+            "kept in": tally.kept[found] / sets,
+            f"{score}: mean": mean,
+            f"{score}: lowest": tally.low[found],
+            f"{score}: highest": tally.high[found],
+        }
+        if record.normal:
+            means = tally.means[found] / tally.kept[found, None]
+            columns |= {
+                f"mean: {record.class_words(y)}": means[:, y] for y in range(record.n_classes)
+            }
+        for one in relevances(record):  # one for each number before a screening
+            if base_label(one.arm.label) == label:
+                of = one.arm.label.partition(" of ")[2]
+                name = "probability relevant" + (f": of {of}" if of else "")
+                columns[name] = one.probability[found]
+        frames.append(pd.DataFrame(columns))
+        shown += range(rows, rows + min(MOST_SHOWN, len(found)))
+        rows += len(found)
+    frame = pd.concat(frames, ignore_index=True)
+    caption = (
+        f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
+        f"kept the feature. {_about_correlations(record)}{_about_relevant(frame)}"
+    )
+    title = "Selected features"
+    return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
+
+
+def _tallies(record: Record) -> tuple[dict[str, Tally], int]:
+    """Return what was kept by selection, and the number of training sets."""
+    first = {base_label(label): label for label in reversed(record.labels)}
+    if not record.config["selection"]["screened"]:  # with all features nothing is selected
+        first.pop("all", None)
+    tallies: dict[str, Tally] = {}
+    splits, p = set(), _width(record)
+    for one in each_kept(record):
+        splits.add((one.block, one.split))
+        base = base_label(one.label)
+        if first.get(base) == one.label:  # others differ in what is corrected for only
+            tallies.setdefault(base, Tally(p, record.n_classes)).add(one)
+    return tallies, len(splits) // record.config["evaluation"]["groups"]
+
+
+def _about_correlations(record: Record) -> str:
+    one = record.class_words(1)
+    if not record.normal:
+        return (
+            "Correlations are those of the binary feature with the response, over the training "
+            f"sets that kept it; with a positive one, {one} is more frequent where the feature is "
+            "1. They are too large: these features were chosen because their correlations are "
+            "large in these cases."
+        )
+    if record.n_classes == 2:
+        return (
+            "Correlations are those of the feature with the response, over the training sets that "
+            f"kept it; with a positive one, the feature is larger in {one}. They are too large: "
+            "these features were chosen because their correlations are large in these cases. Means "
+            "are those of the cases of a class."
+        )
+    return (
+        "The correlation ratio is the square root of the share of the feature's variance that is "
+        "between the classes, over the training sets that kept it. It is too large: these features "
+        "were chosen because it is large in these cases. Means are those of the cases of a class."
+    )
+
+
+def _about_relevant(frame: pd.DataFrame) -> str:
+    """Say what the probability of relevance is, if it is there."""
+    columns = [name for name in map(str, frame) if name.startswith("probability relevant")]
+    if not columns:
+        return ""
+    several = any(": of " in name for name in columns)
+    return (
+        " The probability that a feature is relevant allows for this: it is the probability that "
+        "the feature has to do with the response at all, given how many features there were to "
+        "choose from" + (", which is in the header" if several else "") + "; it is a mean over "
+        "the training sets that kept the feature."
+    )
+
+
+# ---- how many features are relevant, and which: the arms with `some` in model.relevant ----
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """What an arm says of pi, and of the features that it kept.
+
+    Attributes
+    ----------
+    p : how many features there were to choose from, the mean over training sets.
+    pi : (J,) its values, in order; weight : (J,) their posterior, the mean over training sets.
+    probability : by feature of the table, the probability that it is relevant: the mean over the
+        training sets that kept it, NaN if none did.
+    kept : by feature, in what fraction of the training sets it was kept.
+    expected : how many of the features kept are relevant, the mean over training sets.
+    """
+
+    arm: Arm
+    p: float
+    pi: np.ndarray
+    weight: np.ndarray
+    probability: np.ndarray
+    kept: np.ndarray
+    expected: float
+
+    def number(self, level: float) -> float:
+        """Return a quantile of pi times p, the number of relevant features to be expected."""
+        place = np.searchsorted(np.cumsum(self.weight), level * self.weight.sum())
+        return float(self.p * self.pi[min(place, len(self.pi) - 1)])
+
+    @property
+    def middle(self) -> str:
+        """About how many features are relevant, in words."""
+        return number_words(self.number(0.5))
+
+    @property
+    def interval(self) -> str:
+        """The interval of 90 % of this number, in words."""
+        return " to ".join(number_words(self.number(level)) for level in ENDS)
+
+    @property
+    def words(self) -> str:
+        """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
+        return f"{self.middle} of {self.p:,.0f} features (90 % interval {self.interval})"
+
+    @property
+    def often(self) -> np.ndarray:
+        """The features that were kept often; those of few training sets were kept by luck."""
+        return np.flatnonzero(self.kept >= min(0.5, self.kept.max()))
+
+
+def number_words(number: float) -> str:
+    """Return a number of features with two digits; one below 1 is a fraction of a feature."""
+    return f"{float(f'{number:.2g}'):,.0f}" if number >= 1 else "less than 1"
+
+
+@lru_cache(maxsize=2)
+def relevances(record: Record) -> list[Relevance]:
+    """Return what the arms say that estimate pi and know what was left out; often there are none.
+
+    Without the correction pi is of the features kept, which tells nothing of the others.
+    """
+    if record.mixture or "some" not in record.fits:
+        return []
+    first, plain = {arm.row for arm in record.main_arms}, record.plain_manners
+    mine = enumerate(record.own[int(column)] for column in record.fits["some"])
+    return [
+        _relevance(record, i, arm)
+        for i, arm in mine
+        if arm.method != "uncorrected" and arm.row in first and arm.manner in plain
+    ]
+
+
+def _relevance(record: Record, i: int, arm: Arm) -> Relevance:
+    """Return what the i-th arm with `some` says."""
+    blocks = [
+        record.results.load("fit", number, ("pi", "log_pi", "relevance", "relevance_offset"))
+        for number in range(record.n_blocks)
+    ]
+    width = _width(record)
+    total, kept, sets, expected = np.zeros(width), np.zeros(width), 0, 0.0
+    for one in each_kept(record):
+        # features of data that are drawn are others in each data set
+        if one.label != arm.label or (record.config["drawn"] and one.replicate > 0):
+            continue
+        block = blocks[one.block]
+        start, end = block["relevance_offset"][i, one.split : one.split + 2]
+        mine = block["relevance"][start:end]
+        total[one.features] += mine
+        kept[one.features] += 1
+        expected += mine.sum()
+        sets += 1
+    log_pi = np.concatenate([block["log_pi"][:, i] for block in blocks])
+    pi, order = blocks[0]["pi"], np.argsort(blocks[0]["pi"])
+    with np.errstate(invalid="ignore"):
+        probability = total / kept
+    return Relevance(
+        arm,
+        p=float(np.mean(dict(record.by_size("n_features"))[arm.label])),
+        pi=pi[order],
+        weight=np.exp(log_pi).mean(axis=0)[order],
+        probability=probability,
+        kept=kept * record.config["evaluation"]["groups"] / sets,
+        expected=expected / sets,
+    )
+
+
+def _widest(record: Record) -> list[Relevance]:
+    """Return what the arms with most features say, one for each number before a screening."""
+    found = relevances(record)
+    most = max((record.kept(one.arm.label) for one in found), default=0)
+    return [one for one in found if record.kept(one.arm.label) == most]
+
+
+def relevance_sentence(record: Record) -> str:
+    """Say how many features are relevant; nothing if no arm estimates it."""
+    found = _widest(record)
+    if not found:
+        return ""
+    by = f", by the arm with {features_words(record, found[0].arm.label)}, {found[0].arm.words}"
+    by = by if len(relevances(record)) > len(found) else ""
+    if len(found) == 1:
+        return f"About {found[0].words} seem to be relevant{by}."
+    told = [f"{one.middle} of {one.p:,.0f} (90 % interval {one.interval})" for one in found]
+    return (
+        f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."
+    )
+
+
+def relevance_part(record: Record) -> list[Table | Figure]:
+    """How many features are relevant, and the probabilities of those that were kept."""
+    found = relevances(record)
+    rows = []
+    for one in found:
+        row = {"features": base_label(one.arm.label), "method": one.arm.words, "of": one.p}
+        for name, level in (("median", 0.5), ("low", ENDS[0]), ("high", ENDS[1])):
+            row[f"relevant of all: {name}"] = float(f"{one.number(level):.2g}")
+        row["relevant of those kept"] = f"{one.expected:.1f}"
+        rows.append(row)
+    sets, about = record.n_sets, ""
+    if sets > 1 and record.config["drawn"] and record.config["replicates"] > 1:
+        about = f" Pi is averaged over {sets:,} training sets; the features are those of the first."
+    elif sets > 1:
+        about = f" All are means over {sets:,} training sets."
+    caption = (
+        "A feature is relevant if its distribution differs between the classes. Each is so with "
+        "the same probability pi, of which the table shows the posterior, times the number of "
+        "features: the number of relevant ones to be expected, with its interval of 90 %. The "
+        f"last column adds up the probabilities of the features that were kept.{about}"
+    )
+    return [
+        Table("relevance", "How many features are relevant", pd.DataFrame(rows), caption),
+        _relevance_figure(record, found, about),
+    ]
+
+
+def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Figure:
+    figure, axes = canvas(1, 3, width=9.6, height=3.5)
+    left, middle, right = axes[0]
+    widest = _widest(record)
+    one = sorted(widest, key=lambda other: other.p)[len(widest) // 2]
+    often, several = one.often, len(found) > 1
+    # lines for all sizes, or for all numbers before a screening
+    for i, other in enumerate(widest if len(widest) > 1 else found):
+        look = {"linestyle": LINES[i % len(LINES)], "color": INK if i < len(LINES) else GREY,
+                "marker": "o", "markersize": 3}  # fmt: skip
+        left.plot(other.pi, other.weight, label=kept_words(other.arm.label), **look)
+        if other is one or len(widest) > 1:
+            values = np.sort(other.probability[other.often])[::-1]
+            middle.plot(np.arange(1, len(values) + 1), values, **look)
+    left.axhline(1 / len(one.pi), color=GREY, linewidth=1, zorder=0)
+    left.set_xscale("log")
+    left.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
+    left.tick_params(axis="x", labelsize=8)
+    left.set_xlabel("pi, the fraction that is relevant")
+    left.set_ylabel("posterior probability")
+    left.set_ylim(bottom=0)
+    if len(often) > 30:
+        middle.set_xscale("log")
+        middle.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    middle.set_xlabel("features, by rank")
+    middle.set_ylabel("probability relevant")
+    middle.set_ylim(-0.03, 1.03)
+    if several:
+        left.legend(frameon=False, fontsize=8)
+    first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
+    _draw_named(right, one.probability[first], _feature_names(record, first))
+    save_space(axes)
+    caption = (
+        "On the left is the posterior of pi, the fraction of features that are relevant; before "
+        "the data are seen, all its points are equally probable (the grey line). In the middle are "
+        "the probabilities that features are relevant, largest first, and on the right the "
+        "largest ones by name"
+    )
+    caption += f" ({kept_words(one.arm.label)}, {one.arm.words})." if several else "."
+    if len(often) < (one.kept > 0).sum():
+        caption += " Features are shown that half of the training sets kept, or more."
+    return Figure("relevance", "Which features are relevant", figure, caption + about)
+
+
+def _draw_named(axis, probability: np.ndarray, names: list[str]) -> None:
+    """Draw the probabilities of the first features, beside their names."""
+    heights = -np.arange(len(probability))
+    axis.hlines(heights, 0, probability, color=PALE, linewidth=3, zorder=0)
+    axis.plot(probability, heights, "o", color=INK, markersize=5, clip_on=False)
+    axis.set_yticks(heights, [drawn_words(name, 22) for name in names], fontsize=8)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(-max(len(probability), 4) + 0.4, 0.6)
+    axis.set_xlim(0, 1)
+    axis.set_xlabel("probability relevant")
+
+
+# ---- temperatures: how often the evidence of features was counted ----
+
+
+class Temperature(NamedTuple):
+    """The temperatures of an arm, (splits,)."""
+
+    arm: Arm
+    tau: np.ndarray
+
+    @property
+    def middle(self) -> float:
+        """The median over training sets."""
+        return float(np.median(self.tau))
+
+
+def temperatures(record: Record) -> list[Temperature]:
+    """Return the temperatures of the arms that have one, of all training sets."""
+    columns = [(j, arm) for j, arm in enumerate(record.own)]
+    if record.tests:  # models of another kind are there, too
+        columns = [(arm.row, arm) for arm in record.arms if arm.row not in record.silent]
+    mine = [(column, arm) for column, arm in columns if arm.temperature == TEMPERED]
+    if not mine:
+        return []
+    tau = (record.predictions if record.tests else record.fits)["tau"]
+    return [Temperature(arm, tau[:, column]) for column, arm in mine]
+
+
+def temperature_sentence(record: Record) -> str:
+    """Say how often evidence was counted, by the corrected arm with most features."""
+    found = temperatures(record)
+    if not found:
+        return ""
+    corrected = [one for one in found if one.arm.method in ("corrected", "complete")] or found
+    most = max(corrected, key=lambda one: (record.kept(one.arm.label), one.arm.relevant == "some"))
+    by = f"With {features_words(record, most.arm.label)}, {most.arm.words}"
+    if most.middle <= COOL:
+        return (
+            f"{by}, the temperature is {number(most.middle)}: nothing shows that the evidence of "
+            "features was counted more than once, and there is nothing to mend."
+        )
+    if most.middle > USELESS:
+        return (
+            f"{by}, the temperature is {number(most.middle)}: in a cross-validation within the "
+            "training cases the features predict nothing, so all classes become about "
+            "equally probable."
+        )
+    return (
+        f"{by}, evidence turned out to be counted {number(most.middle)} times, as it is where "
+        "features go together, or where the selection is not corrected; so log odds are divided "
+        "by that."
+    )
+
+
+def temperature_table(record: Record) -> list[Table]:
+    """The temperatures of tempered arms: how often the evidence of features was counted."""
+    found = temperatures(record)
+    sets, within = len(found[0].tau), "component" if record.mixture else "class"
+    rows = []
+    for one in found:
+        row = record.keys(one.arm) | {"temperature: median": number(one.middle)}
+        if sets > 1:
+            row["temperature: lowest"] = number(one.tau.min())
+            row["temperature: highest"] = number(one.tau.max())
+            row["nothing to mend in"] = f"{np.mean(one.tau <= COOL):.0%}"
+        rows.append(row)
+    caption = (
+        f"These models take features as independent within a {within}. Features that go "
+        "together say the same thing several times, and each time counts: probabilities come "
+        "too near to 0 and 1. The log odds of an arm are therefore divided by its "
+        "temperature, a number of at least 1 that makes predictions in a cross-validation "
+        "within the training cases, selection included, most probable. It is about how often "
+        "the same evidence was counted; at 1 there is nothing to mend."
+    )
+    if max(one.tau.max() for one in found) > USELESS:
+        caption += (
+            f" Where it is {number(np.inf)}, the features predict nothing, and all classes become "
+            "about equally probable."
+        )
+    if sets > 1:
+        caption += (
+            f" Each of the {counted(sets, 'training set')} has its own; the last column says in "
+            f"how many it is at most {COOL:g}."
+        )
+    frame, lead = pd.DataFrame(rows), (temperature_sentence(record),)
+    return [Table("temperatures", "Temperatures", frame, caption, lead=lead)]
+
+
+def number(tau: float) -> str:
+    """Return a temperature as sentences have it: two digits; no number where it has no bound."""
+    if tau > USELESS:
+        return f"above {USELESS:,.0f}"
+    return f"{tau:.2f}" if tau < 2 else f"{tau:.1f}" if tau < 10 else f"{tau:,.0f}"

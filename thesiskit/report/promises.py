@@ -1,0 +1,348 @@
+"""What methods promise for new cases, and what they make: tables that were screened before."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, hide_from, save_space
+from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
+from thesiskit.report.record import WHOLE, Arm, Manner, Record, Way
+from thesiskit.report.scores import STYLES, style
+from thesiskit.report.stages import listed, manner_words, question
+
+LITTLE = 0.8  # of the errors by guessing: a method that promises so many knows little
+NEXT = (
+    "What to do next: predict new cases, by `thesiskit predict CONFIG --new TABLE`, where CONFIG "
+    "is the file that you ran. If you have the responses of cases that took no part in the "
+    "screening, name their file in data.test_path, and this page will test the methods with them."
+)
+PROMISES, MAKES = "promises", "makes"  # the series of the figure
+GREEN, RED, NEAR = "#00785a", "#c44e00", 0.05  # of promises that are kept, or nearly
+GAP = 0.9  # above each of the two groups of methods
+
+
+@dataclass(frozen=True)
+class Told:
+    """The error rate that an arm promises, and that it makes if cases are tested.
+
+    of : how many features there were, as far as the arm knows; None if it is not told.
+    """
+
+    arm: Arm
+    of: int | None
+    told: float
+    actual: float | None = None
+
+
+def _told(record: Record) -> list[Told]:
+    """Return what each of our arms promises, with the first rule for theta.
+
+    Where cases are tested it is the mean of their predictions, else of cases that were drawn.
+    """
+    first = {arm.row for arm in record.main_arms}
+    sizes = {label: int(values.max()) for label, values in record.by_size("n_features")}
+    found = []
+    for j, arm in enumerate(record.own):
+        of = None if arm.method == "uncorrected" else sizes[arm.label]
+        if arm.row in first and record.tests:
+            p, y = record.probability(arm), record.response
+            found.append(Told(arm, of, metrics.expected_error(p), metrics.error_rate(p, y)))
+        elif arm.row in first and "promised" in record.fits:
+            found.append(Told(arm, of, float(record.fits["promised"][:, j].mean())))
+    return found
+
+
+def _guessing(record: Record) -> float:
+    """Return the error rate of guessing the most frequent class."""
+    counts = record.selection["class_counts"].sum(axis=0)
+    return float((counts.sum() - counts.max()) / counts.sum())
+
+
+def _frequent(record: Record) -> str:
+    return "more frequent" if record.n_classes == 2 else "most frequent"
+
+
+# ---- no case is tested ----
+
+
+def promised_table(record: Record) -> list[Table]:
+    """What each arm promises for new cases; nothing is tested."""
+    found = _told(record)
+    says = {one.arm: one.words for one in relevances(record)}
+    rows = []
+    for one in found:
+        row = {
+            "features": base_label(one.arm.label),
+            "method": one.arm.words,
+            "kept from": f"{one.of:,}" if one.of else "not told",
+            "promised error": one.told,
+        }
+        rows.append(row | ({"relevant features": says.get(one.arm, "")} if says else {}))
+    caption = (
+        "The promised error is the error rate that an arm expects to have on new cases, which are "
+        "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
+        "that there were before the screening; an uncorrected arm is told nothing, and so believes "
+        "that the features in the table are all there ever were." + manner_words(record)
+    )
+    if not rows:  # the mixture model promises nothing
+        rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
+        caption = "The arms, which predict new cases."
+    cases = len(record.results.load("simulate", 0, ("response",))["response"][0])
+    why = (
+        f"This table was screened before: its features are {_screening(record)} in these same "
+        f"{cases:,} cases. So no case is tested here. Each has helped to choose the features, and "
+        "among many useless ones a few always fit the cases at hand by luck; a test on these "
+        "cases, also by cross-validation, would make them look good."
+    )
+    lead = (why, question(record), _promised(record, found), relevance_sentence(record), NEXT)
+    frame = pd.DataFrame(rows)
+    return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
+
+
+def _screening(record: Record) -> str:
+    """Say which features of how many were kept."""
+    screened = record.config["selection"]["screened"]
+    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
+    above, f = screened["threshold"], screened.get("f")
+    if f is not None:
+        return f"those of {of} whose F statistic is above {f:g}"
+    if above is None:
+        return f"the best of {of}, by their correlations with the response"
+    what = "absolute correlation" if record.n_classes == 2 else "correlation ratio"
+    return f"those of {of} whose {what} with the response is above {above:g}"
+
+
+def _promised(record: Record, found: list[Told]) -> str:
+    """Say what error is to be expected, what was believed, and whether that is better than none."""
+    if not found:
+        return "What error to expect of new cases, the mixture model does not say here."
+    corrected = [one for one in found if one.of is not None]
+    if not corrected:
+        return ""
+    manner = max((one.arm.manner for one in corrected), key=lambda one: one.relevant == "some")
+    size = max(corrected, key=lambda one: record.kept(one.arm.label)).arm.label
+    mine = [one for one in corrected if _alike(one.arm, size, manner)]
+    believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
+    guess = _guessing(record)
+    told = (
+        "The models say themselves how often they expect to be wrong on new cases. With "
+        f"{features_words(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always "
+        f"predicting the {_frequent(record)} class is wrong in {_percent(guess)}."
+    )
+    if believed:
+        told += f" Without the correction one would have believed in {_percent(believed[0].told)}."
+    if min(one.told for one in mine) > LITTLE * guess:
+        told += " So these features say little about new cases, if anything."
+    elif max(one.told for one in mine) > LITTLE * guess:
+        told += " So it depends on the number before the screening whether they say anything."
+    return told
+
+
+def _alike(arm: Arm, label: str, manner: Manner) -> bool:
+    return base_label(arm.label) == base_label(label) and arm.manner == manner
+
+
+def _rates(mine: list[Told]) -> str:
+    """Return the error rates that an arm promises, by the number before the screening."""
+    if len(mine) == 1:
+        return f"{_percent(mine[0].told)} of them"
+    return listed([f"{_percent(one.told)} if there were {one.of:,} before" for one in mine])
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f} %"
+
+
+# ---- how the answer moves ----
+
+
+def screened_answers(record: Record) -> list[Figure]:
+    """How the error that is promised moves with the number of features before the screening."""
+    found = _told(record)
+    if not found:
+        return []
+    labels = list(dict.fromkeys(base_label(one.arm.label) for one in found))
+    columns = min(len(labels), 3)
+    rows = -(-len(labels) // columns)
+    figure, axes = canvas(
+        rows, columns, width=max(4.8, 3.0 * columns + 0.8), height=2.6 * rows + 1.0,
+        sharey=True, sharex=True,
+    )  # fmt: skip
+    ofs = sorted({one.of for one in found if one.of is not None})
+    guess = _guessing(record)
+    for axis, label in zip(axes.flat, labels, strict=False):
+        mine = [one for one in found if base_label(one.arm.label) == label]
+        for way in dict.fromkeys(one.arm.way for one in mine):
+            _line(axis, [one for one in mine if one.arm.way == way], way, ofs)
+        axis.axhline(guess, color=GREY, linewidth=1.2, zorder=0, label="guessing")
+        axis.set_title(features_words(record, mine[0].arm.label), fontsize=10)
+        axis.set_xscale("log")
+        axis.minorticks_off()
+        axis.set_xticks(ofs, [f"{of:,}" for of in ofs], rotation=30 if len(ofs) > 3 else 0)
+        axis.set_ylim(0, max(guess, *(one.told for one in found)) * 1.12)
+        axis.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
+    for axis in axes.flat[len(labels) :]:
+        axis.set_visible(False)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("promised error")
+    figure.supxlabel("features before the screening", fontsize=10)
+    handles, words = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, words, loc="outside upper center", ncols=2, frameon=False)
+    save_space(axes)
+    title = "What is promised, by the number of features before the screening"
+    caption = (
+        "The error rate that each method promises for new cases, by how many features it is "
+        "told that there were before the screening. Uncorrected methods are told nothing, so "
+        "they promise the same whatever it was. The grey line is the error rate of always "
+        f"predicting the {_frequent(record)} class."
+    )
+    if any(one.actual is not None for one in found):
+        caption += (
+            " Crosses are the error rates of corrected methods on the test cases (upright ones "
+            "where some features are relevant)."
+        )
+    return [Figure("screened-answers", title, figure, caption)]
+
+
+def _line(axis, mine: list[Told], way: Way, ofs: list[int]) -> None:
+    """Draw what a method promises; one that is told nothing is a level line."""
+    look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
+    told = {one.of: one.told for one in mine}
+    look |= {"marker": ""} if None in told else {}
+    heights = [told.get(of, told.get(None, np.nan)) for of in ofs]
+    axis.plot(ofs, heights, color=INK, label=way.words, **look)
+    made = {one.of: one.actual for one in mine if one.of is not None and one.actual is not None}
+    mark = "+" if way.relevant == "some" else "x"
+    axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)
+
+
+# ---- promised and made, a line each: two dots and what lies between ----
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The error rates of a method on one kind of data, with their standard errors.
+
+    data : what the data are drawn with, in words; empty where there is one kind.
+    told : what the method promises, by its predictions or by cross-validation.
+    amlp : average minus log probability.
+    """
+
+    data: str
+    arm: Arm
+    actual: tuple[float, float]
+    told: tuple[float, float]
+    amlp: tuple[float, float]
+
+    @property
+    def line(self) -> "Line":
+        """The line of the figure on which it stands."""
+        return Line(self.arm.label, self.arm.words, self.arm.own, self.arm.method == WHOLE)
+
+
+class Line(NamedTuple):
+    """A line of the figure."""
+
+    label: str
+    words: str
+    own: bool
+    whole: bool  # it takes all features, whatever is kept
+
+
+def dumbbells(found: list[Promise], *, amlp: bool = False):
+    """Return a figure with a panel for each kind of data, and a line for each method.
+
+    amlp : that is written at the right edge, too.
+    """
+    kinds = list(dict.fromkeys(one.data for one in found))
+    order = sorted(dict.fromkeys(one.line for one in found), key=lambda line: not line.own)
+    heights = {line: -i - GAP * (2 - line.own) for i, line in enumerate(order)}  # ours above
+    columns = min(2, len(kinds))
+    rows = -(-len(kinds) // columns)
+    figure, axes = canvas(
+        rows, columns, width=2.6 + 3 * columns + 0.6 * (columns == 1),
+        height=(0.34 * len(order) + 1.5) * rows + 0.5, sharey=True, sharex=True,
+    )  # fmt: skip
+    hide_from(axes, len(kinds))
+    most = max(rate[0] for one in found for rate in (one.actual, one.told))
+    for axis, data in zip(axes.flat, kinds, strict=False):
+        mine = [one for one in found if one.data == data]
+        for one in mine:
+            _dumbbell(axis, one, heights[one.line])
+        if amlp:
+            _write_amlp(axis, mine, heights)
+        axis.set_title(_title(data), fontsize=9.5)
+        axis.set_xlim(-0.08 if amlp else -0.06, most + (0.26 if amlp else 0.075))
+        axis.set_xticks([place for place in axis.get_xticks() if 0 <= place <= most + 0.03])
+        axis.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+        axis.grid(axis="x", color=PALE, zorder=0)
+        axis.tick_params(axis="y", length=0)
+        axis.set_ylim(min(heights.values()) - 0.7, 0.2)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+    for first in axes[:, 0]:
+        _name_lines(first, heights)
+    figure.supxlabel("error rate", fontsize=10)
+    # in the order of what is done: first one promises
+    signs = [
+        axes[0, 0].plot([], [], "o", color=INK, markerfacecolor=face, markersize=8,
+                        markeredgewidth=1.8, label=words)[0]
+        for words, face in ((PROMISES, "white"), (MAKES, INK))
+    ]  # fmt: skip
+    figure.legend(handles=signs, loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def _name_lines(axis, heights: dict[Line, float]) -> None:
+    """Write the names of the methods, ours below one heading and the others below another."""
+    several = len({line.label for line in heights if not line.whole}) > 1
+    names = [f"{line.label}: {line.words}" if several else line.words for line in heights]
+    axis.set_yticks(list(heights.values()), [one.replace(", cal", ",\ncal") for one in names])
+    for own, words in ((True, "thesiskit"), (False, "scikit-learn")):
+        first = next((line for line in heights if line.own == own), None)
+        if first is not None:
+            axis.annotate(
+                words, (0, heights[first] + 0.72), xycoords=("axes fraction", "data"),
+                xytext=(-7, 0), textcoords="offset points", ha="right", va="center",
+                fontsize=10, fontweight="bold", annotation_clip=False,
+            )  # fmt: skip
+
+
+def _write_amlp(axis, found: list[Promise], heights: dict[Line, float]) -> None:
+    """Write the AMLP at the right edge, the lowest one in bold."""
+    lowest = min(one.amlp[0] for one in found)
+    texts = [(max(heights.values()) + 0.72, "AMLP", False)] + [
+        (heights[one.line], f"{one.amlp[0]:.3f}", one.amlp[0] == lowest) for one in found
+    ]
+    for height, text, bold in texts:
+        axis.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right",
+                      va="center", fontsize=8, fontweight="bold" if bold else "normal",
+                      color=INK)  # fmt: skip
+
+
+def _title(data: str) -> str:
+    """Return the title of a panel; nothing where there is one kind of data."""
+    if not data:
+        return ""
+    about, _, rest = data.partition(", ")
+    if " relevant" in about:
+        about = f"{'Noise' if data.startswith('0 of ') else 'Signal'}: {about}"
+    return f"{about[0].upper()}{about[1:]}\n{rest}"
+
+
+def _dumbbell(axis, one: Promise, height: float) -> None:
+    """Draw a promise, what is made, and a line between, with the numbers at its ends."""
+    told, actual = one.told[0], one.actual[0]
+    colour = GREEN if abs(told - actual) <= NEAR else RED
+    axis.plot([told, actual], [height, height], color=colour, linewidth=2.4, alpha=0.5, zorder=2)
+    axis.plot(actual, height, "o", color=colour, markersize=8, zorder=3, label=MAKES)
+    axis.plot(told, height, "o", color=colour, markerfacecolor="white", markersize=8,
+              markeredgewidth=1.8, zorder=4, label=PROMISES)  # fmt: skip
+    low, high = sorted((told, actual))
+    for value, place, side in ((low, -7, "right"), (high, 7, "left")):
+        axis.annotate(
+            f"{100 * value:.0f} %", (value, height), xytext=(place, 0), ha=side, va="center",
+            textcoords="offset points", fontsize=8, color=INK,
+        )  # fmt: skip

@@ -1,0 +1,641 @@
+"""What was selected and predicted, arm by arm: tables of scores, calibration, and their figures."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import (
+    GREY,
+    INK,
+    PALE,
+    Figure,
+    Table,
+    canvas,
+    drawn_words,
+    kept_words,
+    save_space,
+    size_words,
+)
+from thesiskit.report.posteriors import base_label, log_alphas
+from thesiskit.report.record import TEMPERED, Arm, Manner, Record, Way
+from thesiskit.report.stages import counted, manner_words
+
+STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
+    "corrected": {"linestyle": "--", "marker": "o"},
+    "uncorrected": {"linestyle": ":", "marker": "s"},
+    "bernoulli-nb": {"linestyle": "-.", "marker": "^"},
+    "bernoulli-nb-calibrated": {"linestyle": (0, (5, 1)), "marker": "v"},
+    "naive-corrected": {"linestyle": (0, (5, 1)), "marker": "D"},
+    "naive-uncorrected": {"linestyle": "-.", "marker": "P"},
+    "normal-corrected": {"linestyle": (0, (5, 1)), "marker": "d"},
+    "normal-uncorrected": {"linestyle": "-.", "marker": "X"},
+}
+HALF = {"fillstyle": "left", "markerfacecolor": INK, "markersize": 7}  # with a temperature
+FULL = {"markerfacecolor": INK, "markersize": 3.5}  # small, on top of what they may cover
+SOME: dict[str, dict[str, Any]] = {  # where some features are relevant
+    "corrected": {"linestyle": "-", "marker": "o", **FULL},
+    "uncorrected": {"linestyle": (0, (3, 1, 1, 1)), "marker": "s", **FULL},
+}
+VARIANTS = {  # how titles call rules for theta, and samplers
+    "exact": "exact quadrature",
+    "simpson-21": "Simpson's rule with 21 points",
+    "collapsed": "collapsed sampler",
+    "thesis": "the thesis's sampler",
+    "as-printed": "the thesis's sampler as printed",
+    "enumeration": "exact posterior",
+}
+LEVEL = 0.99  # of the bands, all categories of a method together
+MOST_PREDICTED = 30  # rows of predictions on the page
+
+
+def style(way: Way) -> dict[str, Any]:
+    """Return how the line of a method is drawn; with a temperature, its markers are half full."""
+    found = SOME[way.method] if way.relevant == "some" else STYLES[way.method]
+    return {"markerfacecolor": "white"} | found | (HALF if way.temperature == TEMPERED else {})
+
+
+# ---- tables ----
+
+
+def selection_table(record: Record) -> list[Table]:
+    """The numbers of features kept, gamma, and the ties at gamma."""
+    thesis = {str(k): v for k, v in record.thesis.get("gamma", {}).items()}
+    names = ("gamma", "n_features", "kept", "tied", "tied_kept")
+    columns = {name: dict(record.by_size(name)) for name in names}
+    sets, rows = record.n_sets, []
+    for label in record.labels:
+        gamma, p, kept, tied, tied_kept = (columns[name][label] for name in names)
+        row = {"selection": label, "kept": kept.mean(), "of": int(p.max()), "gamma": gamma.mean()}
+        if sets > 1:
+            row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
+        row |= {"tied at gamma": tied.mean(), "of these kept": tied_kept.mean()}
+        if (kept == p).all():  # nothing was left out: there is no gamma
+            row |= dict.fromkeys(list(row)[3:], np.nan)
+        if thesis:
+            row["gamma, thesis"] = thesis.get(label, np.nan)
+        rows.append(row)
+    score = "an absolute correlation" if record.n_classes == 2 else "a correlation ratio"
+    caption = (
+        f"Gamma bounds the features that were left out: each has {score} with the response of the "
+        "training cases of at most gamma. Features for which it equals gamma are tied; those of "
+        "them that were kept were chosen at random"
+        + ("." if sets == 1 else f". Means over {sets:,} training sets.")
+    )
+    return [Table("selection", "Features kept", pd.DataFrame(rows), caption)]
+
+
+def calibration_table(record: Record) -> list[Table]:
+    """Calibration by first decimal of the prediction, one table for each rule or sampler."""
+    tables, one = [], record.one_words
+    actual = one if record.n_classes == 2 else "right"
+    caption = (
+        f"C is the first decimal of the predictive probability of {one}; # the number of "
+        "test cases in that category, Pred their mean prediction, Actual the fraction of "
+        f"them that are {actual}. With all features there is nothing to correct."
+    )
+    if record.thesis_calibration is not None:
+        caption += (
+            f" The thesis's numbers (table {record.thesis['calibration_label']}) stand beside "
+            "ours; its data set is another draw from the same model."
+        )
+    methods = (record.arms[0].method, "corrected", "uncorrected")
+    for variant in record.variants:
+        blocks = [
+            _calibration_block(record, label, variant)
+            for label in record.labels
+            if any(record.find(label, method, variant) for method in methods)
+        ]
+        suffix = "" if variant == record.variants[0] else f"-{variant}"
+        title = f"Calibration, {variant_words(variant)}"
+        frame = pd.concat(blocks, ignore_index=True)
+        tables.append(Table(f"calibration{suffix}", title, frame, caption, long=bool(suffix)))
+    return tables
+
+
+def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame:
+    frame = pd.DataFrame({"features": [label] * 10, "C": range(10)})
+    for way in record.ways(("corrected", "uncorrected", "complete")):
+        arm = record.find(label, way.method, variant, way.manner)
+        if arm is None or arm.way != way:
+            continue
+        ours = metrics.calibration(*record.of_one(arm))
+        title = way.words.replace("complete", "corrected")
+        frame[f"{title}: #"] = ours["cases"]
+        frame[f"{title}: Pred"] = ours["predicted"]
+        frame[f"{title}: Actual"] = ours["actual"]
+        thesis = record.thesis_calibration
+        if thesis is not None and way.manner == Manner("all"):
+            theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
+            theirs = theirs.set_index("category").reindex(range(10))
+            frame[f"{title}, thesis: #"] = theirs["cases"].to_numpy()
+            frame[f"{title}, thesis: Pred"] = theirs["mean_predicted"].to_numpy()
+            frame[f"{title}, thesis: Actual"] = theirs["fraction_actual"].to_numpy()
+    return frame
+
+
+def variant_words(variant: str) -> str:
+    """Return how titles call a rule for theta, or a sampler."""
+    return VARIANTS.get(variant, variant)
+
+
+def score_table(record: Record) -> list[Table]:
+    """Error, expected error, AMLP and squared error of every arm."""
+    rows = [
+        record.keys(arm) | metrics.scores(record.probability(arm), record.response)
+        for arm in record.arms
+    ]
+    caption = (
+        f"Over {len(record.response):,} test cases. The expected error is what the predictions "
+        "themselves promise; AMLP is the average minus log probability of the actual class."
+    )
+    if record.n_classes > 2:
+        caption += (
+            " The squared error is half of the sum over classes of the squared differences between "
+            "the probability of a class and 1 or 0, whether it is the actual one."
+        )
+    if not record.config["own"]:  # else the summary has said it
+        caption += manner_words(record)
+    return [Table("scores", "Performance", pd.DataFrame(rows), caption)]
+
+
+def quadrature_table(record: Record) -> list[Table]:
+    """What exact integrals over theta change, against Simpson's rule."""
+    first, second = record.variants[:2]
+    rows = []
+    ways = record.ways(("corrected", "uncorrected", "complete"))
+    for label, way in product(record.labels, ways):
+        a, b = (record.find(label, way.method, one, way.manner) for one in (first, second))
+        if a is None or b is None or a.way != way:
+            continue
+        pa, pb = record.probability(a), record.probability(b)
+        (alpha_a, factor_a), (alpha_b, factor_b) = _integrals(record, a), _integrals(record, b)
+        rows.append(
+            {
+                "features": label,
+                "method": way.words,
+                "largest change of a prediction": np.abs(pa - pb).max(),
+                "mean change": np.abs(pa - pb).mean(),
+                f"AMLP: {first}": metrics.amlp(pa, record.response),
+                f"AMLP: {second}": metrics.amlp(pb, record.response),
+                f"expected error: {first}": metrics.expected_error(pa),
+                f"expected error: {second}": metrics.expected_error(pb),
+                f"mean log alpha: {first}": alpha_a,
+                f"mean log alpha: {second}": alpha_b,
+                "change of log P(S)": factor_b - factor_a
+                if way.relevant == "all"
+                else np.nan,  # it is not of one alpha
+            }
+        )
+    title = f"What {variant_words(first)} changes, against {variant_words(second)}"
+    caption = (
+        "The thesis integrates over theta by Simpson's rule with 21 points, which is far off "
+        "for features that are almost constant. Log alpha is averaged over its posterior; the "
+        "last column is how far the logarithm of the adjustment factor moves at the most "
+        "probable alpha."
+    )
+    return [Table("quadrature", title, pd.DataFrame(rows), caption)]
+
+
+def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
+    """Return mean log alpha, and the log adjustment factor at the most probable alpha."""
+    column = record.own.index(arm)
+    log_posterior = record.fits["log_posterior"][0, column]
+    dropped = record.selection["n_features"][0] - record.kept(arm.label)
+    factor = dropped * record.fits["log_discard"][0, column, int(np.argmax(log_posterior))]
+    return float(np.exp(log_posterior) @ log_alphas(record, column)), float(factor)
+
+
+def timing_table(record: Record) -> list[Table]:
+    """Seconds spent on each arm, the thesis's beside ours."""
+    frame = pd.DataFrame(record.timings())
+    thesis = record.thesis.get("seconds", {})
+    if thesis:
+        known = {(str(k), m): s for m, column in thesis.items() for k, s in column.items()}
+        frame["thesis"] = [
+            known.get((row.features, "corrected" if row.method == "complete" else row.method))
+            if getattr(row, record.variant_name) != "collapsed"
+            else None
+            for row in frame.itertuples()
+        ]
+    sets, cases = record.made
+    caption = (
+        f"Seconds on this machine, for {counted(sets, 'training set')} and {cases:,} test cases. "
+        "Selection serves all methods; fit and "
+        "predict each compute the tables of integrals they need, and the first arm of each "
+        f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
+        "total is known, selection included." + record.thesis.get("seconds_note", "")
+    )
+    return [Table("timings", "Computation time", frame, caption)]
+
+
+def prediction_table(record: Record) -> list[Table]:
+    """A row for each test case and arm."""
+    tested = record.tested
+    response, what = tested.response, "the probability of each class"
+    if tested.classes:
+        response = np.array(tested.classes)[response]
+    else:
+        what = "the predictive median and the ends of the predictive interval of 90 %"
+    about = {"id": tested.ids, **tested.division, "response": response}
+    order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
+    frames = [
+        pd.DataFrame(about | {name: [value] * len(tested.ids) for name, value in keys.items()})
+        .assign(**columns).iloc[order]
+        for keys, columns in record.predicted_columns()
+    ]  # fmt: skip
+    frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
+    caption = (
+        f"Each row is what one arm predicts for one test case, by its id: {what}. The case was "
+        "not among those that the arm was fitted to."
+    )
+    shown = tuple(range(min(MOST_PREDICTED, len(frame))))
+    return [Table("predictions", "Predictions", frame, caption, shown=shown)]
+
+
+# ---- calibration with exact bands ----
+
+
+def reliability(record: Record, arm: Arm) -> pd.DataFrame:
+    """Calibration with the exact band of each category, all holding together at LEVEL."""
+    p, y = record.of_one(arm)
+    frame, category = metrics.calibration(p, y), metrics.categories(p)
+    filled = np.flatnonzero(frame["cases"])
+    bands = np.full((len(frame), 2), np.nan)
+    for c in filled:
+        bands[c] = metrics.exact_band(p[category == c], 1 - (1 - LEVEL) / len(filled))
+    frame["band low"], frame["band high"] = bands.T
+    inside = np.where((bands[:, 0] <= frame.actual) & (frame.actual <= bands[:, 1]), "yes", "no")
+    frame["inside"] = np.where(frame["cases"] > 0, inside, "")
+    return frame
+
+
+def reliability_table(record: Record) -> list[Table]:
+    """Calibration of every arm with exact bands."""
+    several = record.mixture and len(record.variants) > 1
+    parts, rows = [], []
+    for arm in record.arms if several else record.main_arms:
+        keys = {"features": arm.label, "method": arm.words}
+        keys |= {"sampler": arm.variant} if several else {}
+        frame = reliability(record, arm).rename(columns={"category": "C"})
+        rows.append(
+            keys
+            | {
+                "categories inside their band": int((frame.inside == "yes").sum()),
+                "of": int((frame.cases > 0).sum()),
+            }
+        )
+        for name, value in reversed(keys.items()):
+            frame.insert(0, name, value)
+        parts.append(frame)
+    frame, words = pd.concat(parts, ignore_index=True), _about_bands(record)
+    return [
+        Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
+        Table("reliability", "Calibration with exact bands", frame, words, long=True),
+    ]
+
+
+def _about_bands(record: Record) -> str:
+    """Say what the bands mean; test cases are independent if each data set has only one."""
+    words = ""
+    if record.n_classes > 2:
+        words = (
+            "The confidence of a prediction is the probability of the predicted class, which is "
+            "right in the fraction of cases shown. "
+        )
+    words += (
+        f"If predictions are calibrated, all categories of a method are inside their bands with a "
+        f"probability of at least {LEVEL:.0%}. The bands are exact (Poisson-binomial), and the "
+        "level is divided between the categories."
+    )
+    if len(record.response) > len(np.unique(record.predictions["replicate"])):
+        words += " This holds for independent cases; here test cases share training sets."
+    return words
+
+
+def reliability_figure(record: Record) -> list[Figure]:
+    """Reliability diagrams with exact bands, methods by selections, for every sampler."""
+    caption = (
+        "Each point is a category of predictions with the same first decimal, over "
+        f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
+        f"band are hollow. {_about_bands(record)}"
+    )
+    return [
+        Figure(
+            f"reliability{suffix}",
+            f"Reliability{title}",
+            _draw_reliability(record, variant),
+            caption,
+        )
+        for variant, suffix, title in _variants_shown(record)
+    ]
+
+
+def _draw_reliability(record: Record, variant: str):
+    rows, columns = _rows_and_columns(record, STYLES)
+    figure, axes = canvas(
+        len(rows), len(columns), height=2.5 * len(rows) + 0.4, width=2.5 * len(columns) + 0.6,
+        sharex=True, sharey=True,
+    )  # fmt: skip
+    one = drawn_words(record.one_words, 20)
+    told, true = f"mean probability of {one}", f"fraction in {one}"
+    if record.n_classes > 2:
+        told, true = "mean confidence", "fraction that is right"
+    for i, j, arm, axis in _panels(record, rows, columns, axes, variant):
+        _diagram(axis, reliability(record, arm))
+        if i == _first_shown(axes[:, j]):
+            axis.set_title(kept_words(columns[j]), fontsize=10)
+        if j == _first_shown(axes[i]):
+            words = rows[i].words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
+            axis.set_ylabel(f"{words}\n{true}")
+        if i == len(rows) - 1:
+            axis.set_xlabel(told)
+    save_space(axes)
+    return figure
+
+
+def _diagram(axis, frame: pd.DataFrame) -> None:
+    frame = frame[frame.cases > 0]
+    axis.vlines(
+        frame.predicted, frame["band low"], frame["band high"], color=PALE, linewidth=7, zorder=0
+    )
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
+    for inside, face in (("yes", INK), ("no", "white")):
+        part = frame[frame.inside == inside]
+        axis.plot(part.predicted, part.actual, "o", color=INK, markerfacecolor=face, markersize=5)
+    axis.set_aspect("equal")
+
+
+# ---- panels: methods by selections ----
+
+
+class Row(NamedTuple):
+    """A row of panels: a method, and how many features it is told that there were before."""
+
+    way: Way
+    of: str
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return self.way.words + (f", of {self.of}" if self.of else "")
+
+    def find(self, record: Record, column: str, variant: str | None = None) -> Arm | None:
+        """Return the arm of a column, None if there is none."""
+        label = f"{column} of {self.of}" if self.of else column
+        return record.find(label, self.way.method, variant, self.way.manner)
+
+
+def _rows_and_columns(record: Record, methods: Iterable[str]) -> tuple[list[Row], list[str]]:
+    """Return the rows of panels, the methods used, and the columns, the features kept."""
+    before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
+    columns = list(dict.fromkeys(map(base_label, record.labels)))
+    rows = [Row(way, of) for way in record.ways(methods) for of in before]
+    return [row for row in rows if any(row.find(record, one) for one in columns)], columns
+
+
+def _panels(
+    record: Record, rows: list[Row], columns: list[str], axes, variant: str | None = None
+) -> Iterator[tuple[int, int, Arm, Any]]:
+    """Yield row, column, arm and axis of each panel; hide axes that have no arm."""
+    places = list(product(enumerate(rows), enumerate(columns)))
+    found = [(i, j, row.find(record, column, variant)) for (i, row), (j, column) in places]
+    for i, j, arm in found:
+        axes[i, j].set_visible(arm is not None)
+    for i, j, arm in found:
+        if arm is not None:
+            yield i, j, arm, axes[i, j]
+
+
+def _first_shown(axes) -> int:
+    """Return the place of the first of some axes that is not hidden."""
+    return next(i for i, axis in enumerate(axes) if axis.get_visible())
+
+
+def _variants_shown(record: Record) -> list[tuple[str, str, str]]:
+    """Return the rules or samplers that get a figure: the first rule, or every sampler."""
+    if not record.mixture:
+        return [(record.variants[0], "", "")]
+    several = len(record.variants) > 1
+    return [
+        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler" if several else "")
+        for i, variant in enumerate(record.variants)
+    ]
+
+
+def _selections_axis(record: Record, axis) -> np.ndarray:
+    """Lay the selections out on the x axis; return their places.
+
+    On a logarithmic scale where they are numbers of features, side by side where they are not.
+    """
+    labels = record.labels
+    places = np.array([record.kept(label) for label in labels])
+    if all(label.isdigit() or label == "all" for label in labels):
+        axis.set_xscale("log")
+        axis.set_xticks(places, [f"{x:,.0f}" for x in places])
+        axis.minorticks_off()
+        axis.set_xlabel("features kept")
+        return places
+    words = [size_words(label).replace(" of ", "\nof ") for label in labels]
+    axis.set_xticks(range(len(labels)), words)
+    if any("\n" in one for one in words):  # long ones, of tables that were screened before
+        axis.tick_params(axis="x", labelsize=7)
+    axis.set_xlabel("selection")
+    return np.arange(len(labels))
+
+
+# ---- figures ----
+
+
+def correlation_scatter(record: Record) -> list[Figure]:
+    """Absolute correlations in training and test cases (fig-trn-tst-cor)."""
+    if "train_correlation" not in record.selection:
+        return []  # too many features to draw, or one class in the test set
+    train = record.selection["train_correlation"]
+    figure, axes = canvas(height=4.6, width=6.2)
+    axis = axes[0, 0]
+    axis.plot(train, record.selection["test_correlation"], ".", color=INK, markersize=2,
+              alpha=0.35, rasterized=True)  # fmt: skip
+    order = np.sort(train)[::-1]
+    for label in filter(str.isdigit, record.labels):
+        x = order[int(label) - 1]
+        axis.axvline(x, color=INK, linewidth=0.9, linestyle="--")
+        axis.annotate(size_words(label), (x, 1.005), xycoords=("data", "axes fraction"),
+                      ha="center", fontsize=8)  # fmt: skip
+    axis.set_xlabel("absolute correlation with the response, training cases")
+    axis.set_ylabel("absolute correlation, test cases")
+    axis.set_xlim(left=0)
+    axis.set_ylim(bottom=0)
+    save_space(axes)
+    title = "Correlations in the training and the test cases"
+    caption = (
+        f"There is one dot for each of {len(train):,} features. Dashed lines mark the weakest "
+        "feature of each selection. The correlation in the test cases is closer to the true "
+        "one, so a feature far below the diagonal has its training correlation by chance."
+    )
+    return [Figure("correlation-scatter", title, figure, caption)]
+
+
+def error_rates(record: Record) -> list[Figure]:
+    """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
+    return [
+        Figure(
+            f"error-rates{suffix}",
+            f"Actual and expected error rates{title}",
+            _draw_error_rates(record, variant),
+            "The expected error rate is the one that the predictions promise. If it is below the "
+            "actual one, the predictions are too confident." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in _variants_shown(record)
+    ]
+
+
+def _draw_error_rates(record: Record, variant: str):
+    ways = [Way(method, *manner) for manner in record.manners
+            for method in ("uncorrected", "corrected")]  # fmt: skip
+    rows = len(record.manners)
+    figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
+    for way, axis in zip(ways, axes.flat, strict=True):
+        arms = [record.find(label, way.method, variant, way.manner) for label in record.labels]
+        places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
+        p = [record.probability(arm) for arm in arms if arm]
+        actual = [metrics.error_rate(one, record.response) for one in p]
+        expected = [metrics.expected_error(one) for one in p]
+        axis.plot(places, actual, "-o", color=INK, label="actual")
+        axis.plot(places, expected, ":s", color=INK, markerfacecolor="white", label="expected")
+        axis.set_title(way.words)
+        axis.margins(y=0.08)
+    axes[0, 0].set_ylim(bottom=0)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("error rate")
+    axes[0, 1].legend(frameon=False)
+    save_space(axes)
+    return figure
+
+
+def _where_all_are_kept(record: Record, variant: str) -> str:
+    if not any(arm.method == "complete" and arm.variant == variant for arm in record.arms):
+        return ""
+    return " If all features are kept, there is nothing to correct, and the methods are the same."
+
+
+def performance(record: Record) -> list[Figure]:
+    """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
+    return [
+        Figure(
+            f"performance{suffix}",
+            f"Performance by number of features{title}",
+            _draw_performance(record, variant),
+            "Lower is better." + _where_all_are_kept(record, variant),
+        )
+        for variant, suffix, title in _variants_shown(record)
+    ]
+
+
+def _draw_performance(record: Record, variant: str):
+    figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.manners) > 1))
+    measures = (
+        ("average minus log probability", metrics.amlp),
+        ("average squared error", metrics.squared_error),
+    )
+    for (words, measure), axis in zip(measures, axes.flat, strict=True):
+        places = _selections_axis(record, axis)
+        for way in record.ways(STYLES):
+            arms = [record.find(label, way.method, variant, way.manner) for label in record.labels]
+            values = [measure(record.probability(arm), record.response) for arm in arms if arm]
+            x = places[[arm is not None for arm in arms]]
+            axis.plot(x, values, color=INK, label=way.words, **style(way))
+        axis.set_ylabel(words)
+        axis.margins(y=0.08)
+        axis.set_ylim(bottom=0)
+    if len(record.manners) > 1:
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+    else:
+        axes[0, 0].legend(frameon=False)
+    save_space(axes)
+    return figure
+
+
+def null_figure(record: Record) -> list[Figure]:
+    """Histograms of predictions where nothing can be predicted."""
+    rows, columns = _rows_and_columns(
+        record, ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected")
+    )
+    figure, axes = canvas(
+        len(rows), len(columns), height=1.55 * len(rows) + 0.7, sharex=True, sharey="row"
+    )
+    names = {
+        "bernoulli-nb": "SelectKBest +\nBernoulliNB",
+        "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
+    }
+    bins = np.linspace(0, 1, 26)
+    for i, j, arm, axis in _panels(record, rows, columns, axes):
+        p = record.probability(arm)
+        axis.hist(record.of_one(arm)[0], bins, weights=np.full(len(p), 1 / len(p)), color=GREY,
+                  edgecolor=INK, linewidth=0.6)  # fmt: skip
+        promise = (
+            f"expects {metrics.expected_error(p):.0%} errors, "
+            f"makes {metrics.error_rate(p, record.response):.0%}"
+        )
+        axis.set_title(promise, fontsize=8, loc="left")
+        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+        if i == _first_shown(axes[:, j]):
+            of = kept_words(columns[j])
+            if not any(row.of for row in rows):
+                of += f" of {record.selection['n_features'][0]:,}"
+            axis.set_title(f"{of}\n", fontsize=10)
+        if j == _first_shown(axes[i]):
+            words = rows[i].words.replace(", ", ",\n")
+            axis.set_ylabel(names.get(rows[i].way.method, f"naive Bayes,\n{words}"), fontsize=9)
+    one = drawn_words(record.one_words)
+    figure.supxlabel(f"predictive probability of {one}", fontsize=10)
+    figure.supylabel("fraction of test cases", fontsize=10)
+    save_space(axes)
+    caption = (
+        "Histograms of the predictions for the test cases. Above each is the error rate that "
+        "the predictions promise, and the actual one. Each row has its own scale."
+    )
+    return [Figure("null", "Predictions by method", figure, caption)]
+
+
+def correlation_lattice(record: Record) -> list[Figure]:
+    """Correlation by two counts, and the sets of counts kept and dropped (fig-sets)."""
+    arrays = record.results.load("select", 0)
+    value, kind = arrays["correlation"], arrays["kind"]
+    n0, n1 = value.shape[0] - 1, value.shape[1] - 1
+    gamma = record.config["lattice"]["gamma"]
+    figure, axes = canvas(height=0.42 * (n0 + 1) + 1.3, width=0.5 * (n1 + 1) + 1.0)
+    axis = axes[0, 0]
+    shade = np.array(["#9a9a9a", "#cfcfcf", "#f4f4f4"])
+    for (i0, i1), correlation in np.ndenumerate(value):
+        axis.add_patch(square(i1, i0, shade[kind[i0, i1]]))
+        text = f"{correlation:.2f}".replace("-0.00", "0.00")
+        axis.text(i1, i0, text, ha="center", va="center", fontsize=7.5)
+    axis.set_xlim(-0.5, n1 + 0.5)
+    axis.set_ylim(-0.5, n0 + 0.5)
+    axis.set_xticks(range(n1 + 1))
+    axis.set_yticks(range(n0 + 1))
+    axis.set_xlabel("$I_1$: ones in class 1")
+    axis.set_ylabel("$I_0$: ones in class 0")
+    handles = [square(0, 0, one) for one in shade]
+    words = [r"Cor $= 0$", rf"$0 <$ |Cor| $\leq$ {gamma:g}", rf"|Cor| $>$ {gamma:g}: kept"]
+    figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)
+    title = "Sample correlation as a function of two counts"
+    caption = (
+        f"There are {n0 + n1} cases, {n1} of them in class 1. A feature is dropped if its "
+        f"counts are on a dark or middle square (gamma = {gamma:g}). The correlation falls "
+        "with I0 and grows with I1, so the features that are kept have counts in two corners."
+    )
+    return [Figure("correlation-lattice", title, figure, caption)]
+
+
+def square(x: float, y: float, colour: str, **look):
+    """Return a square of a map, about a place."""
+    from matplotlib.patches import Rectangle
+
+    look = {"edgecolor": "white"} | look
+    return Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, **look)
