@@ -1,7 +1,6 @@
 """Classifiers and a regressor with patterns: of sequences, and of interactions of features."""
 
 import warnings
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.validation import (
 from thesiskit import defaults
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.categories import encode, find_categories, symbols
-from thesiskit.estimators.inputs import as_table, threads_for
+from thesiskit.estimators.inputs import REQUIRED, as_table, initialiser, threads_for
 from thesiskit.estimators.lengths import run_length
 from thesiskit.models import logistic
 from thesiskit.models.base import CLOSEST
@@ -45,11 +44,32 @@ LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are nu
 NO_COEFFICIENTS = "a Gaussian process has no coefficients; use engine='slice'"
 
 
-class PatternModel(BaseEstimator):
-    """A linear function of patterns; subclasses add the kind of cases and of responses.
+PARAMETERS = {
+    "order": REQUIRED,
+    "prior": defaults.PRIOR,
+    "compress": True,
+    "min_cases": defaults.MIN_CASES,
+    "engine": "slice",
+    "noise": None,
+    "until": "auto",
+    "iterations": None,
+    "burn_in": None,
+    "thin": None,
+    "chains": None,
+    "sigma": None,
+    "sigma_scale": defaults.SIGMA_SCALE,
+    "n_jobs": None,
+    "random_state": None,
+}
 
-    A subclass says in the signature of `__init__` which of these parameters it has.
-    """
+
+def _with_parameters(without: tuple[str, ...]) -> Any:
+    """Return the __init__ of an estimator that has all parameters but some."""
+    return initialiser({n: value for n, value in PARAMETERS.items() if n not in without})
+
+
+class PatternModel(BaseEstimator):
+    """A linear function of patterns; subclasses add the kind of cases and of responses."""
 
     patterns: ClassVar[str]  # "sequences" or "features"
     order: Any
@@ -59,22 +79,12 @@ class PatternModel(BaseEstimator):
     engine: Any = "slice"
     noise: Any = None
     until: Any
-    iterations: Any
-    burn_in: Any
-    thin: Any
-    chains: Any
     sigma: Any
     sigma_scale: Any
     n_jobs: Any
     random_state: Any
     compression_: Any
     _unit = 1.0  # of the coefficients
-
-    def _take(self, parameters: Mapping[str, Any]) -> None:
-        """Keep the parameters of `__init__`, as scikit-learn wants them: each as it is."""
-        for name, value in parameters.items():
-            if name != "self":
-                setattr(self, name, value)
 
     def _fit(self, codes: np.ndarray, order: int, y: np.ndarray):
         """Run the chains of codes (n, p) and responses y (n,)."""
@@ -308,24 +318,7 @@ class SequenceClassifier(PatternClassifier):
     patterns = "sequences"
     exact_cauchy = True
 
-    def __init__(
-        self,
-        order,
-        *,
-        prior=defaults.PRIOR,
-        compress=True,
-        engine="slice",
-        until="auto",
-        iterations=None,
-        burn_in=None,
-        thin=None,
-        chains=None,
-        sigma=None,
-        sigma_scale=defaults.SIGMA_SCALE,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self._take(locals())
+    __init__ = _with_parameters(without=("noise", "min_cases"))
 
     def fit(self, X, y):
         """Fit to histories X (n, length) and the labels y (n,) that follow them.
@@ -537,25 +530,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
 
     exact_cauchy = False
 
-    def __init__(
-        self,
-        order,
-        *,
-        prior=defaults.PRIOR,
-        compress=True,
-        min_cases=defaults.MIN_CASES,
-        engine="slice",
-        until="auto",
-        iterations=None,
-        burn_in=None,
-        thin=None,
-        chains=None,
-        sigma=None,
-        sigma_scale=defaults.SIGMA_SCALE,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self._take(locals())
+    __init__ = _with_parameters(without=("noise",))
 
     def fit(self, X, y):
         """Fit to features X (n, p) and labels y (n,).
@@ -591,25 +566,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     noise_ : posterior median of the standard deviation of the noise.
     """
 
-    def __init__(
-        self,
-        order,
-        *,
-        prior=defaults.PRIOR,
-        compress=True,
-        min_cases=defaults.MIN_CASES,
-        noise=None,
-        until="auto",
-        iterations=None,
-        burn_in=None,
-        thin=None,
-        chains=None,
-        sigma=None,
-        sigma_scale=defaults.SIGMA_SCALE,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self._take(locals())
+    __init__ = _with_parameters(without=("engine",))
 
     def fit(self, X, y):
         """Fit to features X (n, p) and numbers y (n,).

@@ -4,7 +4,6 @@ The parameters of a classifier are the keys of its model (models/base.py), and w
 n_features, correct, screened, temperature and random_state.
 """
 
-import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields
@@ -23,7 +22,7 @@ from sklearn.utils.validation import (
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
-from thesiskit.estimators.inputs import as_numbers, as_table, threads_for
+from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, threads_for
 from thesiskit.estimators.lengths import run_length
 from thesiskit.models import mixture
 from thesiskit.models.base import Model, Training
@@ -67,7 +66,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
         keys = {name: value for name, value in keys.items() if name not in without} | defaults
         first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
-        cls.__init__ = _initialiser(  # type: ignore[assignment]
+        cls.__init__ = initialiser(  # type: ignore[assignment]
             first | keys | {"temperature": None, "random_state": None}
         )
 
@@ -266,24 +265,6 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
-
-
-def _initialiser(parameters: Mapping[str, Any]) -> Any:
-    """Return an __init__ with a signature, as scikit-learn reads it: all but the first by name."""
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    listed = [inspect.Parameter("self", kinds[0])]
-    listed += [inspect.Parameter(name, kinds[i > 0], default=default)
-               for i, (name, default) in enumerate(parameters.items())]  # fmt: skip
-    signature = inspect.Signature(listed)
-
-    def __init__(self, *given, **named):
-        bound = signature.bind(self, *given, **named)
-        bound.apply_defaults()
-        for name in parameters:
-            setattr(self, name, bound.arguments[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
 
 
 def check_screened(screened: Any, *thresholds: str) -> Mapping[str, Any]:

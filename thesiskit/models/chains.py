@@ -508,8 +508,25 @@ def judged_state(drawn: Sequence[Arrays]) -> Arrays:
     return numbered([{name: arrays[name] for name in OURS} for arrays in drawn])
 
 
+def named_state(state: Arrays, dimensions: Mapping[str, tuple[str, ...]]) -> Named:
+    """Return where chains stand, each by chain, as variables of ArviZ data."""
+    chains = sum(name.endswith("-generator") for name in state)
+    by_chain = [marked(state, f"state-{c}-") for c in range(chains)]
+    return {"done": ((), state["done"])} | {
+        f"state_{name}": (
+            ("chain", *dimensions.get(name, ())),
+            np.array([values[name] for values in by_chain]),
+        )
+        for name in by_chain[0]
+    }
+
+
 def from_named(arrays: Arrays) -> Arrays:
-    """Return `judged_state` from the arrays of a file; nothing of chains of a fixed length."""
-    if "judged" not in arrays:
-        return {}
-    return judged_state([arrays | {"judged": values} for values in arrays["judged"]])
+    """Return the states of chains, and what is judged of them, from the arrays of a file."""
+    by_chain = marked(arrays, "state_")
+    chains = range(len(by_chain["generator"]))
+    place = [{name: values[c] for name, values in by_chain.items()} for c in chains]
+    saved = {"done": arrays["done"]} | numbered(place, "state")
+    if "judged" not in arrays:  # chains of a fixed length
+        return saved
+    return saved | judged_state([arrays | {"judged": values} for values in arrays["judged"]])

@@ -66,9 +66,12 @@ from thesiskit.models.chains import (
     compare_chains,
     from_named,
     judged_state,
+    named_state,
     names_of_cases,
+    numbered,
     run,
     spread,
+    states,
 )
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.priors import positive, whole
@@ -92,9 +95,8 @@ __all__ = [
 # ---- groups as the kernel reads them ----
 
 
-@dataclass(frozen=True)
 class Layout:
-    """Groups and cases of rows, in arrays of the kernel's types.
+    """Groups, and cases of rows, in arrays of the kernel's types.
 
     begin, end (G,) and members (.) give the rows of each group; kind (G,) and kinds (C, O + 1)
     its patterns by order; weight (R,) the cases of a row.  runs (G,) says whether a group's members
@@ -106,58 +108,36 @@ class Layout:
     smallest group of each row; else both are empty.
     """
 
-    begin: np.ndarray
-    end: np.ndarray
-    members: np.ndarray
-    kind: np.ndarray
-    kinds: np.ndarray
-    weight: np.ndarray
-    runs: np.ndarray
-    unit: np.ndarray
-    by_kind: np.ndarray
-    kind_begin: np.ndarray
-    order_begin: np.ndarray
-    order_kind: np.ndarray
-    parent: np.ndarray
-    owner: np.ndarray
+    def __init__(self, groups: Groups, weight: np.ndarray):
+        members, begin, end = groups.members, groups.begin, groups.end
+        self.begin, self.end = begin.astype(np.intp), end.astype(np.intp)
+        self.members = np.ascontiguousarray(members, dtype=np.int32)
+        self.kind = np.ascontiguousarray(groups.kind, dtype=np.int32)
+        self.kinds, self.weight = groups.kinds.astype(float), weight
+        jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
+        runs = jumps[end] == jumps[np.minimum(begin + 1, end)]
+        self.runs = (runs & (members[begin] == begin)).astype(np.uint8)
+        repeated = np.concatenate([[0], np.cumsum(weight[members] != 1)])
+        self.unit = (repeated[end] == repeated[begin]).astype(np.uint8)
+        self.by_kind = np.argsort(groups.kind, kind="stable").astype(np.int32)
+        of_kind = np.bincount(groups.kind, minlength=len(self.kinds))
+        self.kind_begin = np.concatenate([[0], np.cumsum(of_kind)]).astype(np.intp)
+        order_of, kind_of = np.nonzero(self.kinds.T)
+        orders = np.arange(groups.order + 2)
+        self.order_begin = np.searchsorted(order_of, orders).astype(np.intp)
+        self.order_kind = kind_of.astype(np.int32)
+        self.parent = np.ascontiguousarray(groups.above, dtype=np.int32)
+        self.owner = np.empty(groups.n_rows if len(groups.above) else 0, dtype=np.int32)
+        if len(self.owner):  # groups that none is above are single rows
+            leaves = np.setdiff1d(np.arange(groups.n_groups), groups.above)
+            assert (end[leaves] == begin[leaves] + 1).all()
+            assert len(leaves) == groups.n_rows
+            self.owner[members[begin[leaves]]] = leaves
 
     @cached_property
     def lists(self) -> tuple[hamiltonian.Lists, hamiltonian.Lists]:
         """The rows of each group, and the groups of each row, as trajectories add them up."""
         return hamiltonian.lists(self.begin, self.end, self.members, len(self.weight))
-
-
-def lay_out(groups: Groups, weight: np.ndarray) -> Layout:
-    """Return the layout of groups whose rows have weight (R,) cases."""
-    members, begin, end = groups.members, groups.begin, groups.end
-    kinds = groups.kinds.astype(float)
-    order_of, kind_of = np.nonzero(kinds.T)
-    repeated = np.concatenate([[0], np.cumsum(weight[members] != 1)])
-    jumps = np.concatenate([[0], np.cumsum(np.diff(members, prepend=members[:1]) != 1)])
-    owner = np.empty(groups.n_rows if len(groups.above) else 0, dtype=np.int32)
-    if len(owner):  # groups that none is above are single rows
-        leaves = np.setdiff1d(np.arange(groups.n_groups), groups.above)
-        assert (end[leaves] == begin[leaves] + 1).all()
-        assert len(leaves) == groups.n_rows
-        owner[members[begin[leaves]]] = leaves
-    runs = jumps[end] == jumps[np.minimum(begin + 1, end)]
-    return Layout(
-        begin=begin.astype(np.intp),
-        end=end.astype(np.intp),
-        members=np.ascontiguousarray(members, dtype=np.int32),
-        kind=np.ascontiguousarray(groups.kind, dtype=np.int32),
-        kinds=kinds,
-        weight=weight,
-        runs=(runs & (members[begin] == begin)).astype(np.uint8),
-        unit=(repeated[end] == repeated[begin]).astype(np.uint8),
-        by_kind=np.argsort(groups.kind, kind="stable").astype(np.int32),
-        kind_begin=np.concatenate([[0], np.cumsum(np.bincount(groups.kind, minlength=len(kinds)))])
-        .astype(np.intp),
-        order_begin=np.searchsorted(order_of, np.arange(groups.order + 2)).astype(np.intp),
-        order_kind=kind_of.astype(np.int32),
-        parent=np.ascontiguousarray(groups.above, dtype=np.int32),
-        owner=owner,
-    )  # fmt: skip
 
 
 # ---- priors and sampler ----
@@ -578,11 +558,8 @@ class Draws:
         traces = {"coefficient": self.coefficient, "log_sigma": self.trace, "info": self.info}
         if self.noise_trace is not None:
             traces["log_noise"] = self.noise_trace
-        return self.state | {
-            f"draws-{c}-{name}": values[c]
-            for name, values in traces.items()
-            for c in range(len(values))
-        }
+        chains = range(len(self.coefficient))
+        return self.state | numbered([{n: trace[c] for n, trace in traces.items()} for c in chains])
 
     @property
     def evaluations(self) -> np.ndarray:
@@ -613,10 +590,7 @@ class Draws:
         if self.noise_trace is not None:
             posterior["log_noise"] = ((), self.log_noise)
             trace["log_noise_trace"] = ((), self.noise_trace)
-        state: Named = {"done": ((), self.state["done"])}
-        for name in _names(self.state, "state-0-"):
-            values = [self.state[f"state-{c}-{name}"] for c in range(len(self.coefficient))]
-            state[f"state_{name}"] = (("chain", *DIMENSIONS.get(name, ())), np.array(values))
+        state = named_state(self.state, DIMENSIONS)
         groups: dict[str, Named] = {
             "posterior": posterior,
             "sample_stats": {
@@ -666,25 +640,16 @@ def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
 
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
-    saved: Arrays = {"done": arrays["done"]}
-    for c in range(len(arrays["coefficient"])):
-        saved |= {
-            f"state-{c}-{name}": arrays[f"state_{name}"][c] for name in _names(arrays, "state_")
+    traces = [name for name in ("log_sigma", "log_noise") if f"{name}_trace" in arrays]
+    drawn = [
+        {
+            "coefficient": coefficient.astype(float),
+            "info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
+            **{name: arrays[f"{name}_trace"][c] for name in traces},
         }
-        saved |= {
-            f"draws-{c}-coefficient": arrays["coefficient"][c].astype(float),
-            f"draws-{c}-info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
-        }
-        saved |= {
-            f"draws-{c}-{name}": arrays[f"{name}_trace"][c]
-            for name in ("log_sigma", "log_noise")
-            if f"{name}_trace" in arrays
-        }
-    return saved | from_named(arrays)
-
-
-def _names(arrays: Arrays, mark: str) -> list[str]:
-    return [name.removeprefix(mark) for name in arrays if name.startswith(mark)]
+        for c, coefficient in enumerate(arrays["coefficient"])
+    ]
+    return numbered(drawn) | from_named(arrays)
 
 
 # ---- models and their chains ----
@@ -738,7 +703,7 @@ class Linear:
     @cached_property
     def layout(self) -> Layout:
         """Groups as the kernel reads them."""
-        return lay_out(self.groups, self.weight)
+        return Layout(self.groups, self.weight)
 
     def start(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return coefficients of 0 and dispersed log sigmas to start from."""
@@ -864,9 +829,7 @@ def sample(
         _check_saved(model, saved, len(chains))
     rule = None if settings.until is None else _rule(model, probe, len(chains))
     parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
-    state = {"done": np.array(chains[0].done)}
-    for c, chain in enumerate(chains):
-        state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
+    state = states(chains, chains[0].done)
     drawn = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
     return Draws(
         coefficient=drawn["coefficient"],

@@ -49,9 +49,12 @@ from thesiskit.models.chains import (
     check_saved,
     compare_chains,
     from_named,
+    named_state,
     names_of_cases,
+    numbered,
     run,
     spread,
+    states,
 )
 from thesiskit.models.logistic import (
     Settings,
@@ -306,7 +309,6 @@ Quantities = Callable[[Arrays], np.ndarray]  # of draws (I, ...), what is judged
 Judged = Callable[["Process"], tuple[Quantities, list[str]]]  # with names, (Q,)
 LATENT_UPDATES = 10  # in an iteration, for each class
 KEPT = ("latent", "log_sigma", "log_likelihood")
-STATE = ("steps", "log_sigma", "done", "generator", "model")
 FARTHEST = 300.0  # abs log sigma: beyond, squares overflow
 LEAST_PIVOT = 1e-10  # share of a step's variance that the steps before it leave
 
@@ -542,11 +544,7 @@ class Draws:
 
     def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]):
         """Return ArviZ data: draws, and the state of the chains."""
-        dims = {"steps": ("set", "step"), "log_sigma": ("order",)}
-        state: Named = {"done": ((), self.state["done"])}
-        for name in STATE:
-            values = [self.state[f"state-{c}-{name}"] for c in range(len(self.latent))]
-            state[f"state_{name}"] = (("chain", *dims.get(name, ())), np.array(values))
+        state = named_state(self.state, {"steps": ("set", "step"), "log_sigma": ("order",)})
         groups: dict[str, Named] = {
             "posterior": {
                 "latent": (("set", "row"), self.latent),
@@ -598,10 +596,7 @@ def sample(
         )  # fmt: skip
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
         parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
-    state = {"done": np.array(chains[0].done)}
-    for c, (chain, part) in enumerate(zip(chains, parts, strict=True)):
-        state |= {f"state-{c}-{name}": value for name, value in chain.state().items()}
-        state |= {f"draws-{c}-{name}": value for name, value in part.items()}
+    state = states(chains, chains[0].done) | numbered(parts)
     drawn = {name: np.stack([part[name] for part in parts]) for name in KEPT}
     judgement = None if rule is None else rule.judge(parts)
     return Draws(process=process, state=state, judgement=judgement, **drawn)
@@ -609,11 +604,8 @@ def sample(
 
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
-    saved = {"done": arrays["done"]}
-    for c in range(len(arrays["latent"])):
-        saved |= {f"state-{c}-{name}": arrays[f"state_{name}"][c] for name in STATE}
-        saved |= {f"draws-{c}-{name}": arrays[name][c] for name in KEPT}
-    return saved | from_named(arrays)
+    drawn = [{name: arrays[name][c] for name in KEPT} for c in range(len(arrays["latent"]))]
+    return numbered(drawn) | from_named(arrays)
 
 
 # ---- predictions ----
