@@ -96,6 +96,7 @@ class Groups:
     """
 
     stored: ClassVar[tuple[str, ...]]
+    case: ClassVar[str] = "case"  # what messages call a case
     order: int
     row_of: np.ndarray
     n_rows: int
@@ -118,6 +119,23 @@ class Groups:
     def shared(self, X) -> Shared:
         """Return what test cases X (T, .) share with the groups."""
         raise NotImplementedError
+
+    def shared_patterns(self, x) -> tuple[np.ndarray, np.ndarray]:
+        """Return what one test case (L,) or (p,) shares with the groups, and what is new in it.
+
+        Counts by order: (G, O + 1) of each group's patterns that x expresses too, and (O + 1,) of
+        its patterns that no training case expresses.
+        """
+        x = np.asarray(x)
+        if x.ndim != 1:
+            raise UserError(
+                f"shared_patterns takes one {self.case}, got an array of shape {x.shape}"
+            )
+        shared = self.shared(x[None, :])
+        counts = np.zeros((self.n_groups, self.order + 1), dtype=self.kinds.dtype)
+        counts[shared.whole] = self.kinds[self.kind[shared.whole]]
+        counts[shared.partial] = shared.shared_counts[shared.partial_kind]
+        return counts, shared.new_counts[shared.new_kind[0]]
 
     def growth(self) -> np.ndarray:
         """Number of groups of the compressed model of each order 0..O, (O + 1,)."""
@@ -145,6 +163,11 @@ class Groups:
         cases = np.bincount(self.row_of, minlength=self.n_rows)
         before = np.concatenate([[0], np.cumsum(cases[self.members])])
         return before[self.end] - before[self.begin]
+
+    @cached_property
+    def indptr(self) -> np.ndarray:
+        """Where the expression of each group begins in `indices`, (G + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.expressed)])
 
     @property
     def patterns_per_order(self) -> np.ndarray:
@@ -207,6 +230,7 @@ class SequenceGroups(Groups):
     they are then not found again.
     """
 
+    case = "history"
     stored = (
         "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "above",
         "_leaf", "_first", "_last", "_parent", "_offset", "_node",
@@ -277,11 +301,6 @@ class SequenceGroups(Groups):
             self.above[longer] = np.flatnonzero(longer) - 1
 
     @cached_property
-    def indptr(self) -> np.ndarray:
-        """Where the expression of each group begins in `indices`, (G + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.expressed)])
-
-    @cached_property
     def indices(self) -> np.ndarray:
         """Expressions end to end: numbers of the training cases, ascending in each group."""
         if not self.compressed:
@@ -292,21 +311,6 @@ class SequenceGroups(Groups):
         filled = self.indptr[:-1].astype(np.intp)
         sequence_patterns.fill_members(self._leaf, self._parent, self.row_of, filled, indices)
         return indices
-
-    def shared_patterns(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Return what one test history (L,) shares with the groups, and what is new in it.
-
-        Counts by order: (G, O + 1) of each group's patterns that x expresses too, and (O + 1,) of
-        its patterns that no training case expresses.
-        """
-        x = np.asarray(x)
-        if x.ndim != 1:
-            raise UserError(f"shared_patterns takes one history, got an array of shape {x.shape}")
-        shared = self.shared(x[None, :])
-        counts = np.zeros((self.n_groups, self.order + 1), dtype=np.int64)
-        counts[shared.whole] = self.kinds[self.kind[shared.whole]]
-        counts[shared.partial] = shared.shared_counts[shared.partial_kind]
-        return counts, shared.new_counts[shared.new_kind[0]].astype(np.int64)
 
     def shared(self, X) -> Shared:
         """Return what test histories X (T, L) share with the groups."""
@@ -810,11 +814,6 @@ class FeatureGroups(Groups):
         return int(listing.counts[: listing.n_groups].sum())
 
     @cached_property
-    def indptr(self) -> np.ndarray:
-        """Where the expression of each group begins in `indices`, (G + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.expressed)])
-
-    @cached_property
     def indices(self) -> np.ndarray:
         """Expressions end to end: numbers of the training cases, ascending in each group."""
         by_row = np.argsort(self.row_of, kind="stable").astype(np.int32)
@@ -828,21 +827,6 @@ class FeatureGroups(Groups):
         return found[np.lexsort((found, group))]
 
     # ---- test cases ----
-
-    def shared_patterns(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Return what one test case (p,) shares with the groups, and what is new in it.
-
-        Counts by order: (G, O + 1) of each group's patterns that x expresses too, and (O + 1,) of
-        its patterns that no training case expresses.
-        """
-        x = np.asarray(x)
-        if x.ndim != 1:
-            raise UserError(f"shared_patterns takes one case, got an array of shape {x.shape}")
-        shared = self.shared(x[None, :])
-        counts = np.zeros((self.n_groups, self.order + 1), dtype=self.kinds.dtype)
-        counts[shared.whole] = self.kinds[self.kind[shared.whole]]
-        counts[shared.partial] = shared.shared_counts[shared.partial_kind]
-        return counts, shared.new_counts[shared.new_kind[0]]
 
     def shared(self, X) -> Shared:
         """Return what test cases X (T, p) share with the groups.
@@ -866,6 +850,8 @@ class FeatureGroups(Groups):
         new, new_kind = distinct_rows(left)
         dtype = self.kinds.dtype
         counts = polynomial[one].astype(dtype)
+        every = self.kinds[self.kind[partial[one]]]
+        rest = every - counts  # counts beyond 2^53 differ by rounding 0
         return Shared(
             case_of=case_of.astype(np.intp),
             whole_begin=whole_begin,
@@ -874,16 +860,10 @@ class FeatureGroups(Groups):
             partial=partial,
             partial_kind=partial_kind,
             shared_counts=counts,
-            other_counts=self._rest(self.kinds[self.kind[partial[one]]], counts),
+            other_counts=np.where(rest <= LEAST_PART * every, 0, rest),
             new_kind=new_kind,
             new_counts=left[new].astype(dtype),
         )
-
-    @staticmethod
-    def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """Return whole - part, where counts beyond 2^53 differ by rounding 0."""
-        rest = whole - part
-        return np.where(rest <= LEAST_PART * whole, 0, rest)
 
     # ---- for people ----
 
