@@ -35,7 +35,7 @@ expectation.  So the contributions of all groups add up to `expected`, draw by d
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -228,6 +228,20 @@ class Settings:
             values = enumerate(np.atleast_1d(self.sigma).tolist())
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)
             object.__setattr__(self, "sigma", sigma)
+
+    @classmethod
+    def of(cls, block: Any, prior: str, sigma_scale: str) -> "Settings":
+        """Return the settings of an arm of a config, whose block has the other keys."""
+        keys = cls.keys_of(block)
+        return cls(prior=prior, sigma_scale=sigma_scale, until=block.targets, **keys)
+
+    @classmethod
+    def keys_of(cls, block: Any) -> dict[str, Any]:
+        """Return the keys of a config's block that all its arms share, and chains depend on."""
+        others = ("prior", "sigma", "sigma_scale", "until")
+        names = [one.name for one in fields(cls) if one.name not in others]
+        noisy = block.continuous
+        return {n: getattr(block, n) for n in names if noisy or not n.startswith("noise")}
 
     @property
     def cauchy(self) -> bool:

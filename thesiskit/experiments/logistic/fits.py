@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,6 @@ from thesiskit.models.ranks import Ranks, compare, spaced
 TRUE = "true_"  # before the names of what drawn cases were drawn with
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
-SETTINGS = (
-    "chains", "iterations", "burn_in", "thin", "sigma_updates", "joint_updates", "sigma_0",
-    "sigma_shape", "sigma_mode", "step", "sigma_step", "most_steps",
-)  # fmt: skip
 
 
 def case_arrays(cases: Cases, patterns: Patterns) -> Arrays:
@@ -53,12 +49,7 @@ def case_arrays(cases: Cases, patterns: Patterns) -> Arrays:
 
 
 class LogisticFits:
-    """What was kept of one replicate; fits and predicts its arms, whose responses are classes.
-
-    sampled_by : the keys of a config's model that chains depend on.
-    """
-
-    sampled_by: ClassVar[tuple[str, ...]] = SETTINGS
+    """What was kept of one replicate; fits and predicts its arms, whose responses are classes."""
 
     def __init__(self, config: Config, orders: list[int], block: Block):
         assert isinstance(config.model, LogisticModel)
@@ -144,9 +135,7 @@ class LogisticFits:
 
     def settings(self, arm: Arm) -> logistic.Settings:
         """Return the settings of an arm."""
-        own = {name: getattr(self.model_config, name) for name in self.sampled_by}
-        until = self.model_config.targets
-        return logistic.Settings(prior=arm.prior, sigma_scale=arm.scale, until=until, **own)
+        return logistic.Settings.of(self.model_config, arm.prior, arm.scale)
 
     def model(self, groups: Groups, settings: logistic.Settings) -> logistic.Linear:
         """Return the model of the training cases."""
@@ -161,8 +150,9 @@ class LogisticFits:
         config, model = self.config, self.model_config
         assert config.data is not None
         data = config.data.model_dump(mode="json")
+        keys = logistic.Settings.keys_of(model)
         return {
-            **{name: getattr(model, name) for name in self.sampled_by if name != "iterations"},
+            **{name: value for name, value in keys.items() if name != "iterations"},
             **{f"data.{name}": value for name, value in data.items()},
             "arm": arm.name,
             "until": list(model.targets or ()),
@@ -446,8 +436,6 @@ class ResponseFits(LogisticFits):
     responses' own units.  That makes the prior depend on the data: where the truth is known to come
     from the prior, the config has `standardise: false`.
     """
-
-    sampled_by: ClassVar[tuple[str, ...]] = (*SETTINGS, "noise", "noise_shape", "noise_mode")
 
     @cached_property
     def mean(self) -> float:
