@@ -17,18 +17,12 @@ arrays, and `l2_logistic` takes a table in parts, which is never held whole.
 | bernoulli-nb                 | scikit-learn's SelectKBest (F statistic) and BernoulliNB          |
 | bernoulli-nb-calibrated      | the same, selection included, in CalibratedClassifierCV           |
 | gaussian-nb                  | the `keep` features with the largest F statistics, and GaussianNB |
-| l2-logistic                  | logistic regression of all features as they are, L2               |
-| nearest-centroids            | nearest shrunken centroids, the shrinkage tuned                   |
-| lasso                        | logistic regression of the best SCREENED features, L1; of more    |
-|                              | than two classes each against the others                          |
-| random-forest                | scikit-learn's, 500 trees, all else by default                    |
-| vlmc, ppm, context-tree      | of sequences, by vlmc, arithmetic-compressor, bayesml             |
-| n-gram                       | of sequences, interpolated down to the uniform, the order chosen  |
+| l2-logistic                  | logistic regression of all features as they are                   |
+| lasso                        | the same with an L1 penalty, of the best SCREENED features; of    |
+|                              | more than two classes each against the others                     |
 | logistic-regression, ridge   | of one-hot features                                               |
-| pairwise-logistic-regression | the same, and of all products of values of two features           |
-| and pairwise-ridge           |                                                                   |
-| gradient-boosting            | of categorical features                                           |
-| naive-bayes                  | of categorical features                                           |
+| pairwise-...                 | the same, and of all products of values of two features           |
+| gradient-boosting            | of categorical features, as is naive-bayes                        |
 
 Tuning is by the log loss of five stratified folds of the training cases, in which everything is
 done again, the choice of the best features too; ridges are tuned by left-out cases.  Nearest
@@ -157,7 +151,8 @@ def load(methods: Iterable[str]) -> None:
     """Import what the methods need, so that it is not counted in the time of the first fit."""
     methods = list(methods)
     for method in methods:
-        _known(method, tuple(PEERS))
+        if method not in PEERS:
+            raise UserError(f"unknown method {method}: choose from {', '.join(PEERS)}")
     if absent := missing(methods):
         raise UserError(_advice(absent))
     for method in methods:
@@ -174,14 +169,10 @@ def _advice(methods: list[str]) -> str:
     return f'{", ".join(methods)}: a package is missing: pip install "thesiskit[peers]"'
 
 
-def _known(method: str, choices: tuple[str, ...]) -> None:
-    if method not in choices:
-        raise UserError(f"unknown method {method}: choose from {', '.join(choices)}")
-
-
 def _check(name: str, task: Task, cases: int, length: int) -> None:
     """Raise UserError for what cannot be asked, DataError for no training case."""
-    _known(name, names(task.kind))
+    if name not in names(task.kind):
+        raise UserError(f"unknown method {name}: choose from {', '.join(names(task.kind))}")
     if task.kind == SEQUENCES:
         load([name])
         if not 0 <= task.order <= length:
@@ -623,8 +614,15 @@ def _fit_forest(task: Task, columns: np.ndarray, response: np.ndarray, seed: int
 
 
 def _answer_forest(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    """Return the means of the trees, added in their order as scikit-learn does."""
+    """Return the means of the trees, added in their order as scikit-learn does.
+
+    Raises ValueError where a node is not behind the one above it, as in a file that was altered:
+    its trees may have no end.
+    """
     feature, value = learnt["feature"], learnt["value"]
+    inner = np.flatnonzero(feature >= 0)
+    if (np.minimum(learnt["left"], learnt["right"])[inner] <= inner).any():
+        raise ValueError("its trees have no end")
     columns = columns.astype(np.float32)  # as scikit-learn compares them
     answer = np.zeros((len(columns), value.shape[1]))
     step = max(1, 2**20 // len(learnt["root"]))

@@ -29,7 +29,7 @@ FOLDER = "compare"
 BEST = "the best arm of each"
 LEFT_OUT = ("experiment", "title", "about", "report", "smoke", "cluster", "own", "drawn")
 MOST_LINES = 12  # of settings, on the terminal
-MOST_NAME = 100  # characters
+MOST_NAME, MOST_TEXT = 100, 40  # characters
 
 
 def read(folder: Path) -> Record:
@@ -58,24 +58,80 @@ class Pair:
     b: Record
 
     @property
+    def both(self) -> tuple[Record, Record]:
+        """The first and the second."""
+        return self.a, self.b
+
+    @property
     def names(self) -> tuple[str, str]:
         """What the two are called: by their folders where the names are equal."""
-        a, b = (one.config["experiment"] for one in (self.a, self.b))
+        a, b = (record.config["experiment"] for record in self.both)
         if a == b:
-            a, b = (str(one.results.root / one.results.folder.name) for one in (self.a, self.b))
+            a, b = (str(side.results.root / side.results.folder.name) for side in self.both)
         return (a, b) if a != b else (f"{a} (first)", f"{b} (second)")
 
     @cached_property
     def order(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The places of the same test cases in both; None if the test cases differ."""
-        keys = [_cases(one) for one in (self.a, self.b)]
-        orders = [np.lexsort(one[::-1]) for one in keys]
-        left, right = (
-            [column[order] for column in one] for one, order in zip(keys, orders, strict=True)
+        keys = [_cases(record) for record in self.both]
+        left, right = (np.lexsort(columns[::-1]) for columns in keys)
+        for x, y in zip(*keys, strict=True):
+            if not np.array_equal(x[left], y[right]):
+                return None
+        return left, right
+
+    @cached_property
+    def settings(self) -> list[tuple[str, str, str]]:
+        """The keys of the two configs that differ, with both values."""
+        left, right = (_flat(record.config) for record in self.both)
+        keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
+        rows = [(key, left.get(key, "–"), right.get(key, "–")) for key in keys]
+        return [row for row in rows if row[1] != row[2]]
+
+    @cached_property
+    def best(self) -> tuple[Score, Score]:
+        """The best arm of each, by AMLP."""
+        first, second = (
+            min((found for _, found in record.scores()), key=lambda found: found.amlp)
+            for record in self.both
         )
-        if not all(np.array_equal(x, y) for x, y in zip(left, right, strict=True)):
-            return None
-        return orders[0], orders[1]
+        return first, second
+
+    @property
+    def about_best(self) -> str:
+        """Which arms are compared in the last row; "" if the best arms have one name."""
+        first, second = (score.name for score in self.best)
+        return "" if first == second else f"Best by AMLP: {first} ({self.names[0]}), and {second}."
+
+    @cached_property
+    def scores(self) -> list[dict[str, Any]]:
+        """A row for each arm of either: scores, and differences where both have it."""
+        ours, theirs = ({arm.name: score for arm, score in side.scores()} for side in self.both)
+        names = dict.fromkeys([*ours, *theirs])
+        rows = [self._row(name, ours.get(name), theirs.get(name)) for name in names]
+        return [*rows, self._row(BEST, *self.best)] if self.about_best else rows
+
+    def _row(self, name: str, ours: Score | None, theirs: Score | None) -> dict[str, Any]:
+        row: dict[str, Any] = {"arm": name}
+        for measure, take in (("error", "error"), ("AMLP", "amlp")):
+            for score, label in zip((ours, theirs), self.names, strict=True):
+                row[f"{measure}: {label}"] = np.nan if score is None else getattr(score, take)
+        difference = error = p = np.nan
+        if ours is not None and theirs is not None:
+            difference = ours.amlp - theirs.amlp
+            if self.order is not None:
+                difference, error, p = _paired(ours, theirs, *self.order)
+            else:
+                first, second = (
+                    metrics.standard_error(score.tested.by_case(score.loss))
+                    for score in (ours, theirs)
+                )
+                error = float(np.hypot(first, second))
+        return row | {
+            "difference of AMLP: mean": difference,
+            "difference of AMLP: standard error": error,
+            "errors: McNemar's p": p,
+        }
 
 
 def _cases(record: Record) -> list[np.ndarray]:
@@ -94,17 +150,6 @@ def _cases(record: Record) -> list[np.ndarray]:
     return [about, group, tested.repeat, tested.unit, tested.response]
 
 
-def settings_that_differ(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the keys of two configs that differ, with both values."""
-    left, right = _flat(a), _flat(b)
-    keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
-    return [
-        (key, left.get(key, "–"), right.get(key, "–"))
-        for key in keys
-        if left.get(key, "–") != right.get(key, "–")
-    ]
-
-
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """Return the values of a config by dotted keys, as text; what is not given is left out."""
     found: dict[str, str] = {}
@@ -114,48 +159,6 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
         elif value is not None:
             found[prefix + key] = str(value)
     return found
-
-
-def score_rows(pair: Pair) -> list[dict[str, Any]]:
-    """Return a row for each arm of either: scores, and differences where both have it."""
-    ours, theirs = ({one.name: found for one, found in side.scores()} for side in (pair.a, pair.b))
-    rows = [
-        _row(name, ours.get(name), theirs.get(name), pair)
-        for name in dict.fromkeys([*ours, *theirs])
-    ]
-    first, second = (_best(one) for one in (pair.a, pair.b))
-    return rows if first.name == second.name else [*rows, _row(BEST, first, second, pair)]
-
-
-def _best(record: Record) -> Score:
-    return min((found for _, found in record.scores()), key=lambda found: found.amlp)
-
-
-def _about_best(pair: Pair) -> str:
-    """Say which arms are compared in the last row; "" if the best arms have one name."""
-    first, second = _best(pair.a).name, _best(pair.b).name
-    return "" if first == second else f"Best by AMLP: {first} ({pair.names[0]}), and {second}."
-
-
-def _row(name: str, ours: Score | None, theirs: Score | None, pair: Pair) -> dict[str, Any]:
-    first, second = pair.names
-    row: dict[str, Any] = {"arm": name}
-    for measure, take in (("error", "error"), ("AMLP", "amlp")):
-        for one, label in ((ours, first), (theirs, second)):
-            row[f"{measure}: {label}"] = np.nan if one is None else getattr(one, take)
-    difference = error = p = np.nan
-    if ours is not None and theirs is not None:
-        difference = ours.amlp - theirs.amlp
-        if pair.order is not None:
-            difference, error, p = _paired(ours, theirs, *pair.order)
-        else:
-            both = [metrics.standard_error(one.tested.by_case(one.loss)) for one in (ours, theirs)]
-            error = float(np.hypot(both[0], both[1]))
-    return row | {
-        "difference of AMLP: mean": difference,
-        "difference of AMLP: standard error": error,
-        "errors: McNemar's p": p,
-    }
 
 
 def _paired(
@@ -184,93 +187,75 @@ def compare(a: Record, b: Record, root: Path) -> tuple[Path, list[str]]:
     ------
     UserError: one of them has no predictions of classes.
     """
-    for one in (a, b):
-        if not one.forecasts:
+    pair = Pair(a, b)
+    for record in pair.both:
+        if not record.forecasts:
             raise UserError(
-                f"{one.config['experiment']} has no predictions of classes; "
+                f"{record.config['experiment']} has no predictions of classes; "
                 "compare experiments that have"
             )
-    pair = Pair(a, b)
     tables = [_score_table(pair), _settings_table(pair)]
-    names = [one.results.folder.name for one in (a, b)]
+    names = [record.results.folder.name for record in pair.both]
     results = Results(root / FOLDER, "-".join(names)[:MOST_NAME])
     results.prepare()
-    outputs = Outputs(results, ["compare.html", *(n for one in tables for n in files_of(one))])
+    outputs = Outputs(results, ["compare.html", *(n for table in tables for n in files_of(table))])
     for table in tables:
         write_part(outputs, table)
+    pages = [record.results.folder / "report.html" for record in pair.both]
     text = template("compare.html.j2").render(
         names=pair.names,
-        configs=[one.config for one in (a, b)],
-        links=[_link(one, results) for one in (a, b)],
-        items=[table_item(one) for one in tables],
+        configs=[record.config for record in pair.both],
+        links=[os.path.relpath(p, results.folder) if p.is_file() else "" for p in pages],
+        items=[table_item(table) for table in tables],
     )
     outputs.write("compare.html", text)
     outputs.finish("compare")
     return results.folder / "compare.html", _lines(pair)
 
 
-def _link(record: Record, results: Results) -> str:
-    """Return the link from the page to the report of an experiment, "" if it has none."""
-    page = record.results.folder / "report.html"
-    return os.path.relpath(page, results.folder) if page.is_file() else ""
-
-
 def _score_table(pair: Pair) -> Table:
     first, second = pair.names
-    if pair.order is not None:
-        how = (
-            "Both were tested with the same cases, so differences are means over cases of the "
-            "difference between the two, and McNemar's test asks whether both make as many errors "
-            "in the cases in which only one of them is wrong."
-        )
-    else:
-        how = (
-            "The two were not tested with the same cases, so the standard errors of both are added "
-            "and there is no test of errors."
-        )
-    return Table(
-        "scores",
-        "Scores",
-        pd.DataFrame(score_rows(pair)),
+    how = (
+        "Both were tested with the same cases, so differences are means over cases of the "
+        "difference between the two, and McNemar's test asks whether both make as many errors "
+        "in the cases in which only one of them is wrong."
+        if pair.order is not None
+        else "The two were not tested with the same cases, so the standard errors of both are "
+        "added and there is no test of errors."
+    )
+    caption = (
         f"AMLP is the average minus log probability of the actual class; lower is better. A "
         f"difference below 0 is in favour of {first}, above 0 in favour of {second}; below two "
-        f"standard errors it may be chance. {how} {_about_best(pair)}".strip(),
+        f"standard errors it may be chance. {how} {pair.about_best}"
     )
+    return Table("scores", "Scores", pd.DataFrame(pair.scores), caption.strip())
 
 
 def _settings_table(pair: Pair) -> Table:
-    first, second = pair.names
-    rows = settings_that_differ(pair.a.config, pair.b.config)
-    codes = [one.results.provenance().get("code", {}).get("digest", "") for one in (pair.a, pair.b)]
+    rows = pair.settings
+    codes = [side.results.provenance().get("code", {}).get("digest", "") for side in pair.both]
     if codes[0] != codes[1]:
-        rows.append(("(the code of thesiskit)", *codes))
-    return Table(
-        "settings",
-        "Settings that differ",
-        pd.DataFrame(rows, columns=["key", first, second]),
-        "All other settings are the same, titles and parts of the report aside."
-        if rows
-        else "All settings are the same, titles and parts of the report aside.",
-    )
+        rows = [*rows, ("(the code of thesiskit)", *codes)]
+    frame = pd.DataFrame(rows, columns=["key", *pair.names])
+    same = "All other settings" if rows else "All settings"
+    caption = f"{same} are the same, titles and parts of the report aside."
+    return Table("settings", "Settings that differ", frame, caption)
 
 
 def _lines(pair: Pair) -> list[str]:
     """Return what the terminal shows: settings that differ, then scores."""
     first, second = pair.names
-    differ = settings_that_differ(pair.a.config, pair.b.config)
-    lines = aligned(["setting", first, second], [tuple(_short(one) for one in row)
-                                                 for row in differ[:MOST_LINES]])  # fmt: skip
-    if len(differ) > MOST_LINES:
-        lines.append(f"(and {len(differ) - MOST_LINES} more)")
-    header = ["", "error", "", "AMLP", "", "difference", "± s.e.", "McNemar p"]
-    rows = []
-    for row in score_rows(pair):
+    few = [
+        [text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…" for text in row]
+        for row in pair.settings[:MOST_LINES]
+    ]
+    lines = aligned(["setting", first, second], few)
+    if len(pair.settings) > MOST_LINES:
+        lines.append(f"(and {len(pair.settings) - MOST_LINES} more)")
+    rows = [["", first[:12], second[:12], first[:12], second[:12], "", "", ""]]
+    for row in pair.scores:
         name, *numbers = row.values()
         rows.append([name, *("–" if x != x else f"{x:.3f}" for x in numbers)])
-    labelled = ["", first[:12], second[:12], first[:12], second[:12], "", "", ""]
-    about = _about_best(pair)
-    return [*lines, "", *aligned(header, [labelled, *rows]), *([about] if about else [])]
-
-
-def _short(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    header = ["", "error", "", "AMLP", "", "difference", "± s.e.", "McNemar p"]
+    about = [pair.about_best] if pair.about_best else []
+    return [*lines, "", *aligned(header, rows), *about]

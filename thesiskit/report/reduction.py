@@ -4,6 +4,7 @@ Section "Experiments Demonstrating Parameter Reduction".  Original parameters ar
 some training case expresses, compressed ones groups of patterns with one expression.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -86,28 +87,29 @@ def reduction_figure(record: Record) -> list[Figure]:
             axis.set_xlabel(f"{sweep.letter}, {WORDS[sweep.varied]}")
     axes[0, 0].legend(frameon=False)
     save_space(axes)
-    cases = record.config["reduction"]["cases"]
+    cases, several = record.config["reduction"]["cases"], n_sets(record) > 1
     bars = ", bars from least to most where they are longer than the marks"
-    return [
-        Figure(
-            "reduction",
-            "Original and compressed parameters",
-            figure,
-            f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
-            "and their ratios. p: features, K: values of each, O: order of the interactions."
-            + (f" Means of {n_sets(record)} data sets{bars}." if n_sets(record) > 1 else ""),
-        )
-    ]
+    caption = (
+        f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
+        "and their ratios. p: features, K: values of each, O: order of the interactions."
+        + (f" Means of {n_sets(record)} data sets{bars}." if several else "")
+    )
+    return [Figure("reduction", "Original and compressed parameters", figure, caption)]
 
 
 def reduction_table(record: Record) -> list[Table]:
     """Numbers of parameters and superpatterns, and seconds, of every setting."""
+
+    def whole(counts: np.ndarray) -> np.ndarray:
+        """Return means over data sets, rounded."""
+        return np.rint(counts.mean(axis=0)).astype(np.int64)
+
     blocks = []
     for sweep in sweeps(record):
         columns: dict[str, Any] = {"varied": sweep.letter}
         columns |= {LETTERS[name]: sweep.settings[name] for name in LETTERS}
         for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups)):
-            columns[f"{words}: mean"] = _whole(counts)
+            columns[f"{words}: mean"] = whole(counts)
             columns[f"{words}: least"] = counts.min(axis=0)
             columns[f"{words}: most"] = counts.max(axis=0)
         columns["ratio"] = sweep.ratio.mean(axis=0)
@@ -115,7 +117,7 @@ def reduction_table(record: Record) -> list[Table]:
             ("splitting and merging", "superpatterns", "thesis_seconds"),
             ("each group once", "intervals", "closed_seconds"),
         ):
-            columns[f"{words}: superpatterns"] = _whole(sweep.found[number])
+            columns[f"{words}: superpatterns"] = whole(sweep.found[number])
             columns[f"{words}: seconds"] = sweep.found[seconds].mean(axis=0)
         blocks.append(pd.DataFrame(columns))
     frame = pd.concat(blocks, ignore_index=True)
@@ -124,93 +126,78 @@ def reduction_table(record: Record) -> list[Table]:
         frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
     same = " Both found the same groups, with the same numbers of patterns by order."
     means = f" Means of {n_sets(record)} data sets." if n_sets(record) > 1 else ""
-    return [
-        Table(
-            "reduction-numbers",
-            "Parameters, superpatterns and seconds",
-            frame,
-            "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
-            "before those with the same expression are merged. 'Each group once' is our algorithm; "
-            "its superpatterns are those that its groups can be written as."
-            + ("" if warnings(record) else same)
-            + f"{means} Seconds are the best of three runs.",
-        )
-    ]
-
-
-def _whole(counts: np.ndarray) -> np.ndarray:
-    """Return means over data sets, rounded."""
-    return np.rint(counts.mean(axis=0)).astype(np.int64)
-
-
-Row = tuple[str, str, bool]  # a statement of the thesis, our numbers, whether they support it
+    caption = (
+        "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
+        "before those with the same expression are merged. 'Each group once' is our algorithm; "
+        "its superpatterns are those that its groups can be written as."
+        + ("" if warnings(record) else same)
+        + f"{means} Seconds are the best of three runs."
+    )
+    title = "Parameters, superpatterns and seconds"
+    return [Table("reduction-numbers", title, frame, caption)]
 
 
 def reduction_statements(record: Record) -> list[Table]:
     """Each statement of the thesis, our numbers, and whether they support it."""
-    make = {"values": _with_values, "features": _with_features, "order": _with_order}
-    rows = [row for sweep in sweeps(record) for row in make[sweep.varied](record, sweep)]
-    return [
-        Table(
-            "statements",
-            "What the thesis says, and what is found",
-            pd.DataFrame(
-                [
-                    {"the thesis": says, "here": found, "supported": "yes" if holds else "no"}
-                    for says, found, holds in rows
-                ]
-            ),
-            "A statement is supported if it holds at every step of the sweep, in every data set. "
-            "If a number grows like x^a, 'very quickly' means that a is above 2, and 'much slower' "
-            "that a is smaller. The power a is computed from the first and the last mean, or for "
-            "the last step from the last two.",
-        )
-    ]
-
-
-def _steps(values: np.ndarray) -> np.ndarray:
-    return np.diff(values, axis=1)
-
-
-def _with_values(_: Record, sweep: Sweep) -> list[Row]:
-    return [
-        ("compressed parameters become fewer with larger K", sweep.ends(sweep.groups),
-         bool((_steps(sweep.groups) < 0).all())),
-        ("original parameters do not", sweep.ends(sweep.patterns),
-         bool((_steps(sweep.patterns) >= 0).all())),
-    ]  # fmt: skip
-
-
-def _with_features(_: Record, sweep: Sweep) -> list[Row]:
     rows = [
-        (f"{words} parameters grow very quickly with p",
-         f"{sweep.ends(counts)}: like p^{sweep.power(counts):.1f}",
-         bool((_steps(counts) > 0).all() and sweep.power(counts) > 2))
-        for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups))
-    ]  # fmt: skip
-    falls = bool((_steps(sweep.ratio) < 0).all())
-    return [*rows, ("their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls)]
+        {"the thesis": says, "here": here, "supported": "yes" if holds else "no"}
+        for sweep in sweeps(record)
+        for says, here, holds in _statements(record, sweep)
+    ]
+    caption = (
+        "A statement is supported if it holds at every step of the sweep, in every data set. "
+        "If a number grows like x^a, 'very quickly' means that a is above 2, and 'much slower' "
+        "that a is smaller. The power a is computed from the first and the last mean, or for "
+        "the last step from the last two."
+    )
+    title = "What the thesis says, and what is found"
+    return [Table("statements", title, pd.DataFrame(rows), caption)]
 
 
-def _with_order(record: Record, sweep: Sweep) -> list[Row]:
-    grow = bool((_steps(sweep.patterns) > 0).all())
-    says, found = "original parameters grow with O", sweep.ends(sweep.patterns)
-    for other in sweeps(record):
-        if other.varied == "features":
-            own, theirs = ([one.power(one.patterns, i) for i in (0, -2)] for one in (sweep, other))
+def _statements(record: Record, sweep: Sweep) -> Iterator[tuple[str, str, bool]]:
+    """Yield statements of the thesis, our numbers, and whether they support them."""
+    patterns, groups, ratios = (
+        np.diff(values, axis=1) for values in (sweep.patterns, sweep.groups, sweep.ratio)
+    )  # the steps
+    if sweep.varied == "values":
+        says = "compressed parameters become fewer with larger K"
+        yield says, sweep.ends(sweep.groups), bool((groups < 0).all())
+        says = "original parameters do not"
+        yield says, sweep.ends(sweep.patterns), bool((patterns >= 0).all())
+    elif sweep.varied == "features":
+        for words, counts, steps in (
+            ("original", sweep.patterns, patterns),
+            ("compressed", sweep.groups, groups),
+        ):
+            power = sweep.power(counts)
+            says = f"{words} parameters grow very quickly with p"
+            yield (
+                says,
+                f"{sweep.ends(counts)}: like p^{power:.1f}",
+                bool((steps > 0).all() and power > 2),
+            )
+        falls = bool((ratios < 0).all())
+        yield "their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls
+    else:
+        says, here = "original parameters grow with O", sweep.ends(sweep.patterns)
+        grow = bool((patterns > 0).all())
+        other = next((other for other in sweeps(record) if other.varied == "features"), None)
+        if other:
+            own, theirs = (
+                [varied.power(varied.patterns, i) for i in (0, -2)] for varied in (sweep, other)
+            )
             says += ", much slower than with p"
-            found += (
+            here += (
                 f": like O^{own[0]:.1f}, the last step like O^{own[1]:.1f}; "
                 f"with p like p^{theirs[0]:.1f} and p^{theirs[1]:.1f}"
             )
             grow = grow and own[0] < theirs[0] and own[1] < theirs[1]
-            break
-    stopped = sweep.x[np.argmax(sweep.groups == sweep.groups[:, -1:], axis=1)]
-    last, stated = sweep.x[-1], record.thesis.get("converged_at_order", sweep.x[-1] - 1)
-    orders = " or ".join(map(str, np.unique(stopped)))
-    return [
-        (says, found, grow),
-        (f"compressed parameters have converged at O = {stated}, before the highest order",
-         f"{sweep.groups[:, -1].mean():,.0f} from O = {orders} on, up to {last}",
-         bool((stopped <= stated).all() and stated < last)),
-    ]  # fmt: skip
+        yield says, here, grow
+        stopped = sweep.x[np.argmax(sweep.groups == sweep.groups[:, -1:], axis=1)]
+        last, stated = sweep.x[-1], record.thesis.get("converged_at_order", sweep.x[-1] - 1)
+        orders = " or ".join(map(str, np.unique(stopped)))
+        yield (
+            f"compressed parameters have converged at O = {stated}, before the highest order",
+            f"{sweep.groups[:, -1].mean():,.0f} from O = {orders} on, up to {last}",
+            bool((stopped <= stated).all() and stated < last),
+        )

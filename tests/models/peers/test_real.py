@@ -229,6 +229,14 @@ def test_the_coefficients_of_l2_logistic_are_those_of_its_rotated_rows(p, rng):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+def test_trees_without_an_end_are_refused(rng):
+    train, y, test, _ = cases(rng, 40, 10)
+    learnt = peers.fit("random-forest", Task(REALS), train, y, 5)
+    learnt["left"] = np.where(learnt["left"] > 0, 0, learnt["left"])
+    with pytest.raises(ValueError, match="no end"):
+        peers.predict("random-forest", Task(REALS), learnt, test)
+
+
 def test_forests_are_scikit_learns_to_the_last_bit(rng):
     train, y, test, _ = cases(rng, 60, 20, 3)
     learnt = peers.fit("random-forest", Task(REALS, 3), train, y, 5)
