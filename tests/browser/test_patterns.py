@@ -9,7 +9,7 @@ import pytest
 from browser import serious, sideways
 from commands import run
 
-from thesiskit.report.explorer.packing import unpack
+from thesiskit.report.explorer import unpack
 
 MODEL = "kind: logistic, chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
 LETTERS = f"""

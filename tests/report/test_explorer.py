@@ -14,7 +14,7 @@ from thesiskit.experiments import exploring
 from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, read_draws
 from thesiskit.models.logistic import Probe, expected
-from thesiskit.report.explorer.packing import pack, rounded, unpack
+from thesiskit.report.explorer import pack, rounded, unpack
 
 MODEL = "chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
 TWO = f"""

@@ -20,8 +20,7 @@ from thesiskit.experiments.cells.graph import Graph
 from thesiskit.experiments.cells.seeds import digest
 from thesiskit.experiments.cells.workers import Failure, Workers
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
-from thesiskit.report.explorer.content import Content
-from thesiskit.report.explorer.page import explorer_page
+from thesiskit.report.explorer import Content, explorer_page
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests

@@ -18,8 +18,7 @@ import pandas as pd
 from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
-from thesiskit.report.html import template
-from thesiskit.report.layout import Table
+from thesiskit.report.layout import Table, template
 from thesiskit.report.metrics import Score, aligned
 from thesiskit.report.outputs import Outputs, files_of, write_part
 from thesiskit.report.page import table_item

@@ -12,9 +12,7 @@ from thesiskit.files import Results, is_our_index, write_text
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.glossary import explain
-from thesiskit.report.html import template
-from thesiskit.report.layout import Figure, Page, Table
+from thesiskit.report.layout import Figure, Page, Table, explain, template
 from thesiskit.report.macros import macros
 from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
 from thesiskit.report.parts import PARTS, wanted_parts

@@ -20,46 +20,8 @@ from thesiskit.report import (
     studies,
     summary,
 )
-from thesiskit.report.explorer.page import pattern_explorer
+from thesiskit.report.explorer import pattern_explorer
 from thesiskit.report.record import EXACT, several_tables
-
-BOTH = {"corrected", "uncorrected"}
-DATA, LATTICE, TEST_SET = "data", "a lattice", "a test set"
-REDUCTION = "a reduction"
-SELECTION = "a selection of features"
-RULES = "two rules in model.quadrature"
-METHODS = "corrected and uncorrected in model.methods"
-SOME = "a selection other than all"
-KEPT = "a selection other than all, or selection.screened"
-ONE = "one selection, other than all"
-DIVISIONS = "two divisions (replicates)"
-NAIVE = "model.kind: naive-bayes"
-NORMAL = "model.kind: normal"
-INDEPENDENT = "model.kind: naive-bayes or normal"
-MIXTURE = "model.kind: mixture"
-ENUMERATION = "enumeration and a sampler in model.samplers"
-GROUPS = "two groups (evaluation.groups)"
-LOGISTIC = "model.kind: logistic"
-CLASSES = "classes (model.response: classes)"
-RESPONSES = "real responses (model.response: gaussian)"
-SLICE = "model.engine: slice"
-COMPRESSED = "true in model.compress"
-ORDERS = "an order above 0 in model.orders"
-PRIORS = "both priors in model.priors"
-RANKS = "evaluation.ranks: true"
-SCREENED = "selection.screened"
-RELEVANT = "some in model.relevant"
-KNOWN = "corrected in model.methods, or all features"
-ALIKE = "data sets of one kind"
-SEVERAL = "several numbers in selection.screened.of"
-SETTINGS = "data.source: signals"
-TESTS = "test cases"
-SCALES = "both scales in model.sigma_scale"
-TABLES = "several tables in data.sets"
-ONE_TABLE = "one table in data.sets"
-UNTIL = "model.until"
-RIDGE = "l2-logistic in model.methods"
-TEMPERED = "cv in model.temperature"
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -73,66 +35,89 @@ def _sizes(config: dict[str, Any]) -> list[Any]:
     return selection.get("features") or selection.get("thresholds") or []
 
 
-def _screened(config: dict[str, Any]) -> dict[str, Any]:
-    """Return how the table was screened before; empty if it was not."""
-    return (config["selection"] or {}).get("screened") or {}
+class Need(NamedTuple):
+    """What a part needs, as messages name it, and whether a config has it."""
+
+    words: str
+    met: Callable[[dict[str, Any]], bool]
 
 
-# Each need of a part, as messages name it, with a function that says whether a config has it.
-NEEDS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    DATA: lambda config: config["data"] is not None,
-    LATTICE: lambda config: config["lattice"] is not None,
-    REDUCTION: lambda config: config["reduction"] is not None,
-    TEST_SET: lambda config: config["scheme"] == "test-set",
-    SELECTION: lambda config: config["selection"] is not None,
-    RULES: lambda config: len(_of_model(config, "quadrature")) > 1,
-    METHODS: lambda config: set(_of_model(config, "methods")) >= BOTH,
-    SOME: lambda config: _sizes(config) not in ([], ["all"]),
-    KEPT: lambda config: NEEDS[SOME](config) or NEEDS[SCREENED](config),
-    ONE: lambda config: len(_sizes(config)) == 1 and _sizes(config) != ["all"],
-    DIVISIONS: lambda config: config["replicates"] > 1,
-    NAIVE: lambda config: config["model"]["kind"] == "naive-bayes",
-    NORMAL: lambda config: config["model"]["kind"] == "normal",
-    INDEPENDENT: lambda config: config["model"]["kind"] in ("naive-bayes", "normal"),
-    TEMPERED: lambda config: "cv" in _of_model(config, "temperature"),
-    MIXTURE: lambda config: config["model"]["kind"] == "mixture",
-    ENUMERATION: lambda config: (
-        len(_of_model(config, "samplers")) > 1 and EXACT in _of_model(config, "samplers")
+def _kind(*kinds: str) -> Need:
+    """Return the need of a model of some kinds."""
+    return Need(f"model.kind: {' or '.join(kinds)}", lambda c: c["model"]["kind"] in kinds)
+
+
+def _in_model(words: str, key: str, *values: Any) -> Need:
+    """Return the need of values in a list of the model block; without any, of two values there."""
+
+    def met(config: dict[str, Any]) -> bool:
+        there = _of_model(config, key)
+        return all(value in there for value in values) if values else len(there) > 1
+
+    return Need(words, met)
+
+
+DATA = Need("data", lambda c: c["data"] is not None)
+LATTICE = Need("a lattice", lambda c: c["lattice"] is not None)
+REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
+TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
+TESTS = Need("test cases", lambda c: c["scheme"] != "none")
+TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
+ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
+SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
+ALIKE = Need("data sets of one kind", lambda c: not SETTINGS.met(c))
+DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
+GROUPS = Need("two groups (evaluation.groups)", lambda c: c["evaluation"]["groups"] > 1)
+RANKS = Need("evaluation.ranks: true", lambda c: c["evaluation"]["ranks"])
+SELECTION = Need("a selection of features", lambda c: c["selection"] is not None)
+SOME = Need("a selection other than all", lambda c: _sizes(c) not in ([], ["all"]))
+ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SOME.met(c))
+SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))
+SEVERAL = Need(
+    "several numbers in selection.screened.of",
+    lambda c: SCREENED.met(c) and len(c["selection"]["screened"]["of"] or []) > 1,
+)
+KEPT = Need(
+    "a selection other than all, or selection.screened", lambda c: SOME.met(c) or SCREENED.met(c)
+)
+KNOWN = Need(
+    "corrected in model.methods, or all features",
+    lambda c: (
+        "corrected" in _of_model(c, "methods") or ("all" in _sizes(c) and not SCREENED.met(c))
     ),
-    GROUPS: lambda config: config["evaluation"]["groups"] > 1,
-    LOGISTIC: lambda config: config["model"]["kind"] == "logistic",
-    CLASSES: lambda config: config["model"].get("response") == "classes",
-    RESPONSES: lambda config: config["model"].get("response") == "gaussian",
-    SLICE: lambda config: "slice" in _of_model(config, "engine"),
-    COMPRESSED: lambda config: True in _of_model(config, "compress"),
-    ORDERS: lambda config: _of_model(config, "orders") != [0],
-    PRIORS: lambda config: len(_of_model(config, "priors")) > 1,
-    RANKS: lambda config: config["evaluation"]["ranks"],
-    SCREENED: lambda config: bool(config["selection"] and config["selection"]["screened"]),
-    RELEVANT: lambda config: "some" in _of_model(config, "relevant"),
-    KNOWN: lambda config: (
-        "corrected" in _of_model(config, "methods")
-        or ("all" in _sizes(config) and not NEEDS[SCREENED](config))
-    ),
-    ALIKE: lambda config: not NEEDS[SETTINGS](config),
-    SEVERAL: lambda config: (
-        NEEDS[SCREENED](config) and len(config["selection"]["screened"]["of"] or []) > 1
-    ),
-    SETTINGS: lambda config: bool(config["data"] and config["data"].get("settings")),
-    TESTS: lambda config: config["scheme"] != "none",
-    SCALES: lambda config: len(_of_model(config, "sigma_scale")) > 1,
-    TABLES: lambda config: bool(several_tables(config)),
-    ONE_TABLE: lambda config: not several_tables(config),
-    UNTIL: lambda config: bool(config["model"].get("until")),
-    RIDGE: lambda config: "l2-logistic" in _of_model(config, "methods"),
-}
+)
+NAIVE, NORMAL, MIXTURE = _kind("naive-bayes"), _kind("normal"), _kind("mixture")
+LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
+RULES = _in_model("two rules in model.quadrature", "quadrature")
+PRIORS = _in_model("both priors in model.priors", "priors")
+SCALES = _in_model("both scales in model.sigma_scale", "sigma_scale")
+METHODS = _in_model(
+    "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
+)
+RIDGE = _in_model("l2-logistic in model.methods", "methods", "l2-logistic")
+TEMPERED = _in_model("cv in model.temperature", "temperature", "cv")
+RELEVANT = _in_model("some in model.relevant", "relevant", "some")
+COMPRESSED = _in_model("true in model.compress", "compress", True)
+SLICE = Need("model.engine: slice", lambda c: "slice" in _of_model(c, "engine"))
+ORDERS = Need("an order above 0 in model.orders", lambda c: _of_model(c, "orders") != [0])
+UNTIL = Need("model.until", lambda c: bool(c["model"].get("until")))
+CLASSES = Need(
+    "classes (model.response: classes)", lambda c: c["model"].get("response") == "classes"
+)
+RESPONSES = Need(
+    "real responses (model.response: gaussian)", lambda c: c["model"].get("response") == "gaussian"
+)
+ENUMERATION = Need(
+    "enumeration and a sampler in model.samplers",
+    lambda c: len(_of_model(c, "samplers")) > 1 and EXACT in _of_model(c, "samplers"),
+)
 
 
 class Part(NamedTuple):
     """The function that makes a part, and what it needs."""
 
     make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
-    needs: tuple[str, ...] = (DATA, SELECTION, TESTS)
+    needs: tuple[Need, ...] = (DATA, SELECTION, TESTS)
 
     @property
     def about(self) -> str:
@@ -247,12 +232,12 @@ def parts_without_tests(config: dict[str, Any]) -> list[str]:
     return [name for name in config["report"]["parts"] if TESTS in _lacking(name, config)]
 
 
-def _lacking(name: str, config: dict[str, Any]) -> list[str]:
+def _lacking(name: str, config: dict[str, Any]) -> list[Need]:
     """Return what a part needs and the config does not have."""
     needs = PARTS[name].needs
     if TABLES not in needs and name not in OF_SEVERAL:
         needs = (ONE_TABLE, *needs)
-    return [need for need in needs if not NEEDS[need](config)]
+    return [need for need in needs if not need.met(config)]
 
 
 def check_parts(config: dict[str, Any]) -> None:
@@ -265,4 +250,4 @@ def check_parts(config: dict[str, Any]) -> None:
         if TESTS in _lacking(name, config) and config["scheme"] == "none":
             continue  # a note says that it is left out
         for need in _lacking(name, config)[:1]:
-            raise ConfigError(f"{name} needs {need}; add that, or leave it out")
+            raise ConfigError(f"{name} needs {need.words}; add that, or leave it out")

@@ -26,7 +26,7 @@ from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
-from thesiskit.report.explorer.content import Content
+from thesiskit.report.explorer import Content
 from thesiskit.report.layout import kept_words, size_words
 from thesiskit.report.metrics import Forecast, Score, Tested, score
 

@@ -30,8 +30,7 @@ from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.divisions import divisions
 from thesiskit.report.exhibits import exhibits
-from thesiskit.report.html import template
-from thesiskit.report.layout import Table
+from thesiskit.report.layout import Table, template
 from thesiskit.report.outputs import Outputs, csv_text, display, markdown
 from thesiskit.report.page import table_item
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers

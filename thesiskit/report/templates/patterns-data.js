@@ -5,7 +5,7 @@ const TYPES = {
   f8: Float64Array,
 };
 
-// Undoes what thesiskit/report/explorer/packing.py did.
+// Undoes what `pack` of thesiskit/report/explorer.py did.
 async function unpack(text) {
   const letters = atob(text.trim());
   const packed = new Uint8Array(letters.length);

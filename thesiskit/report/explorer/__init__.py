@@ -1,1 +1,0 @@
-"""The page on which one looks into the groups of patterns of a model."""
