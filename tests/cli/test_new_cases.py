@@ -123,7 +123,8 @@ def test_some_arms(mine):
     assert some.equals(whole[whole.arm == arm].reset_index(drop=True))
     run("export", "naive.yaml", "one.model", "--arm", arm)
     assert list(thesiskit.load_model("one.model").arms) == [arm]
-    must_fail(invoke("export", "naive.yaml", "x", "--arm", "3 bernoulli-nb"), "is a peer")
+    run("export", "naive.yaml", "peer.model", "--arm", "3 bernoulli-nb")
+    assert list(thesiskit.load_model("peer.model").arms) == ["3 bernoulli-nb"]
     must_fail(invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no arm '4 corrected'")
     must_fail(
         invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected"),
@@ -234,3 +235,44 @@ def test_chains_go_on(mine):
     assert before
     assert all(path.read_bytes() != content for path, content in before.items())
     assert by_config("two-states", "--results", "b", *more)[0] == text
+
+
+OTHERS = {
+    "naive": ["bernoulli-nb", "bernoulli-nb-calibrated", "l2-logistic"],
+    "normal": ["gaussian-nb", "nearest-centroids", "l2-logistic", "lasso", "random-forest"],
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_methods_of_others_are_exported_as_ours_are(kind, mine):
+    """What a file predicts is what the method predicts that is fitted to all cases here."""
+    write_config(mine, kind)
+    methods = f"model.methods=[corrected, {', '.join(OTHERS[kind])}]"
+    run("export", f"{kind}.yaml", "others.model", "--set", methods)
+    model = thesiskit.load_model("others.model")
+    text = run("predict", "--model", "others.model", "--new", NEW[kind])
+    for method in OTHERS[kind]:
+        (name,) = {one for one in model.arms if (one.split()[1] == method and "3" in one) or
+                   one == f"all {method}"}  # fmt: skip
+        arm, p = model.arms[name], model.predict_proba(NEW[kind], name)
+        assert name in text
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        about, arrays = arm.stored()
+        again = type(arm).restore(about | {"name": name}, arrays, model.inputs)
+        cases = model.inputs.of_table(model.read(mine / NEW[kind]))
+        assert (again.predict(model.inputs, cases)["probability"] == p).all()
+        for name, damage in ROTTEN.items():
+            if name in arrays:
+                with pytest.raises((ValueError, IndexError)):
+                    type(arm).restore(about | {"name": "x"}, arrays | {name: damage(arrays[name])},
+                                      model.inputs)  # fmt: skip
+
+
+ROTTEN = {
+    "columns": lambda one: one + 1000,
+    "learnt/coef_": lambda one: one * np.nan,
+    "learnt/left": lambda one: np.zeros_like(one),  # a way through a tree that never ends
+    "learnt/best": lambda one: one + 1000,
+    "learnt/value": lambda one: -one - 1,
+    "learnt/theta_": lambda one: np.full_like(one, 1e300),
+}

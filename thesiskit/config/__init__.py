@@ -51,6 +51,7 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source, WrongKeyError
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quoted
 from thesiskit.models.base import OWN
+from thesiskit.models.peers import PEERS
 
 __all__ = [
     "WHOLE",
@@ -182,16 +183,18 @@ class Config(Block):
         return self
 
     def training_with_all(self) -> "Config":
-        """Return this config as it is fitted for new cases: all cases train, by own methods.
+        """Return this config as it is fitted for new cases: all cases train.
 
         Of a table that was screened before these are the cases that took part in the screening.
-        How cases are divided, peers and the report do not matter then, and have their defaults.
+        Of methods of others those are left that can be exported.  How cases are divided and the
+        report do not matter then, and have their defaults.
         """
         model: Any = self.model
         if isinstance(model, LogisticModel):
             model = model.model_copy(update={"peers": []})
         else:
-            own = [method for method in model.methods if method in OWN]
+            fitted = {*OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
+            own = [method for method in model.methods if method in fitted]
             model = model.model_copy(update={"methods": own})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
@@ -212,6 +215,11 @@ class Config(Block):
     def takes_reals(self) -> bool:
         """Whether the model takes features as real numbers."""
         return getattr(self.model, "takes", "") == "reals"
+
+    @property
+    def for_new_cases(self) -> bool:
+        """Whether it is fitted to predict new cases: see `training_with_all`."""
+        return self._all_train
 
     @property
     def all_train(self) -> bool:

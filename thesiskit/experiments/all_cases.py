@@ -22,10 +22,11 @@ from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.experiments.work import Block
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import FittedArm, SelectedArm
+from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.base import OWN
+from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.study.selecting import SelectionWork
 
 FOLDER = "all-cases"  # below the results of the experiment
@@ -60,6 +61,8 @@ class AllCases(Experiment):
     def arms(self) -> list[str]:
         """The names of the arms that are fitted."""
         assert isinstance(self._work, LogisticWork | SelectionWork)
+        if isinstance(self._work, SelectionWork):
+            return list(self._work.fitted_arms)
         return list(self._work.own_arms)
 
     def check_arms(self, names: Sequence[str]) -> None:
@@ -133,9 +136,18 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     table = work.design.tables[0]
     arms: dict[str, FittedArm] = {}
     kept = [np.empty(0, dtype=np.intp)]
-    for _, arm in work.own_arms.values():
+    for _, arm in work.fitted_arms.values():
         (pair,) = work.pairs(arm, block)
-        stored, model = block.read("fit", arm.name), work.model_of(arm)
+        stored = block.read("fit", arm.name)
+        if arm.method in PEERS:
+            kind, *sizes = stored.pop("task").tolist()
+            task = Task(kind, *map(int, sizes))
+            features = len(pair[0].features) if kind == BITS else pair[0].real.tables[0].shape[1]
+            columns = pair[0].of_table(np.arange(features)).astype(np.intp)
+            arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
+            kept += [columns] if kind == BITS else []
+            continue
+        model = work.model_of(arm)
         selected = pair[0].of_table(pair[1].selected).astype(np.intp)
         posterior = work.posterior(stored, 0, arm, pair, block)
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, float(stored["tau"][0]))

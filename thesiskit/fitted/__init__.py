@@ -16,7 +16,7 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
-from thesiskit.fitted.arms import FittedArm, SelectedArm
+from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import INPUTS, Inputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
@@ -25,7 +25,7 @@ from thesiskit.models.chains import Arrays
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
-ARMS: dict[str, type[FittedArm]] = {one.kind: one for one in (PatternArm, ProcessArm)}
+ARMS: dict[str, type[FittedArm]] = {one.kind: one for one in (PatternArm, PeerArm, ProcessArm)}
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ import numpy as np
 
 from thesiskit.errors import DataError, quoted
 from thesiskit.fitted.inputs import Inputs, TableInputs
-from thesiskit.models import MODELS
+from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import read_columns
+from thesiskit.models.peers import BITS, Task
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
 
@@ -96,3 +97,45 @@ class SelectedArm(FittedArm):
             check(np.isin(selected, inputs.columns).all())
         model, posterior = kind.restored(about, arrays, selected, len(inputs.classes))
         return cls(str(about["name"]), selected, model, posterior, tau)
+
+
+class PeerArm(FittedArm):
+    """A method of others, of all features or of those that it selects itself.
+
+    columns : (p,) the features that it takes.
+    learnt : as `peers.fit` returns it.
+    """
+
+    kind = "peer"
+
+    def __init__(self, name: str, method: str, task: Task, columns: np.ndarray, learnt: Arrays):
+        super().__init__(name)
+        self.method, self.task, self.columns, self.learnt = method, task, columns, learnt
+
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
+        """Return `probability` (T, G) of cases (T, p)."""
+        assert isinstance(inputs, TableInputs)
+        bits = self.task.kind == BITS
+        table = inputs.bits(cases, self.columns) if bits else read_columns(cases, self.columns)
+        return {"probability": peers.predict(self.method, self.task, self.learnt, table)}
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what `restore` takes."""
+        task = {"kind": self.task.kind, "classes": self.task.classes, "keep": self.task.keep}
+        arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
+        return {"method": self.method, "task": task}, arrays | {"columns": self.columns}
+
+    @classmethod
+    def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":
+        """Return the arm that `stored` described."""
+        if not isinstance(inputs, TableInputs):
+            raise ValueError("its cases have no features to select")
+        task, columns = Task(**about["task"]), arrays["columns"].astype(np.intp)
+        check(columns.ndim == 1 and ((columns >= 0) & (columns < inputs.width)).all())
+        check(task.classes == len(inputs.classes))
+        if task.kind == BITS:  # they have thresholds
+            check(np.isin(columns, inputs.columns).all())
+        mark = "learnt/"
+        learnt = {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
+        peers.check_learnt(str(about["method"]), task, learnt, len(columns))
+        return cls(str(about["name"]), str(about["method"]), task, columns, learnt)

@@ -24,7 +24,7 @@ from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_
 from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
-FORMAT = 2  # 1 had no temperatures and no normal models
+FORMAT = 3  # 1 had no temperatures and no normal models, 2 no methods of others
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 

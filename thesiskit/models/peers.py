@@ -67,6 +67,7 @@ SCREENED = 500  # features of lasso: those with the largest F statistics in its 
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
+LARGEST = 1e100  # of a number in a model file
 TREES = 500
 _GAUSSIAN = ("theta_", "var_", "class_prior_")  # scikit-learn's names of what is learnt
 _BERNOULLI = ("class_log_prior_", "feature_log_prob_")
@@ -236,6 +237,32 @@ def predict(name: str, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndar
         with _quietly():
             answer = peer.answer(learnt, columns)
     return _completed(peer, task, learnt, answer, len(table))
+
+
+def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
+    """Raise ValueError, or what arrays that do not fit raise, unless `predict` can take these.
+
+    width : columns of the tables that are predicted from.
+    """
+    peer = PEERS[name]
+    if not peer.exported or task.kind not in peer.takes:
+        raise ValueError(f"{name} has no such fits")
+    for array in learnt.values():
+        if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < LARGEST).all():
+            raise ValueError("its numbers are no numbers of a fit")
+    if "root" in learnt:  # each way through a tree ends, because it leads to later nodes only
+        node = np.flatnonzero(learnt["feature"] >= 0)
+        after = [learnt[side][node] for side in ("left", "right")]
+        nodes = len(learnt["feature"])
+        inside = all(((one > node) & (one < nodes)).all() for one in after)
+        if not inside or not ((learnt["root"] >= 0) & (learnt["root"] < nodes)).all():
+            raise ValueError("its trees are damaged")
+    for indices in ("best", "feature"):
+        if indices in learnt and (learnt[indices] < (0 if indices == "best" else -2)).any():
+            raise ValueError("its columns are damaged")
+    p = predict(name, task, learnt, np.zeros((2, width)))
+    if p.shape != (2, task.classes) or not np.isfinite(p).all() or (p < 0).any():
+        raise ValueError("it predicts no probabilities")
 
 
 def fit_predict(

@@ -397,7 +397,7 @@ def screening_notes(design: Design) -> list[str]:
             "can be tested; data.test_path may name cases that it did not see"
         )
         peers = [one for one in config.model.methods if one not in OWN]
-        if peers:
+        if peers and not config.for_new_cases:
             notes.append(f"model.methods: {', '.join(peers)}: left out, because no case is tested")
     notes += _unlikely(design)
     if not design.takes_reals and not all(is_binary(table.features) for table in tables):

@@ -110,6 +110,11 @@ class SelectionWork(Work):
         own = (*OWN, "complete")
         return {name: one for name, one in self.all_arms.items() if one[1].method in own}
 
+    @cached_property
+    def fitted_arms(self) -> dict[str, tuple[int, Arm]]:
+        """The arms of the stage `fit`: ours, and to predict new cases those of others, too."""
+        return self.all_arms if self.config.for_new_cases else self.own_arms
+
     def model_of(self, arm: Arm) -> Model:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         try:
@@ -133,7 +138,8 @@ class SelectionWork(Work):
         if stage != "fit":
             return {}
         # chains that have to agree are one cell
-        return {name: self.model_of(arm).chains_apart for name, (_, arm) in self.own_arms.items()}
+        chains = {name: self.model_of(arm).chains_apart for name, (_, arm) in self.own_arms.items()}
+        return {name: chains.get(name, 0) for name in self.fitted_arms}
 
     def draws_name(self, stage: str, arm: str) -> str | None:
         """Return the name of the file of draws of an arm that is sampled."""
@@ -209,7 +215,9 @@ class SelectionWork(Work):
         """Return the arrays of an arm, or of one of its chains."""
         if stage == "predict":
             return self._predict(self.all_arms[arm][1], block)
-        one = self.own_arms[arm][1]
+        one = self.fitted_arms[arm][1]
+        if one.method in PEERS:
+            return self._fit_peer(one, block)
         model = self.model_of(one)
         if self.kind.has_chains:
             return self._sample(model, one, chain, block, unfinished)
@@ -220,7 +228,9 @@ class SelectionWork(Work):
         if stage == "fit":
             own = [arm for _, arm in self.own_arms.values()]
             places = np.array([i for i, _ in self.own_arms.values()])
-            return self.kind.join(found) | {"arm": places} | _described(own)
+            mine = [one for name, one in zip(self.fitted_arms, found, strict=True)
+                    if name in self.own_arms]  # fmt: skip
+            return self.kind.join(mine) | {"arm": places} | _described(own)
         drawn = block.load("simulate", ("response", "fold"))
         return self.design.tested(block.replicates, drawn) | {
             **_described([arm for _, arm in self.all_arms.values()]),
@@ -307,6 +317,17 @@ class SelectionWork(Work):
             key = block.key("fit", arm.name)
             self._draws = path, read_draws(path, key, command=self.command("fit"))
         return self._draws[1]
+
+    def _fit_peer(self, arm: Arm, block: Block) -> Arrays:
+        """Return what a method of others learns of all cases, as `peers.fit` returns it."""
+        ((split, selection),) = self.pairs(arm, block)
+        task, table = task_of(arm.method, split, len(selection.selected))
+        rng = generator(self.config.seed, arm.method, *split.place)
+        peers.load([arm.method])
+        train = split.train
+        seed = int(rng.integers(2**31))
+        learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
+        return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
     def temperature(self, arm: Arm, split: Split) -> float:
         """Return by what an arm's log odds are divided in a split: 1 without a temperature.
@@ -463,6 +484,15 @@ def predict_rival(
     return answer, peers.cross_validated(inner, split.response[split.train], other)
 
 
+def task_of(method: str, split: Split, k: int) -> tuple[Task, np.ndarray]:
+    """Return what a method of others is asked for, and the table of all cases that it takes."""
+    task = Task(REALS if REALS in PEERS[method].takes else BITS, split.classes, k)
+    if task.kind == BITS:
+        return task, split.features.unpack(np.arange(len(split.features)))
+    tables = split.real.tables
+    return task, tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+
 def _predictor(
     design: Design, method: str, split: Split, k: int, group: np.ndarray, seed: int, *, again: bool
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -472,12 +502,7 @@ def _predictor(
         blocks = design.column_blocks(split, group)
         columns = list(blocks) if again else blocks  # few columns, if several models are made
         return lambda train, test: peers.l2_logistic(columns, train, y[train], test, seed, classes)
-    task = Task(REALS if REALS in PEERS[method].takes else BITS, classes, k)
-    if task.kind == REALS:
-        tables = split.real.tables
-        table = tables[0] if len(tables) == 1 else np.concatenate(tables)
-    else:
-        table = split.features.unpack(np.arange(len(split.features)))
+    task, table = task_of(method, split, k)
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         p = peers.fit_predict(method, task, table[train], y[train], table[test], seed)
