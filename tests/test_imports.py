@@ -41,7 +41,7 @@ ALLOWED = {
         "study",
     },
     "study": {"config", "models", "peers", "datasets", "experiments", "study"},
-    "fitted": {"fitted", "models", "datasets", "__version__"},
+    "fitted": {"fitted", "models", "peers", "datasets", "__version__"},
     "models": {"_kernels", "models"},  # models.peers counts as "peers" to others
     "datasets": {"datasets"},
     "report": {"report", "peers"},
