@@ -10,9 +10,9 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.study.experiment import Experiment
 
 STUDY = Path(__file__).parent.parent / "configs/studies/naive-replicates.yaml"
 FOUR = "selection.features=[1, 10, 100, 1000]"
@@ -38,7 +38,7 @@ def timed(jobs, *settings):
         seconds = time.perf_counter() - started
         graph = experiment.graph
         cells = list(graph.all_cells())
-        work = sum(graph.files.about(cell)["seconds"] for cell in cells)
+        work = sum(graph.files.record(cell, "json")["seconds"] for cell in cells)
         experiment.close()
     return seconds, work, len(cells)
 

@@ -30,13 +30,13 @@ from thesiskit.datasets import published
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, write_text
 from thesiskit.models import chains, integrals, mixture, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
 from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.study.experiment import Experiment
 
 ROOT = Path(__file__).parent.parent
 

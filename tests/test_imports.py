@@ -16,6 +16,7 @@ ALLOWED = {
         "cli",
         "config",
         "experiments",
+        "study",
         "report",
         "datasets",
         "models",
@@ -40,7 +41,7 @@ ALLOWED = {
         "fitted",
         "study",
     },
-    "study": {"config", "models", "peers", "datasets", "experiments", "study"},
+    "study": {"config", "models", "peers", "datasets", "report", "experiments", "study"},
     "fitted": {"fitted", "models", "peers", "datasets", "__version__"},
     "models": {"_kernels", "models"},  # models.peers counts as "peers" to others
     "datasets": {"datasets"},

@@ -412,7 +412,7 @@ def test_errors_found_late_name_their_place_too(tmp_path):
 
 
 def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
-    from thesiskit.cli import stages as cli
+    from thesiskit.cli import console as cli
 
     monkeypatch.setattr(cli, "PATIENCE", 0.0)
     assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]

@@ -10,7 +10,7 @@ import yaml
 from commands import ROOT, invoke, must_fail, run
 
 from thesiskit import shipped
-from thesiskit.cli import names, stages
+from thesiskit.cli import console, options
 from thesiskit.config import load_config
 from thesiskit.config.keys import keys
 from thesiskit.files import Results
@@ -76,12 +76,12 @@ def test_list_and_show(mine):
 
 
 def test_what_a_shell_offers(mine):
-    config = names.ConfigType(many=True)
+    config = options.ConfigType(many=True)
     offered = [one.value for one in config.shell_complete(None, None, "chapter")]
     assert offered[:2] == ["chapter2", "chapter3"]
-    offered = names.ConfigType().shell_complete(None, None, "nu")
+    offered = options.ConfigType().shell_complete(None, None, "nu")
     assert [(one.value, one.type) for one in offered] == [("null", "plain"), ("nu", "file")]
-    setting = names.SettingType()
+    setting = options.SettingType()
     offered = [one.value for one in setting.shell_complete(None, None, "model.sigma_")]
     assert "model.sigma_shape=" in offered
 
@@ -168,7 +168,7 @@ def test_a_dry_run_makes_nothing(mine):
     printed = run("run", mine, "--dry-run", "--results", "r")
     assert "simulate: 1 of 1 cells to make" in printed
     assert "fit: 2 of 2 cells to make" in printed
-    assert "about " in printed
+    assert "of memory in each, and" in printed
     assert not mine.with_name("r").exists()
     run("select", mine, "--results", "r")
     printed = run("run", mine, "--dry-run", "--results", "r")
@@ -188,14 +188,14 @@ def test_a_dry_run_that_fails_makes_nothing_either(mine):
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch, capsys):
-    monkeypatch.setattr(stages, "LINE_SECONDS", 0.05)
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.05)
 
     def slow():
         for i in range(3):
             time.sleep(0.12)
             yield i
 
-    assert list(stages.watch(slow(), 3, "fit")) == [0, 1, 2]
+    assert list(console.watch(slow(), 3, "fit")) == [0, 1, 2]
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "fit: 0 of 3 after 0 min"
     assert any(line.startswith("fit: 2 of 3") for line in lines)

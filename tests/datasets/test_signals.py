@@ -8,11 +8,11 @@ from thesiskit.config import load_config
 from thesiskit.datasets.source import SelectionPriors
 from thesiskit.datasets.synthetic import SignalsData
 from thesiskit.errors import ConfigError
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
 from thesiskit.study.design import Design
+from thesiskit.study.experiment import Experiment
 
 PRIORS = SelectionPriors((1.0, 1.0), (0.5, 5.0))
 ONE = {"relevant": 5, "of": 60, "effect": 1.5, "train": [30, 31], "test": [40, 50]}
@@ -79,7 +79,8 @@ def test_blocks_hold_replicates_of_one_setting(tmp_path):
     experiment = Experiment(
         config(tmp_path, ONE, TWO, block=2), Results(tmp_path, "small"), tmp_path, 0
     )
-    assert list(experiment.graph.blocks) == [
+    graph = experiment.graph
+    assert [graph.block(number).replicates for number in graph.blocks] == [
         range(0, 2), range(2, 3), range(3, 5), range(5, 6),
     ]  # fmt: skip
 

@@ -19,9 +19,9 @@ from thesiskit.estimators import (
     SequenceClassifier,
 )
 from thesiskit.experiments.all_cases import AllCases
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models.temperature import temper
+from thesiskit.study.experiment import Experiment
 
 
 def watch(items, total, label):
@@ -148,7 +148,7 @@ def test_values_that_only_the_test_table_has(folder):
     missing = int((shapes[30:].colour == "red").sum())
     column = model.inputs.names.index("colour")
     assert (model.codes[:, column] == -1).sum() == missing
-    notes = experiment.graph.load("simulate", 0, ["notes"])["notes"]
+    notes = experiment.graph.block(0).load("simulate", ["notes"])["notes"]
     assert any(note.startswith(f"{missing} values that only the test table has") for note in notes)
 
 

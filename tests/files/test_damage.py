@@ -10,7 +10,6 @@ from small import LOGISTIC, MIXTURE, content, opened
 
 from thesiskit import files
 from thesiskit.errors import ResultsError
-from thesiskit.experiments.cells.unfinished import Unfinished
 from thesiskit.files import (
     Results,
     read_arrays,
@@ -21,6 +20,7 @@ from thesiskit.files import (
     write_record,
 )
 from thesiskit.models.chains import stopping
+from thesiskit.study.cells import Unfinished
 
 
 @pytest.fixture(scope="module", params=["mixture", "logistic"])
@@ -82,7 +82,7 @@ def test_the_record_of_another_is_damage(tmp_path):
 def test_damaged_unfinished_work_is_discarded(tmp_path):
     path = tmp_path / "unfinished" / "x.npz"
     first = Unfinished(path, "key")
-    first.save(0, {"state": np.arange(100.0)})
+    first.begin(0).save({"state": np.arange(100.0)})
     assert Unfinished(path, "key").running[0] == 0
     flip(path)
     assert Unfinished(path, "key").running == (-1, {})
@@ -151,10 +151,10 @@ def test_a_damaged_cell_is_to_do_again(tmp_path):
     (tmp_path / "small.yaml").write_text(MIXTURE)
     run("run", tmp_path / "small.yaml", "--results", tmp_path, "--jobs", "0")
     experiment = opened(tmp_path / "small.yaml", tmp_path)
-    cell = experiment.graph.cell("fit", 0, "2 corrected collapsed")
+    cell = experiment.graph.block(0).cell("fit", "2 corrected collapsed")
     flip(experiment.graph.files.path(cell))
     with pytest.raises(ResultsError, match="missing or damaged"):
-        experiment.graph.read("fit", 0, cell.arm)
+        experiment.graph.block(0).read("fit", cell.arm)
     assert not experiment.graph.done(cell)
 
 

@@ -46,10 +46,10 @@ def made(root):
     [
         (
             [
-                "experiments/cluster/slurm.py",
+                "study/slurm.py",
                 "estimators/selecting.py",
                 "report/scores.py",
-                "cli/stages.py",
+                "cli/console.py",
             ],
             set(),
         ),

@@ -555,7 +555,7 @@ def make(seed: int) -> Input:
 def only_checked(given: list[str]) -> None:
     """Run the command line, but for the work itself."""
     from thesiskit import cli
-    from thesiskit.experiments.experiment import Experiment
+    from thesiskit.study.experiment import Experiment
 
     def checked(self, stage, **_):
         self.check()

@@ -13,7 +13,7 @@ from finished import KINDS, SEED, begin, finish_again
 from harness import Tally, command, fingerprint
 from small import opened
 
-from thesiskit.experiments.cluster.board import board
+from thesiskit.study.batch import board
 
 QUICK_TO_SAVE = """\
 from thesiskit.models import chains

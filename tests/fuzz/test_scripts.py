@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import UserError
-from thesiskit.experiments.cluster.script import array_script
+from thesiskit.study.slurm import array_script
 
 PIECES = ["$(touch x)", "`touch x`", "; touch x", "&& touch x", "| touch x", "> x", "'", '"', "\\",
           " ", "  ", "#", "$HOME", "${IFS}", "*", "~", "!", "{a,b}", "--", "-p", "=", "%", "é",

@@ -23,9 +23,9 @@ SEED = 12
 COMMAND = (
     "matplotlib.pyplot",
     "thesiskit.experiments.logistic.work",
-    "thesiskit.experiments.cells.graph",
+    "thesiskit.study.cells",
     "thesiskit.study.selecting",
-    "thesiskit.experiments.experiment",
+    "thesiskit.study.experiment",
     "thesiskit.models.patterns",
     "thesiskit.report.page",
 )

@@ -9,11 +9,11 @@ from commands import run
 from rdata_files import Shelf
 
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.report import studies
 from thesiskit.report.stages import headline
+from thesiskit.study.experiment import Experiment
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")

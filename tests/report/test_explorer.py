@@ -10,11 +10,11 @@ import pytest
 from commands import arrays, invoke, must_fail, run
 
 from thesiskit.config import load_config
-from thesiskit.experiments import exploring
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results, read_draws
 from thesiskit.models.logistic import Probe, expected
 from thesiskit.report.explorer import pack, rounded, unpack
+from thesiskit.study import exploring
+from thesiskit.study.experiment import Experiment
 
 MODEL = "chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
 TWO = f"""

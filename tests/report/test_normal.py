@@ -11,10 +11,10 @@ from scipy import stats
 from sklearn.metrics import log_loss
 
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.report import posteriors as told
 from thesiskit.report.posteriors import number, temperatures
+from thesiskit.study.experiment import Experiment
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
 MINE = """

@@ -6,13 +6,13 @@ import yaml
 from commands import run
 
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import BITS, Task, cross_validated, fit_predict
 from thesiskit.report import studies
 from thesiskit.report.parts import PARTS
 from thesiskit.study.design import Design
+from thesiskit.study.experiment import Experiment
 
 CASES = {"train": [12, 12], "test": [30, 30]}
 GRID = [

@@ -13,7 +13,6 @@ from commands import ROOT
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models import mixture
 from thesiskit.report import metrics
@@ -34,6 +33,7 @@ from thesiskit.report.verify import (
     calibration_rows,
     verify,
 )
+from thesiskit.study.experiment import Experiment
 
 CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
 STUDIES = ("naive-replicates", "mixture-replicates", "hmm-replicates", "cauchy-replicates")

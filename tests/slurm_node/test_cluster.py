@@ -16,11 +16,8 @@ from commands import wait_for as wait
 
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError
-from thesiskit.experiments.cluster import probe as probing
-from thesiskit.experiments.cluster import sbatch, script
-from thesiskit.experiments.cluster.probe import probe
-from thesiskit.experiments.cluster.slurm import GONE, Slurm
-from thesiskit.experiments.cluster.submissions import submissions
+from thesiskit.study import slurm as commands
+from thesiskit.study.slurm import GONE, Slurm, probe, submissions
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.cluster
@@ -76,7 +73,7 @@ def long(tmp_path_factory, _jobs_find_us):
     """Jobs that meet their time limit, or wait, while others run: by name, folder and ids."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(script, "notice", lambda block: 55)  # Slurm looks every half a minute
+        patch.setattr(commands, "notice", lambda block: 55)  # Slurm looks every half a minute
         for name, requeues in [("limit", 10), ("once", 0)]:
             folder = tmp_path_factory.mktemp(name)
             jobs = cluster(folder, time="1", requeues=requeues, setup=["export MARK=1"])
@@ -235,7 +232,7 @@ def test_the_probe_does_not_wait_for_ever(tmp_path):
     block = cluster(tmp_path, options=["--begin=now+1hour"]).block
     with pytest.raises(UserError, match=r"pending, BeginTime.*--no-probe"):
         probe(tmp_path, block, timeout=1.0)
-    assert "probe" not in sbatch.call("squeue", "--noheader", "--format=%j")
+    assert "probe" not in commands.call("squeue", "--noheader", "--format=%j")
 
 
 def test_clocks_that_differ_are_warned_of(tmp_path, monkeypatch):
@@ -243,11 +240,11 @@ def test_clocks_that_differ_are_warned_of(tmp_path, monkeypatch):
     found = probe(tmp_path, block)
     assert found.skew == pytest.approx(300, abs=5)
     assert "ahead of" in found.warning
-    assert "behind" in probing.Probe("node", -100).warning
+    assert "behind" in commands.Probe("node", -100).warning
 
 
 def test_slurm_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr("thesiskit.experiments.cluster.slurm.ATTEMPTS", 2)
+    monkeypatch.setattr("thesiskit.study.slurm.ATTEMPTS", 2)
     config = tmp_path / "slurm.conf"
     config.write_text("ClusterName=x\nSlurmctldHost=localhost\nSlurmctldPort=1\nMessageTimeout=2\n")
     monkeypatch.setenv("SLURM_CONF", str(config))
@@ -284,5 +281,5 @@ def test_jobs_wait_for_those_before(long):
 
 
 def test_nothing_is_left(long, tmp_path_factory):
-    assert not sbatch.call("squeue", "--noheader")
+    assert not commands.call("squeue", "--noheader")
     assert not strays(tmp_path_factory.getbasetemp())

@@ -14,8 +14,8 @@ from commands import run as invoke
 from commands import wait_for as wait
 from small import LOGISTIC, LONG, NAIVE, content, opened
 
-from thesiskit.experiments.cluster import sbatch
-from thesiskit.experiments.cluster.board import board
+from thesiskit.study import slurm as commands
+from thesiskit.study.batch import board
 
 pytestmark = pytest.mark.cluster
 wait_for = partial(wait, seconds=90, pause=0.2)
@@ -57,7 +57,7 @@ def long(local, monkeypatch):
 
 
 def jobs_of(results):
-    return sbatch.call("squeue", "--noheader", "--array", "--name=small", "--format=%i").split()
+    return commands.call("squeue", "--noheader", "--array", "--name=small", "--format=%i").split()
 
 
 def at_end(results):
@@ -111,7 +111,7 @@ def test_a_job_killed_in_the_middle(long, local, tmp_path):
     victims = wait_for(lambda: sampling(results))
     # the whole job: the processes that make cells, and those that wait for them
     for job in jobs_of(results):
-        sbatch.call("scancel", "--signal=KILL", "--full", job)
+        commands.call("scancel", "--signal=KILL", "--full", job)
     at_end(results)
     experiment = opened(long, results)
     assert not set(victims) & set(made(experiment))
@@ -151,8 +151,8 @@ def test_the_signal_of_the_time_limit(long, local, tmp_path):
     invoke("batch", "submit", long, "--results", results, *ON_SLURM, "--cells", "100")
     wait_for(lambda: sampling(results))
     (job,) = jobs_of(results)
-    sbatch.call("scancel", "--signal=USR1", "--batch", job)
-    wait_for(lambda: "Restarts=1" in sbatch.call("scontrol", "show", "job", job))
+    commands.call("scancel", "--signal=USR1", "--batch", job)
+    wait_for(lambda: "Restarts=1" in commands.call("scontrol", "show", "job", job))
     assert list((results / "small/unfinished").glob("[0-9a-f]*.npz"))
     at_end(results)
     assert not [row for row in board(opened(long, results)) if row.state != "done"]
@@ -180,7 +180,7 @@ def test_the_plain_script(config, tmp_path):
     results = tmp_path / "s"
     text = invoke("batch", "script", config, "--results", results, *SMALL, "--cells", "3")
     assert "#SBATCH --array=1-3%100" in text
-    job = sbatch.call("sbatch", "--parsable", stdin=text).strip()
+    job = commands.call("sbatch", "--parsable", stdin=text).strip()
     at_end(results)
     log = "".join(path.read_text() for path in (results / "small/batch/jobs").glob(f"{job}*.log"))
     assert log.count("cells done") == 3

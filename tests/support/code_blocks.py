@@ -31,7 +31,7 @@ CANNOT = {
     "batch retry": "needs a cell that failed; tests/slurm_node has one",
     "batch cancel": "needs a cluster; tests/slurm_node has one",
     "--watch": "waits until another process has made all cells",
-    "--share 3/100": "makes a part of the full study; tests/experiments/cells makes parts",
+    "--share 3/100": "makes a part of the full study; tests/study makes parts",
 }
 # blocks that are no code, by their first line
 DRAWINGS = {

@@ -104,7 +104,7 @@ second document, control characters, aliases that contain themselves or stand fo
 values, and files above 1 MB. `0x1F`, `0b11` and `1_000` are numbers; `yes`, `0o17`, dates and
 `1:30` are text.
 
-Before anything is computed, thesiskit estimates what the config needs: cells, fits, iterations,
+Before anything is computed, thesiskit counts what the config needs: cells, fits, iterations,
 memory and disk. If these are above 5 million cells, 50 million fits, 10^10 iterations, the memory
 of the machine or 200 GB on disk, the command stops, unless you give `--yes`.
 """

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from thesiskit.config import load_config
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
+from thesiskit.study.experiment import Experiment
 
 MIXTURE = """
 experiment: small

@@ -3,6 +3,7 @@
 Heavy packages are imported inside the commands, so that `--help` is quick.
 """
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +12,21 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.compare import compare
-from thesiskit.cli.configs import docs, list_configs, show
+from thesiskit.cli.console import VERBOSE, Commands, run_stage, run_up_to, show_error, write_report
 from thesiskit.cli.data import data
-from thesiskit.cli.errors import VERBOSE, Commands, show_error, show_trace, unforeseen
 from thesiskit.cli.init import init
 from thesiskit.cli.new_cases import export, predict
-from thesiskit.cli.opening import Asked, executor_option, opens_experiment
-from thesiskit.cli.stages import run_stage, run_up_to, write_report
-from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.cli.options import (
+    MANY_CONFIGS,
+    ONE_CONFIG,
+    Asked,
+    KeyType,
+    executor_option,
+    opens_experiment,
+)
+from thesiskit.errors import UserError
 from thesiskit.models import MODELS, fit_command
-from thesiskit.shipped import name_of
+from thesiskit.shipped import folders, name_of
 
 
 @click.group(
@@ -45,8 +51,74 @@ def main() -> None:
 
 main.add_command(batch)
 main.add_command(data)
-for one in (list_configs, show, docs, init, predict, export, compare):
-    main.add_command(one)
+
+
+@main.command("list")
+@VERBOSE
+def list_configs() -> None:
+    """List the experiments that come with thesiskit.
+
+    Each line has a name, about how many minutes the experiment takes on two cores, and its title.
+
+    Example:  thesiskit list
+    """
+    from thesiskit.config.keys import title_and_minutes
+
+    for folder, paths in folders().items():
+        click.echo(folder)
+        for path in paths:
+            title, minutes = title_and_minutes(path)
+            click.echo(f"  {path.stem:32}{minutes:>8}  {title}")
+    click.echo(
+        "`thesiskit run NAME` makes one of them, `thesiskit run FOLDER` all of a folder, and "
+        "`thesiskit show NAME` prints its config."
+    )
+
+
+@main.command()
+@ONE_CONFIG
+@VERBOSE
+def show(config) -> None:
+    """Print a config, to start your own from.
+
+    Example:  thesiskit show breast-cancer > mine.yaml
+    """
+    from thesiskit.config.yamlfile import read_yaml
+
+    read_yaml(config)  # what is no config is not printed
+    click.echo(config.read_text(encoding="utf-8"), nl=False)
+
+
+@main.command()
+@click.argument("key", type=KeyType(), required=False)
+@click.option("--schema", is_flag=True, help="Print a JSON schema of configs, for editors.")
+@VERBOSE
+def docs(key, schema) -> None:
+    """Describe a key of configs, such as model.orders, or list all keys.
+
+    The name of a block, such as model, describes all its keys; `parts` lists what a report can
+    have.
+
+    Example:  thesiskit docs model.orders
+    """
+    from thesiskit.config import keys
+
+    if schema and key:
+        raise click.UsageError("--schema is of all keys; leave the key out")
+    if schema:
+        click.echo(json.dumps(keys.schema(), indent=2))
+    elif key == "parts":
+        from thesiskit.report.parts import PARTS
+
+        for name, part in PARTS.items():
+            click.echo(f"{name}: {part.about}")
+    else:
+        for line in keys.described(key):
+            click.echo(line)
+
+
+for other in (init, predict, export, compare):
+    main.add_command(other)
 
 
 def _stage_command(name: str, stage: str, text: str) -> None:
@@ -176,10 +248,10 @@ def report(config, asked, force) -> None:
 
 
 @main.command()
-@opens_experiment(many=True)
+@opens_experiment(MANY_CONFIGS)
 @executor_option("local")
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be made, and about how long it takes."
+    "--dry-run", is_flag=True, help="Say what would be made, and what is known of its needs."
 )
 def run(configs, asked, force, executor, dry_run) -> None:
     """Make all stages of one or more experiments, then their reports.
@@ -189,22 +261,22 @@ def run(configs, asked, force, executor, dry_run) -> None:
 
     Example:  thesiskit run naive-simulation --set data.alpha=100
     """
-    from thesiskit.experiments import estimate
     from thesiskit.report.page import write_index
+    from thesiskit.study import needs
 
     if asked.name is not None and len(configs) > 1:
         raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
     # all configs are read before any work begins
     opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
     experiments = [opening.open(config) for config in configs]
-    failed = None
+    failed = 0  # the exit code of the last that did
     for experiment in experiments:
         if len(experiments) > 1:
             click.echo(f"== {experiment.config.title}")
         try:
-            estimate.check(experiment, yes=asked.yes)
+            needs.check(experiment, yes=asked.yes)
             if dry_run:
-                for line in estimate.plan(experiment, force=force):
+                for line in needs.plan(experiment, force=force):
                     click.echo(line)
                 continue
             if executor == "slurm":
@@ -215,21 +287,18 @@ def run(configs, asked, force, executor, dry_run) -> None:
         except Exception as error:
             if len(experiments) == 1:
                 raise
-            # the other experiments still run
-            failed = error if isinstance(error, ThesiskitError) else unforeseen(error)
-            show_trace(click.get_current_context())
-            show_error(failed)
+            failed = show_error(error)  # the other experiments still run
         finally:
             experiment.close()
     if not dry_run:
-        but = " but those that failed" if failed is not None else ""
+        but = " but those that failed" if failed else ""
         click.echo(f"All reports{but}: {write_index(asked.results)}")
-    if failed is not None:
-        raise click.exceptions.Exit(failed.exit_code)
+    if failed:
+        raise click.exceptions.Exit(failed)
 
 
 @main.command()
-@opens_experiment(many=True, force=False, jobs=False)
+@opens_experiment(MANY_CONFIGS, force=False, jobs=False)
 @click.option(
     "--partial",
     is_flag=True,

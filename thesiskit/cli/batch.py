@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from thesiskit.cli.opening import Asked, executor_option, opens_experiment
-from thesiskit.cli.stages import run_stage, tell_notes, write_report
+from thesiskit.cli.console import run_stage, tell_notes, write_report
+from thesiskit.cli.options import Asked, executor_option, opens_experiment
 from thesiskit.errors import MOST_LINES, ResultsError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch
@@ -42,7 +42,7 @@ def _cluster_options(command):
 
 def _open_batch(config: Path, asked: Asked, **cluster):
     """Return the batch of a config; cluster : keys of its `cluster` block, None where not given."""
-    from thesiskit.experiments.cluster.batch import Batch
+    from thesiskit.study.batch import Batch
 
     given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
     experiment = asked.open(config, *given)
@@ -65,7 +65,7 @@ PROBE = click.option(
 
 def run_on_cluster(experiment, *, force: bool) -> None:
     """Submit the cells of an experiment, and wait until no job is left."""
-    from thesiskit.experiments.cluster.batch import Batch
+    from thesiskit.study.batch import Batch
 
     opened = Batch(experiment, experiment.config.cluster)
     click.echo(opened.submit(force=force))
@@ -102,7 +102,7 @@ def submit(config, asked, force, executor, probe, **cluster) -> None:
             run_stage(experiment, stage, force)
     else:
         opened = _open_batch(config, replace(asked, jobs=0), **cluster)
-        click.echo(opened.submit(probe=probe, force=force))
+        click.echo(opened.submit(check=probe, force=force))
         tell_notes(opened.experiment)
 
 
@@ -160,7 +160,7 @@ def retry(config, asked, executor, probe, **cluster) -> None:
         _make(opened.experiment, opened.to_retry())
     else:
         opened = _open_batch(config, replace(asked, jobs=0), **cluster)
-        click.echo(opened.submit(opened.to_retry(), probe=probe))
+        click.echo(opened.submit(opened.to_retry(), check=probe))
         tell_notes(opened.experiment)
 
 
@@ -198,7 +198,7 @@ def _make(experiment, cells) -> None:
     import signal
     import threading
 
-    from thesiskit.experiments.cluster.share import make
+    from thesiskit.study.batch import make
 
     stop = threading.Event()
     for name in ("SIGTERM", "SIGINT"):

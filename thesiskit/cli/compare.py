@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.names import ConfigType
-from thesiskit.cli.opening import opens_experiment
-from thesiskit.cli.stages import run_up_to
+from thesiskit.cli.console import run_up_to
+from thesiskit.cli.options import ConfigType, opens_experiment
 
 
 class RunType(ConfigType):
@@ -22,7 +21,7 @@ class RunType(ConfigType):
 @click.command()
 @click.argument("first", metavar="A", type=RunType())
 @click.argument("second", metavar="B", type=RunType())
-@opens_experiment(bare=True, force=False)
+@opens_experiment(None, force=False)
 def compare(first, second, asked) -> None:
     """Put two experiments side by side.
 

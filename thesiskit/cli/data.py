@@ -2,8 +2,8 @@
 
 import click
 
-from thesiskit.cli.errors import VERBOSE
-from thesiskit.cli.names import DataType
+from thesiskit.cli.console import VERBOSE
+from thesiskit.cli.options import DataType
 
 
 @click.group()

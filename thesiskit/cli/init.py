@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from thesiskit.cli.errors import VERBOSE
+from thesiskit.cli.console import VERBOSE
 from thesiskit.errors import UserError
 
 

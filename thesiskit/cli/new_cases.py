@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.opening import Asked, opens_experiment
-from thesiskit.cli.stages import run_up_to, tell_notes, watch
+from thesiskit.cli.console import run_up_to, tell_notes, watch
+from thesiskit.cli.options import OPTIONAL_CONFIG, Asked, opens_experiment
 
 
 class Target(click.Path):
@@ -32,7 +32,7 @@ ARM = click.option(
 
 
 @click.command()
-@opens_experiment(late=True, optional=True)
+@opens_experiment(OPTIONAL_CONFIG)
 @click.option(
     "--new",
     type=click.Path(path_type=Path),
@@ -124,9 +124,9 @@ def _fitted(asked: Asked, config: Path, force: bool, arms: tuple[str, ...], new:
     experiment = replace(asked, yes=None).open(config, all_cases=True)
     experiment.check_arms(arms)
     table = None if new is None else experiment.read_new(new)
-    from thesiskit.experiments import estimate
+    from thesiskit.study import needs
 
-    estimate.check(experiment, yes=bool(asked.yes))
+    needs.check(experiment, yes=bool(asked.yes))
     started = time.perf_counter()
     made = experiment.fit(watch=watch, force=force)
     tell_notes(experiment)

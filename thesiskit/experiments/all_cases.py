@@ -14,12 +14,10 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
-from thesiskit.experiments.experiment import Experiment, Watch
 from thesiskit.experiments.logistic.design import Arm as PatternsArm
 from thesiskit.experiments.logistic.design import SequencePatterns
 from thesiskit.experiments.logistic.fits import ResponseFits
 from thesiskit.experiments.logistic.work import LogisticWork
-from thesiskit.experiments.work import Block
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
@@ -27,6 +25,8 @@ from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, Table
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.base import OWN
 from thesiskit.models.peers import BITS, PEERS, Task
+from thesiskit.study.cells import Block
+from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.selecting import SelectionWork
 
 FOLDER = "all-cases"  # below the results of the experiment

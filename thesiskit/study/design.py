@@ -15,7 +15,6 @@ from scipy import special
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import quoted
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -26,6 +25,7 @@ from thesiskit.models.packed import (
 )
 from thesiskit.models.peers import PEERS
 from thesiskit.models.selection import correlation_of_f, is_binary, weakest_features
+from thesiskit.study.cells import generator
 from thesiskit.study.selections import by_f, class_counts, f_threshold, first_model, keep_best
 from thesiskit.study.splits import (
     RealFeatures,

@@ -15,8 +15,6 @@ import numpy as np
 
 from thesiskit.config import WHOLE, Config, check_sizes, two_classes
 from thesiskit.errors import ConfigError, UserError
-from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.work import Block, Unfinished, Work, origin
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, fit_command, peers, ranks
 from thesiskit.models.base import (
@@ -32,6 +30,7 @@ from thesiskit.models.peers import BITS, PEERS, REALS, Task
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import Selection
 from thesiskit.models.temperature import cross_validated, temper
+from thesiskit.study.cells import Block, Unfinished, Work, generator, origin
 from thesiskit.study.design import FOLDS, Design, check_screening, check_temperature
 from thesiskit.study.selections import (
     Arm,

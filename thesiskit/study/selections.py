@@ -18,7 +18,6 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.config.selection import WHOLE_METHODS, ScreenedBlock
 from thesiskit.errors import DataError, UserError
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models import MODELS
 from thesiskit.models.base import OTHERS, OWN, Model
 from thesiskit.models.selection import (
@@ -33,6 +32,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
+from thesiskit.study.cells import generator
 from thesiskit.study.splits import Split
 
 NONE, CV = "none", "cv"  # temperatures

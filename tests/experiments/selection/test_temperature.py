@@ -9,11 +9,11 @@ from small import opened
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import select_by_f, select_features
 from thesiskit.models.temperature import as_log_probability, cross_validated, temper
 from thesiskit.report.posteriors import temperatures
+from thesiskit.study.cells import generator
 from thesiskit.study.design import Design
 from thesiskit.study.selections import arms
 

@@ -18,7 +18,6 @@ from thesiskit.config.logistic import LogisticModel
 from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, UserError
-from thesiskit.experiments.cells.seeds import generator
 from thesiskit.models import peers
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import (
@@ -30,6 +29,7 @@ from thesiskit.models.patterns import (
     compress_features,
     compress_sequences,
 )
+from thesiskit.study.cells import generator
 
 ALL = -1  # in place of an order
 

@@ -12,12 +12,12 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.datasets.features import draw_uniform
 from thesiskit.errors import ConfigError
-from thesiskit.experiments import reduction as reduction_work
-from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.experiment import Experiment
 from thesiskit.files import Results
 from thesiskit.models.patterns import compress_features
 from thesiskit.report.reduction import reduction_figure, sweeps
+from thesiskit.study import without_data
+from thesiskit.study.cells import generator
+from thesiskit.study.experiment import Experiment
 
 SHIPPED = ROOT / "configs/chapter3/parameter-reduction.yaml"
 SMALL = """
@@ -99,7 +99,9 @@ def test_numbers_are_those_of_all_patterns(small, tmp_path):
 def test_seed_and_sweeps_matter_to_the_stage(small, tmp_path):
     def key(*settings):
         config = load_config(small, settings=settings)
-        return Experiment(config, Results(tmp_path, "small"), tmp_path).graph.key("compress", 0)
+        return (
+            Experiment(config, Results(tmp_path, "small"), tmp_path).graph.block(0).key("compress")
+        )
 
     keys = {key(), key("seed=6"), key("reduction.cases=26"), key("replicates=2"), key("title=T")}
     assert len(keys) == 3
@@ -235,7 +237,7 @@ def test_algorithms_that_disagree_are_reported(small, tmp_path, monkeypatch):
     def wrong(X, order, *, algorithm):
         return compress_features(X[:-1] if algorithm == "thesis" else X, order, algorithm=algorithm)
 
-    monkeypatch.setattr(reduction_work, "compress_features", wrong)
+    monkeypatch.setattr(without_data, "compress_features", wrong)
     assert invoke("run", small, "--results", tmp_path / "r").exit_code == 0
     html = (tmp_path / "r" / "small" / "report.html").read_text()
     assert "different groups in 27 of 27 data sets" in html

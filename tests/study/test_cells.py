@@ -18,10 +18,9 @@ from commands import ROOT, patched, wait_for
 from commands import run as invoke
 from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, opened
 
-from thesiskit.experiments.cluster.board import board
-from thesiskit.experiments.cluster.share import first_cells, part
-from thesiskit.experiments.cluster.submissions import append
-from thesiskit.files import read_record, write_record
+from thesiskit.files import now, read_record, write_record
+from thesiskit.study.batch import board, first_cells, part
+from thesiskit.study.slurm import append
 
 
 @pytest.fixture
@@ -187,7 +186,7 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     files = opened(config, tmp_path / "r").graph.files
     for row in fits:
         if row.cell.id in made:
-            assert files.about(row.cell)["finished"] == made[row.cell.id]  # not made twice
+            assert files.record(row.cell, "json")["finished"] == made[row.cell.id]  # not made twice
 
 
 def test_a_killed_runner_takes_its_children_along(config, tmp_path, whole):
@@ -255,7 +254,7 @@ def test_a_truncated_cell_is_made_again(config, tmp_path, whole):
     shutil.copytree(whole(MIXTURE), tmp_path, dirs_exist_ok=True)
     expected = content(tmp_path)
     experiment = opened(config, tmp_path)
-    cell = experiment.graph.cell("predict", 1, "2 corrected collapsed")
+    cell = experiment.graph.block(1).cell("predict", "2 corrected collapsed")
     path = experiment.graph.files.path(cell)
     path.write_bytes(path.read_bytes()[:-30])
     (tmp_path / "small/predict/0001.npz").unlink()
@@ -268,7 +267,9 @@ def test_a_truncated_cell_is_made_again(config, tmp_path, whole):
 def test_a_cell_with_wrong_content_is_made_again(config, tmp_path, whole):
     shutil.copytree(whole(MIXTURE), tmp_path, dirs_exist_ok=True)
     experiment = opened(config, tmp_path)
-    path = experiment.graph.files.path(experiment.graph.cell("predict", 1, "2 corrected collapsed"))
+    path = experiment.graph.files.path(
+        experiment.graph.block(1).cell("predict", "2 corrected collapsed")
+    )
     damaged = bytearray(path.read_bytes())
     with np.load(path) as found:
         damaged[damaged.index(found["probability"][:4].tobytes())] ^= 255
@@ -392,7 +393,7 @@ def test_workers_start_with_what_they_need(tmp_path):
         module = type(opened(tmp_path / "c.yaml", tmp_path).graph.work).__module__
         text = f"""\
 import importlib, os, sys
-for name in {["thesiskit.experiments.cells.preload", module]}:
+for name in {["thesiskit.study.preload", module]}:
     importlib.import_module(name)
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)
@@ -417,10 +418,14 @@ def test_status_of_every_state(config, tmp_path):
     cells = [cell for cell in experiment.graph.all_cells() if cell.stage == "predict"]
     experiment.graph.ensure(cells[0])
     files = experiment.graph.files
+
+    def begin(cell):
+        files.write(cell, "running", process=os.getpid(), started=now())
+
     files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
     files.fail(cells[1], "ValueError: no", "line 1\nline 2\nValueError: no\n")
-    files.begin(cells[2])  # by this process
-    files.begin(cells[3])
+    begin(cells[2])  # by this process
+    begin(cells[3])
     record = files.path(cells[3], "running")
     # of a process that is gone; its clock is a day ahead, which changes nothing
     gone = subprocess.Popen(["true"])
@@ -430,10 +435,10 @@ def test_status_of_every_state(config, tmp_path):
         "started": "2099-01-01T00:00:00",
     }
     write_record(record, who, of=cells[3].key)
-    files.begin(cells[4])
+    begin(cells[4])
     other = files.path(cells[4], "running")
     write_record(other, who | {"host": "elsewhere"}, of=cells[4].key)
-    files.begin(cells[5])
+    begin(cells[5])
     in_job = files.path(cells[5], "running")
     write_record(in_job, who | {"host": "elsewhere", "job": "12_3"}, of=cells[5].key)
     rows = {row.cell: row for row in board(experiment, {"12_3": "GONE"})}
@@ -458,7 +463,7 @@ def test_a_retry_that_does_not_finish_says_so(config, tmp_path):
     results = tmp_path / "r"
     env = patched(tmp_path / "broken", """\
 import os, signal, sys
-from thesiskit.experiments.cells import workers
+from thesiskit.study import workers
 from thesiskit.study.selecting import SelectionWork
 workers.STOP_SECONDS = 0.01
 def die(self, model, arm, *others):
@@ -518,12 +523,14 @@ def test_a_mistake_of_the_user_stops_all(config, tmp_path):
 
 def test_cells_by_hand(config, tmp_path):
     experiment = opened(config, tmp_path)
-    cell = experiment.graph.cell("predict", 1, "2 uncorrected collapsed")
+    cell = experiment.graph.block(1).cell("predict", "2 uncorrected collapsed")
     assert "1 of 1 cells done" in invoke(
         "batch", "cell", config, "--results", tmp_path, cell.id[:9]
     )
     assert experiment.graph.done(cell)
-    assert not experiment.graph.done(experiment.graph.cell("predict", 0, "2 uncorrected collapsed"))
+    assert not experiment.graph.done(
+        experiment.graph.block(0).cell("predict", "2 uncorrected collapsed")
+    )
     text = invoke("batch", "cell", config, "--results", tmp_path, "0000zz", code=2)
     assert "no cell of small has an id that begins with '0000zz'" in text
     text = invoke("batch", "cell", config, "--results", tmp_path, "", code=2)

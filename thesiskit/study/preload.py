@@ -8,10 +8,10 @@ import signal
 
 # Ctrl-C and a cancelled job signal every process: workers end when they have saved, and the server
 # when the command is gone.  Both signals are blocked until here.
-for one in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(one, signal.SIG_IGN)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import thesiskit.experiments.cells.graph  # noqa: E402, F401
+import thesiskit.study.workers  # noqa: E402, F401

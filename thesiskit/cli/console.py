@@ -1,14 +1,98 @@
-"""Making stages and reports: what is printed meanwhile, and at the end."""
+"""What the command line prints: errors in one or two lines, progress, and what stages have made."""
 
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 
+from thesiskit.errors import ThesiskitError, brief, cut
+
 PATIENCE = 2.0  # seconds before a progress bar appears
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
+
+
+# ---- errors ----
+
+
+class Commands(click.Group):
+    """A group of commands that prints an error as one line and exits with its code."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments before the name of a command; shorten usage errors to one line."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.ClickException as error:
+            raise _cut(error) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; exit with 2 for a mistake of the user, 1 for a failure, 130 for Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            raise _cut(error) from None
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo(
+                "Interrupted. Finished cells are kept; the same command continues from there.",
+                err=True,
+            )
+            ctx.exit(130)
+        except BrokenPipeError:
+            ctx.exit(0)
+        except Exception as error:
+            ctx.exit(show_error(error))
+
+
+def _cut(error: click.ClickException) -> click.ClickException:
+    """Return click's error, shortened where it quotes long input."""
+    error.message = cut(error.message, 300)  # type: ignore[misc]
+    return error
+
+
+def show_error(error: Exception) -> int:
+    """Print an error, its first lines, or with -v all of it and its traceback; return its code."""
+    verbose = click.get_current_context().find_root().meta.get("thesiskit.verbose")
+    if verbose:
+        traceback.print_exc()
+    code = 1
+    match error:
+        case ThesiskitError():
+            text, code = str(error), error.exit_code
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            text = f"{where}{error.strerror or error}"
+        case MemoryError():
+            text = "this machine has not enough memory"
+        case _:
+            text = f"{type(error).__name__}: {error} (run with -v to see where)"
+            if verbose:  # the traceback has it
+                return code
+    for line in (text if verbose else brief(text)).splitlines():
+        click.echo(f"Error: {line}", err=True)
+    return code
+
+
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().meta["thesiskit.verbose"] = True
+
+
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_verbose,
+    help="Show where in the code an error came from.",
+)
+
+
+# ---- stages and reports ----
 
 
 def run_stage(experiment, stage: str, force: bool) -> None:

@@ -16,12 +16,18 @@ from small import KINDS, opened
 from thesiskit.config import load_config
 from thesiskit.config.cluster import ClusterBlock
 from thesiskit.errors import ConfigError, ThesiskitError, UserError
-from thesiskit.experiments.cluster import sbatch, share
-from thesiskit.experiments.cluster.batch import Batch
-from thesiskit.experiments.cluster.probe import probe
-from thesiskit.experiments.cluster.script import array_script
-from thesiskit.experiments.cluster.slurm import GONE, Slurm, split
-from thesiskit.experiments.cluster.submissions import append, submissions
+from thesiskit.study import batch as batches
+from thesiskit.study.batch import Batch, first_cells
+from thesiskit.study.slurm import (
+    GONE,
+    Slurm,
+    append,
+    array_script,
+    environment,
+    probe,
+    split,
+    submissions,
+)
 
 CONFIG = """\
 experiment: clustered
@@ -42,7 +48,7 @@ def commands(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    monkeypatch.setattr("thesiskit.experiments.cluster.sbatch.time.sleep", lambda _: None)
+    monkeypatch.setattr("thesiskit.study.slurm.time.sleep", lambda _: None)
 
     def write(**bodies):
         for name, body in bodies.items():
@@ -129,7 +135,7 @@ def test_the_environment_of_jobs(monkeypatch, tmp_path):
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    found = sbatch.environment(ClusterBlock(partition="ours"))
+    found = environment(ClusterBlock(partition="ours"))
     assert {name: found.get(name) for name in given} == {
         "SLURM_JOB_ID": None,
         "SLURM_CONF": "/etc/other.conf",
@@ -171,7 +177,7 @@ def test_nothing_is_computed_where_nothing_can_be_submitted(tmp_path, monkeypatc
         )
     experiment = opened(tmp_path / "c.yaml", tmp_path / "r")
     experiment.results.prepare()
-    cell = experiment.graph.cells_of(0)[0]
+    cell = experiment.graph.block(0).cells()[0]
     experiment.graph.files.fail(cell, "it broke")
     done = invoke("batch", "retry", tmp_path / "c.yaml", "--results", tmp_path / "r")
     assert done.exit_code == 2
@@ -397,7 +403,7 @@ def test_a_retry_submits_the_failed_cells_alone(tmp_path, commands):
     commands(scontrol="echo 'MaxArraySize = 1001'", squeue="true", sbatch="echo 12")
     experiment = opened(tmp_path / "c.yaml", tmp_path / "r")
     experiment.results.prepare()
-    cells = [cell for cell in experiment.graph.cells_of(1) if cell.stage == "fit"][:2]
+    cells = [cell for cell in experiment.graph.block(1).cells() if cell.stage == "fit"][:2]
     for cell in cells:
         experiment.graph.files.fail(cell, "it broke")
     told = run("batch", "retry", tmp_path / "c.yaml", "--results", tmp_path / "r", "--no-probe",
@@ -425,17 +431,15 @@ def test_sizes_by_measured_seconds(tmp_path, monkeypatch):
 
     def sizes(**block):
         batch = Batch(experiment, ClusterBlock(**block))
-        return [
-            len(job) for job in batch._jobs(share.first_cells(experiment.graph, done=True) * 100)
-        ]
+        return [len(job) for job in batch._jobs(first_cells(experiment.graph, done=True) * 100)]
 
     assert sizes()[:2] == [8, 8]  # nobody knows, and 100 jobs at once
     assert sizes(array=10)[0] == 80
     assert sizes(cells=5)[0] == 5
     for seconds, size in ((0.6, 100), (6.0, 10), (200.0, 8), (400.0, 4), (10**5, 1)):
-        monkeypatch.setattr(share, "_mean_seconds", lambda _, seconds=seconds: seconds)
+        monkeypatch.setattr(batches, "_mean_seconds", lambda _, seconds=seconds: seconds)
         assert sizes()[0] == size, seconds  # a minute at least, half of an hour at most
-    monkeypatch.setattr(share, "_mean_seconds", lambda _: 0.6)
+    monkeypatch.setattr(batches, "_mean_seconds", lambda _: 0.6)
     assert sizes(cpus=4)[0] == 400
 
 

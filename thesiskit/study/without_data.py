@@ -1,53 +1,71 @@
-"""Numbers of patterns and of groups of uniform features: no responses, no model, one stage."""
+"""Kinds of experiments that read and draw no cases: correlations of counts, numbers of patterns."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thesiskit.config import Config
 from thesiskit.datasets.features import draw_uniform
-from thesiskit.experiments.cells.seeds import generator
-from thesiskit.experiments.work import Block, Work
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import FeatureGroups, compress_features
+from thesiskit.models.selection import correlation_lattice
+from thesiskit.study.cells import Block, Work, generator
 
 TIMES = 3  # of which the best counts
 
 
-class ReductionWork(Work):
-    """Each setting of each sweep, compressed by the thesis's algorithm and by ours."""
+class LatticeWork(Work):
+    """The display of Cor(I0, I1): correlations of all counts, and which of them are kept."""
 
-    stages = ("compress",)
-
-    def __init__(self, config: Config, folder: Path):
-        super().__init__(config, folder)
-        assert config.reduction is not None
-        self.reduction = config.reduction
+    stages = ("select",)
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
         """Return the part of the config that matters to a stage."""
-        return [self.config.seed, self.reduction.model_dump()]
+        assert self.config.lattice is not None
+        return self.config.lattice.model_dump()
 
-    @property
-    def _settings(self) -> list[tuple[int, ...]]:
-        """Number of the sweep, features, values and order of each setting."""
-        sweeps = self.reduction.sweeps
-        return [(i, *one) for i, sweep in enumerate(sweeps) for one in sweep.settings]
+    def make(self, stage: str, block: Block) -> Arrays:
+        """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
+        lattice = self.config.lattice
+        assert lattice is not None
+        correlation, kind = correlation_lattice(*lattice.class_counts, str(lattice.gamma))
+        return {"correlation": correlation, "kind": kind}
+
+
+class ReductionWork(Work):
+    """Numbers of patterns and of groups of uniform features: no responses, no model, one stage.
+
+    Each setting of each sweep is compressed by the thesis's algorithm and by ours.
+    """
+
+    stages = ("compress",)
+
+    def settings_of(self, stage: str, arm: str = "") -> Any:
+        """Return the part of the config that matters to a stage."""
+        assert self.config.reduction is not None
+        return [self.config.seed, self.config.reduction.model_dump()]
 
     def make(self, stage: str, block: Block) -> Arrays:
         """Return arrays of settings (S,), and of replicates by settings (R, S)."""
-        settings, replicates = self._settings, block.replicates
-        cells = [(replicate, *one[1:]) for replicate in replicates for one in settings]
-        found = [self._compress(*cell) for cell in cells]
-        shape = (len(replicates), len(settings))
-        arrays = {name: np.array([one[name] for one in found]).reshape(shape) for name in found[0]}
+        assert self.config.reduction is not None
+        settings = [
+            (number, *setting)
+            for number, sweep in enumerate(self.config.reduction.sweeps)
+            for setting in sweep.settings
+        ]
+        rows = [
+            self._compress(replicate, *setting[1:])
+            for replicate in block.replicates
+            for setting in settings
+        ]
+        shape = (len(block.replicates), len(settings))
+        arrays = {name: np.array([row[name] for row in rows]).reshape(shape) for name in rows[0]}
         names = ("sweep", "features", "values", "order")
         return dict(zip(names, np.array(settings).T, strict=True)) | arrays
 
     def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, Any]:
-        cases = self.reduction.cases
+        assert self.config.reduction is not None
+        cases = self.config.reduction.cases
         # by what is drawn alone: all orders have the same data
         rng = generator(self.config.seed, "uniform features", features, values, cases, replicate)
         X = draw_uniform(rng, features=features, values=values, cases=cases).X

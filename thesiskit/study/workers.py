@@ -12,63 +12,37 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing import connection, forkserver
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from thesiskit.errors import ThesiskitError
-from thesiskit.experiments.cells.cell import Cell
 from thesiskit.models import chains
-
-if TYPE_CHECKING:
-    from thesiskit.experiments.cells.graph import Graph
+from thesiskit.study.cells import Cell, Graph
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
 FORKSERVER = multiprocessing.get_context("forkserver")
-LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def _start_server(module: str) -> None:
     """Start the fork server, unless it runs; it imports a module, so that workers start quickly."""
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    FORKSERVER.set_forkserver_preload(["thesiskit.experiments.cells.preload", module])
-    # It would look in the current folder first, which may hold the sources and no kernels.
-    path = os.pathsep.join(os.path.abspath(one) for one in sys.path)
-    try:
-        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=path):
-            forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _environment(**changes: str) -> Iterator[None]:
-    """Give processes that are started in the block other variables."""
+    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload", module])
     usual = dict(os.environ)
-    os.environ.update(changes)
+    # It would look in the current folder first, which may hold the sources and no kernels.
+    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
     try:
-        yield
+        os.environ.update(PYTHONSAFEPATH="1", PYTHONPATH=path)
+        forkserver.ensure_running()
     finally:
         os.environ.clear()
         os.environ.update(usual)
-
-
-@contextmanager
-def _no_main_module() -> Iterator[None]:
-    """Keep a child from importing the script that this process runs: it needs nothing of it.
-
-    It would take time, and a script without `if __name__ == "__main__"` would run again.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Failure(NamedTuple):
@@ -86,8 +60,14 @@ class Worker:
         self.pipe, its = FORKSERVER.Pipe()
         arguments = (its, opening, dict(os.environ))
         self.process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
-        with _no_main_module():
+        # A child would import the script that this process runs, of which it needs nothing: that
+        # takes time, and a script without `if __name__ == "__main__"` would run again.
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
             self.process.start()
+        finally:
+            sys.modules["__main__"] = main
         its.close()
         self.cell: Cell | None = None
 
@@ -122,11 +102,11 @@ class Workers:
     graph : whose cells they are; each child opens it for itself.
     """
 
-    def __init__(self, graph: "Graph", jobs: int):
-        self.graph = graph
-        self.jobs = jobs
-        self.opening = (graph.config, graph.results, graph.folder)
-        _start_server(type(graph.work).__module__)
+    def __init__(self, graph: Graph, jobs: int):
+        self.graph, self.jobs = graph, jobs
+        kind = type(graph.work)
+        self.opening = (kind, graph.work.config, graph.work.folder, graph.results)
+        _start_server(kind.__module__)
         self.workers: list[Worker] = []
 
     def make(
@@ -145,7 +125,15 @@ class Workers:
         all_of_it : children make what else a cell needs, too.
         stop : when it is set, cells that run are saved, and no others begun.
         """
-        ready, waiting, then = _graph(cells, self.graph.needs)
+        known = {cell.id for cell in cells}
+        waiting = {
+            cell.id: {needed.id for needed in self.graph.needs(cell)} & known for cell in cells
+        }
+        ready = deque(cell for cell in cells if not waiting[cell.id])
+        then: dict[str, list[Cell]] = {}  # the cells that wait for one
+        for cell in cells:
+            for needed in waiting[cell.id]:
+                then.setdefault(needed, []).append(cell)
         busy: list[Worker] = []
         try:
             while ready or busy:
@@ -155,30 +143,30 @@ class Workers:
                     busy[-1].give(ready.popleft(), all_of_it=all_of_it)
                 if not busy:
                     return
-                pipes = [one.pipe for one in busy]
+                pipes = [worker.pipe for worker in busy]
                 answered = connection.wait(pipes, 0.5 if stop else None)
                 if stopped:
                     self._ask_to_stop()
-                for worker in [one for one in busy if one.pipe in answered]:
+                for worker in [worker for worker in busy if worker.pipe in answered]:
                     busy.remove(worker)
-                    cell, failure, error = self._result(worker, stop)
+                    made, failure, error = self._result(worker, stop)
                     if error is not None and not patient:
                         raise error
-                    if cell is None:
+                    if made is None:
                         continue
-                    yield cell, failure
-                    for one in then.get(cell.id, ()) if failure is None else ():
-                        waiting[one.id] -= 1
-                        if waiting[one.id] == 0:
-                            ready.appendleft(one)
+                    yield made, failure
+                    for after in then.get(made.id, ()) if failure is None else ():
+                        waiting[after.id].remove(made.id)
+                        if not waiting[after.id]:
+                            ready.appendleft(after)
         except BaseException:
             self.close()
             raise
 
     def _free(self, busy: list[Worker]) -> Worker:
-        for one in self.workers:
-            if one not in busy and one.process.is_alive():
-                return one
+        for worker in self.workers:
+            if worker not in busy and worker.process.is_alive():
+                return worker
         self.workers.append(Worker(self.opening))
         return self.workers[-1]
 
@@ -197,65 +185,46 @@ class Workers:
         told = state == "stopped" or worker.process.exitcode == -signal.SIGTERM
         if told and stop is not None:
             stop.wait(STOP_SECONDS)
-            self.graph.files.end(cell)
+            self.graph.files.remove(cell, "running")
             return None, None, None
         reasons = {"stopped": "its process was told to stop", "dead": worker.death}
         failure = Failure(cell, reasons.get(state) or str(error), log)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
-            self.graph.files.end(cell)
+            self.graph.files.remove(cell, "running")
             self.graph.files.fail(cell, failure.reason, failure.log)
         return cell, failure, error if isinstance(error, ThesiskitError) else None
 
     def _ask_to_stop(self) -> None:
-        for one in self.workers:
+        for worker in self.workers:
             with suppress(OSError):
-                one.pipe.send(None)
+                worker.pipe.send(None)
 
     def close(self) -> None:
         """End the children; those at work save what they have."""
         self._ask_to_stop()
-        for one in self.workers:
-            one.process.join(PATIENCE)
-            if one.process.is_alive():
-                one.process.kill()
-                one.process.join()
-            one.pipe.close()
+        for worker in self.workers:
+            worker.process.join(PATIENCE)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.pipe.close()
         self.workers.clear()
-
-
-def _graph(cells: list[Cell], needs: Callable[[Cell], list[Cell]]):
-    """Return cells that wait for none of the others, how many each waits for, and who for it."""
-    known = {cell.id for cell in cells}
-    ready: deque[Cell] = deque()
-    waiting: dict[str, int] = {}
-    then: dict[str, list[Cell]] = {}
-    for cell in cells:
-        mine = [one.id for one in needs(cell) if one.id in known]
-        if not mine:
-            ready.append(cell)
-            continue
-        waiting[cell.id] = len(mine)
-        for one in mine:
-            then.setdefault(one, []).append(cell)
-    return ready, waiting, then
 
 
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda *_: chains.stopping.set())  # as a cancelled job does
-    one_thread = dict.fromkeys(LIBRARIES, "1")  # of libraries still to be loaded
     # chains of a fit have a thread for each core, for the last fits have no others beside them
     os.environ.clear()
-    os.environ.update(environment, **one_thread)
+    os.environ.update(environment, **ONE_THREAD)  # libraries may still be loaded
 
     from threadpoolctl import threadpool_limits
 
-    from thesiskit.experiments.cells.graph import Graph
-
     threadpool_limits(1)  # more threads add numbers in another order
+    kind, config, folder, results = opening
     try:
-        graph, problem = Graph(*opening), None
+        graph, problem = Graph(kind(config, folder), results), None
     except Exception as error:
         graph, problem = None, _failed(error)
     orders: deque = deque()

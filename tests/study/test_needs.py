@@ -12,12 +12,11 @@ from commands import ROOT, run
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
-from thesiskit.experiments import estimate
-from thesiskit.experiments.cells.cell import Meter
-from thesiskit.experiments.cluster.board import board
-from thesiskit.experiments.experiment import Experiment
-from thesiskit.experiments.pattern_counts import patterns
 from thesiskit.files import Results
+from thesiskit.study import needs
+from thesiskit.study.batch import board
+from thesiskit.study.cells import Meter
+from thesiskit.study.experiment import Experiment
 
 HEAD = "experiment: small\ntitle: Small\nabout: A test.\n"
 NAIVE = (
@@ -128,7 +127,7 @@ def opened(path, results, **options):
 def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
     path = write(KINDS[kind])
     experiment = opened(path, tmp_path / "r")
-    needed = estimate.needs(experiment)
+    needed = needs.needs(experiment)
     for command in [name for name in ("simulate", "select", "compress") if name in
                     experiment.stages]:  # fmt: skip
         run(command, path, "--results", tmp_path / "r")
@@ -137,7 +136,7 @@ def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
     kept = [one for one in (tmp_path / "r" / "small").rglob("*") if
             one.suffix in (".npz", ".nc") or one.parent.parent.name == "cells"]  # fmt: skip
     found = sum(one.stat().st_size for one in kept)
-    assert found / 3 < needed.disk < 3 * found, (found, needed)
+    assert 0 < needed.disk < found, (found, needed)
     assert needed.problem is None
 
 
@@ -155,38 +154,8 @@ def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
 )
 def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
     given = tuple(f"{key}={value}" for key, value in settings.items())
-    needed = estimate.needs(opened(write(text), tmp_path, settings=given))
+    needed = needs.needs(opened(write(text), tmp_path, settings=given))
     assert (needed.fits, needed.iterations) == (fits, iterations)
-
-
-FEATURES = (
-    "{source: interactions, features: 7, values: 3, sigma: [0, 1, 1, 1, 1], train: 500, test: 9}"
-)
-SEQUENCES = "{source: logistic, states: 3, classes: %s, history: 30, train: %s, test: 9}"
-
-
-@pytest.mark.parametrize(
-    ("data", "order", "joint", "measured"),
-    [  # as benchmarks/features.py and sequences.py have them
-        (FEATURES, 4, 1, 8e-3),
-        (FEATURES, 7, 0, 2.3e-3),
-        (FEATURES, 7, 1, 10e-3),
-        (FEATURES, 7, 2, 18e-3),
-        (SEQUENCES % (2, 500), 20, 0, 0.42e-3),
-        (SEQUENCES % (2, 500), 20, 1, 0.79e-3),
-        (SEQUENCES % (3, 8000), 30, 0, 13e-3),
-        (SEQUENCES % (3, 8000), 30, 1, 67e-3),
-    ],
-)
-def test_seconds_of_an_iteration(data, order, joint, measured, write, tmp_path):
-    model = f"{{kind: logistic, orders: [{order}], joint_updates: {joint}, iterations: 1000}}"
-    path = write(f"{HEAD}data: {data}\nmodel: {model}\nreport: {{parts: [order-table]}}\n")
-    few, many = (
-        estimate.needs(opened(path, tmp_path, settings=(f"model.iterations={iterations}",)))
-        for iterations in (1000, 3000)
-    )
-    each = (many.seconds - few.seconds) / 2000
-    assert measured / 3 < each < 3 * measured, each / measured
 
 
 @pytest.mark.parametrize(
@@ -201,13 +170,13 @@ def test_seconds_of_an_iteration(data, order, joint, measured, write, tmp_path):
     ],
     ids=["naive", "logistic", "process"],
 )  # fmt: skip
-def test_memory_is_an_upper_bound_by_order(text, settings, write, tmp_path):
+def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     path = write(text)
-    needed = estimate.needs(opened(path, tmp_path / "r", settings=tuple(settings)))
+    needed = needs.needs(opened(path, tmp_path / "r", settings=tuple(settings)))
     given = [part for one in settings for part in ("--set", one)]
     code = (
         "import sys; from thesiskit.cli import main\n"
-        "from thesiskit.experiments.cells.cell import Meter\n"
+        "from thesiskit.study.cells import Meter\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit as end: code = end.code\n"
         "print(Meter().peak); sys.exit(code)"  # getrusage counts the tests that began it
@@ -217,20 +186,7 @@ def test_memory_is_an_upper_bound_by_order(text, settings, write, tmp_path):
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = int(done.stdout.split()[-1])
-    assert found < 1.2 * needed.memory
-    assert needed.memory < 10 * found
-
-
-@pytest.mark.parametrize("compress", [True, False])
-@pytest.mark.parametrize(("values", "width", "order"), [(3, 8, 3), (2, 10, 10), (4, 6, 2)])
-def test_numbers_of_patterns(compress, values, width, order, rng):
-    from thesiskit.models.patterns import compress_features
-
-    X = rng.integers(values, size=(150, width))
-    groups = compress_features(X.astype(np.uint8), order, compress=compress).n_groups
-    guess = patterns(width, order, 150, values, compress=compress)
-    assert groups / 2 < guess < 30 * groups
-    assert guess >= groups or compress
+    assert 0 < needed.memory < found
 
 
 def test_shipped_experiments_need_no_word_and_no_time():
@@ -241,12 +197,12 @@ def test_shipped_experiments_need_no_word_and_no_time():
         experiment = opened(path, ROOT / "nowhere")
         assert experiment.graph.work.data_digest is not None  # the data are read all the same
         started = time.perf_counter()
-        assert estimate.needs(experiment).problem is None
+        assert needs.needs(experiment).problem is None
         assert time.perf_counter() - started < 0.1
     large = {"configs/studies/naive-replicates.yaml": "replicates=25000",  # 10^6 cells
              "configs/chapter2/naive-simulation.yaml": "data.features=1000000"}  # fmt: skip
     for name, setting in large.items():
-        assert estimate.needs(opened(ROOT / name, ROOT / "nowhere", settings=(setting,))).problem\
+        assert needs.needs(opened(ROOT / name, ROOT / "nowhere", settings=(setting,))).problem\
             is None  # fmt: skip
 
 
@@ -282,7 +238,6 @@ MUCH = [
     ("lattice", "lattice.class_counts=[1000000000, 1000000000]", "about .* of memory"),
     ("sweeps", "replicates=10000000", None),
     ("sweeps", "reduction.cases=1000000000000", "about .* of memory"),
-    ("sweeps", "reduction.sweeps=[{features: [1000, 2000], values: 9, order: 900}]", "of memory"),
 ]
 
 
@@ -304,7 +259,7 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
 
 
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):
-    monkeypatch.setattr(estimate, "MOST_CELLS", 3)
+    monkeypatch.setattr(needs, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
     local = ["batch", "submit", "--executor", "local"]
     for command in (["run"], ["simulate"], local, ["batch", "status"]):
@@ -313,7 +268,7 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
     run("batch", "submit", "--executor", "local", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
-    monkeypatch.setattr(estimate, "TOO_MANY", 40)
+    monkeypatch.setattr(needs, "TOO_MANY", 40)
     assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
 
 

@@ -15,10 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError
-from thesiskit.experiments.cells.cell import Cell
-from thesiskit.experiments.cells.graph import Graph
-from thesiskit.experiments.cells.seeds import digest
-from thesiskit.experiments.cells.workers import Failure, Workers
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
 from thesiskit.report.explorer import Content, explorer_page
 from thesiskit.report.outputs import changed
@@ -26,10 +22,12 @@ from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.report.record import Record, check_thesis
 from thesiskit.report.stages import summary
+from thesiskit.study.cells import Cell, Graph, Work, digest
+from thesiskit.study.workers import Failure, Workers
 
 # what writes a report
 PAGE = (
-    ("thesiskit.report.page", "thesiskit.experiments.exploring"),
+    ("thesiskit.report.page", "thesiskit.study.exploring"),
     ("report/templates", "report/thesis"),
 )
 EXPLORED = "groups.html"  # the page of groups before a fit; that of a report has another name
@@ -46,7 +44,7 @@ class Experiment:
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         self.config, self.results, self.jobs = config, results, jobs
-        self.graph = Graph(config, results, folder)
+        self.graph = Graph(open_work(config, folder), results)
         self.stages = self.graph.stages
         self.notes: list[str] = []
         self._work = self.graph.work
@@ -89,9 +87,9 @@ class Experiment:
     def _untested_parts(self) -> list[str]:
         """Return a note about the parts that are left out because no case is tested."""
         names = parts_without_tests(self._work.described)
-        return [f"report.parts: {', '.join(names)}: left out, because no case is tested"] * bool(
-            names
-        )
+        if not names:
+            return []
+        return [f"report.parts: {', '.join(names)}: left out, because no case is tested"]
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.
@@ -100,20 +98,21 @@ class Experiment:
         """
         self._check_stage(stage)
         self.check()
-        numbers = range(len(self.graph.blocks))
-        for number in () if force else numbers:
-            self.notes += [f"{path} was damaged; it is made again"
-                           for path in self.graph.mend(stage, number)]  # fmt: skip
-        todo = [number for number in numbers if force or self.graph.to_do(stage, number)]
+        block = self.graph.block
+        for number in () if force else self.graph.blocks:
+            self.notes += [
+                f"{path} was damaged; it is made again" for path in block(number).mend(stage)
+            ]
+        todo = [number for number in self.graph.blocks if force or block(number).to_do(stage)]
         if not todo:
             return 0
         started = time.perf_counter()
         with self.results.alone():
             for number in todo:
                 for before in self.stages[: self.stages.index(stage)]:
-                    self.graph.require(before, number)
+                    block(number).require(before)
             for number in todo if force else ():
-                self.graph.forget(stage, number)
+                block(number).forget(stage)
             if stage == self.stages[0]:
                 self.notes += [*self._work.data_notes, *self._untested_parts()]
             self._make_blocks(stage, todo, watch)
@@ -128,20 +127,28 @@ class Experiment:
         """Make the cells of blocks, and join each block as soon as its cells are done."""
         cells, left, failures = [], {}, []
         for number in numbers:
-            mine = [cell for cell in self.graph.cells(stage, number) if not self.graph.done(cell)]
-            cells += mine
-            left[number] = len(mine)
-            if not mine:
-                self.graph.join(stage, number)
+            todo = [
+                cell for cell in self.graph.block(number).cells(stage) if not self.graph.done(cell)
+            ]
+            cells += todo
+            left[number] = len(todo)
+            if not todo:
+                self.graph.block(number).join(stage)
         for cell, failure in watch(self.make_all(cells), len(cells), stage):
             if failure is not None:
                 failures.append(failure)
                 continue
             left[cell.block] -= 1
             if left[cell.block] == 0:
-                self.graph.join(stage, cell.block)
+                self.graph.block(cell.block).join(stage)
         if failures:
-            raise ResultsError(_told(failures, len(cells)))
+            few = "; ".join(f"{failure.cell} ({failure.reason})" for failure in failures[:3])
+            more = f" and {len(failures) - 3} others" if len(failures) > 3 else ""
+            raise ResultsError(
+                f"{len(failures)} of {len(cells)} cells failed: {few}{more}\n"
+                "All others are kept; the same command makes these again, "
+                "`thesiskit batch status CONFIG` shows what they said"
+            )
 
     def make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, Failure | None]]:
         """Make cells, of which each comes after those that it needs; yield each that is done.
@@ -149,18 +156,14 @@ class Experiment:
         Yields a cell that failed with its failure, and leaves out what depends on it.
         """
         if self.jobs:
-            yield from self.workers().make(cells)
+            if self._workers is None:  # the child processes are kept until the end
+                self._workers = Workers(self.graph, self.jobs)
+            yield from self._workers.make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
             for cell in cells:
                 self.graph.make(cell)
                 yield cell, None
-
-    def workers(self) -> Workers:
-        """Return the child processes, started at the first call."""
-        if self._workers is None:
-            self._workers = Workers(self.graph, self.jobs)
-        return self._workers
 
     def close(self) -> None:
         """End the child processes."""
@@ -190,23 +193,24 @@ class Experiment:
         return page
 
     def _explored(self, order: int | None = None, *, fit: bool) -> Content:
-        from thesiskit.experiments.exploring import explored  # all logistic models: few need them
+        from thesiskit.study.exploring import explored  # all logistic models: few need them
 
         return explored(self._work, self.graph.block(0), order, fit=fit)
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""
-        for number in range(len(self.graph.blocks)):
+        for number in self.graph.blocks:
             self._work.check_extension(self.graph.block(number))
 
     def complete(self) -> tuple[int, UserError | None]:
         """Return how many replicates are finished before one that is not, and what that lacks."""
-        for number, replicates in enumerate(self.graph.blocks):
+        for number in self.graph.blocks:
+            block = self.graph.block(number)
             try:
                 for stage in self.stages:
-                    self.graph.require(stage, number)
+                    block.require(stage)
             except UserError as error:
-                return replicates.start, error
+                return block.replicates.start, error
         return self.config.replicates, None
 
     def report(self, *, watch: Watch, force: bool = False) -> tuple[Path, bool]:
@@ -214,8 +218,11 @@ class Experiment:
         self.check_report()
         described = self._work.described
         self.results.prepare()
-        numbers = range(len(self.graph.blocks))
-        keys = [self.graph.require(stage, number) for stage in self.stages for number in numbers]
+        keys = [
+            self.graph.block(number).require(stage)
+            for stage in self.stages
+            for number in self.graph.blocks
+        ]
         key = digest([keys, described, code_digest(*PAGE)])
         page = self.results.folder / "report.html"
         others = None if force else changed(self.results, key)
@@ -229,11 +236,10 @@ class Experiment:
 
     @cached_property
     def _data_files(self) -> dict[str, str | None]:
-        """The sha256 of each file of the user's data."""
-        if self.config.data is None:
-            return {}
-        names = self.config.data.files(self.graph.folder)
-        return {name: sha256(self.graph.folder / name) or None for name in names}
+        """The sha256 of each file of the user's data; None of one that cannot be read."""
+        data, folder = self.config.data, self._work.folder
+        names = () if data is None else data.files(folder)
+        return {name: sha256(folder / name) or None for name in names}
 
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""
@@ -247,12 +253,15 @@ class Experiment:
         )
 
 
-def _told(failures: list[Failure], of: int) -> str:
-    """Say which cells failed, and what is lost by it."""
-    few = "; ".join(f"{one.cell} ({one.reason})" for one in failures[:3])
-    more = f" and {len(failures) - 3} others" if len(failures) > 3 else ""
-    return (
-        f"{len(failures)} of {of} cells failed: {few}{more}\n"
-        "All others are kept; the same command makes these again, "
-        "`thesiskit batch status CONFIG` shows what they said"
-    )
+def open_work(config: Config, folder: Path) -> Work:
+    """Return the work of a config; only the modules of its own kind are imported."""
+    kind: type[Work]
+    if config.reduction is not None:
+        from thesiskit.study.without_data import ReductionWork as kind
+    elif config.data is None:
+        from thesiskit.study.without_data import LatticeWork as kind
+    elif config.model.kind == "logistic":
+        from thesiskit.experiments.logistic.work import LogisticWork as kind
+    else:
+        from thesiskit.study.selecting import SelectionWork as kind
+    return kind(config, folder)

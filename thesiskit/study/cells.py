@@ -1,0 +1,660 @@
+"""Cells, the smallest pieces of an experiment: how they depend on each other, and are made.
+
+A cell is one stage of one block of replicates, for one arm, or for one chain of an arm.  A stage
+without arms is one cell.  The name of a cell's result file is a digest of everything that leads to
+it: settings, data and code.  A cell is done when this file is complete.  There is no other list of
+what is done, so cells can be made in any order, and by several processes or machines.  When the
+cells of a stage of a block are done, they are joined to one file.
+
+What the stages and arms are, and what a cell computes, is for the `Work` of each kind of experiment
+to say.  It knows its config and the folder of the config file.  When it makes something it is given
+a `Block`, by which it reads what the stages before wrote.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thesiskit.config import Config
+from thesiskit.errors import ResultsError, ThesiskitError, UserError
+from thesiskit.files import (
+    Results,
+    code_digest,
+    damaged,
+    ends_well,
+    now,
+    read_arrays,
+    read_key,
+    read_record,
+    remove,
+    remove_draws,
+    sealed,
+    without_times,
+    write_arrays,
+    write_record,
+)
+from thesiskit.models import chains
+from thesiskit.models.chains import Arrays
+
+HOST = socket.gethostname()
+TAIL = 20  # lines of a failed cell's log that are kept
+
+
+# ---- generators of random numbers: each purpose has its own, so that none depends on another ----
+
+
+def digest(value: Any) -> str:
+    """Return a stable digest of anything JSON can hold."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def generator(seed: int, *purpose: Any) -> np.random.Generator:
+    """Return the generator of one purpose."""
+    code = bytes.fromhex(digest(purpose))
+    spawn_key = np.frombuffer(code[:16], dtype=np.uint32).tolist()
+    return np.random.Generator(
+        np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=spawn_key))
+    )
+
+
+# ---- a cell and its files ----
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of an experiment.
+
+    arm : its name; empty of a whole block.
+    chain : counted from 0; None where there are none, or of the comparison of all.
+    """
+
+    key: str
+    stage: str
+    block: int
+    arm: str = ""
+    chain: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The first 16 hexadecimal digits of its key."""
+        return self.key[:16]
+
+    def __str__(self) -> str:
+        parts = [self.stage, f"block {self.block}", self.arm]
+        if self.chain is not None:
+            parts.append(f"chain {self.chain + 1}")
+        return ", ".join(part for part in parts if part)
+
+
+class CellFiles:
+    """The files of the cells of one results folder: cells/ab/ID.npz, and beside it
+
+    ID.json       seconds, memory and host of the cell that is done
+    ID.running    who is at work on it
+    ID.failed     what went wrong, and how often
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder / "cells"
+
+    def path(self, cell: Cell, kind: str = "npz") -> Path:
+        """Return a file of a cell."""
+        return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
+
+    def remove(self, cell: Cell, kind: str = "npz") -> None:
+        """Remove a file of a cell."""
+        remove(self.path(cell, kind))
+
+    def complete(self, cell: Cell) -> bool:
+        """Whether the result is there, with its record, and whole: its end says so."""
+        return ends_well(self.path(cell)) and self.path(cell, "json").exists()
+
+    def damaged(self, cell: Cell) -> bool:
+        """Whether there is a result of which something is damaged: all of it is read."""
+        if not self.path(cell).exists():
+            return False
+        whole = read_key(self.path(cell), thorough=True) == cell.key
+        return not (whole and "times" in (self.record(cell, "json") or ()))
+
+    def load(self, cell: Cell) -> Arrays:
+        """Read the result, with its seconds."""
+        about = self.record(cell, "json")
+        if about is None:
+            raise ResultsError(damaged(self.path(cell, "json")))
+        times = {name: np.array(values) for name, values in about["times"].items()}
+        return read_arrays(self.path(cell)) | times
+
+    def record(self, cell: Cell, kind: str) -> dict[str, Any] | None:
+        """Return what is recorded of a cell, None if that is nothing, or damaged."""
+        return read_record(self.path(cell, kind), of=cell.key)
+
+    def write(self, cell: Cell, kind: str, **record: Any) -> None:
+        """Record something of a cell, with host and job."""
+        write_record(self.path(cell, kind), record | {"host": HOST, "job": job()}, of=cell.key)
+
+    def fail(self, cell: Cell, reason: str, log: str = "") -> None:
+        """Record what went wrong."""
+        attempts = (self.record(cell, "failed") or {}).get("attempts", 0) + 1
+        end = "\n".join(log.strip().splitlines()[-TAIL:])
+        self.write(cell, "failed", attempts=attempts, reason=reason, log=end, when=now())
+
+    def present(self) -> dict[str, set[str]]:
+        """Return the ids that have a file of each kind: one listing, where there are many."""
+        ids: dict[str, set[str]] = {}
+        with suppress(OSError):
+            for folder in os.scandir(self.folder):
+                for entry in os.scandir(folder.path):
+                    name, _, kind = entry.name.partition(".")
+                    ids.setdefault(kind, set()).add(name)
+        return ids
+
+
+def job() -> str:
+    """The Slurm job that this process belongs to, empty where there is none."""
+    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID", "")
+
+
+class Meter:
+    """Seconds and peak memory of what is done in its block."""
+
+    def __enter__(self) -> "Meter":
+        self.started = time.perf_counter()
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the peak starts from here
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.seconds = time.perf_counter() - self.started
+
+    @property
+    def peak(self) -> int:
+        """Peak of resident memory, bytes."""
+        try:
+            with open("/proc/self/status") as file:
+                line = next(line for line in file if line.startswith("VmHWM"))
+            return int(line.split()[1]) * 1024
+        except (OSError, StopIteration, ValueError):
+            import resource
+
+            unit = 1 if sys.platform == "darwin" else 1024
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+# ---- what is kept of a cell that is not done, from which a killed run goes on ----
+
+
+class Unfinished:
+    """Finished fits of a cell, and the state of the one that runs.
+
+    They are in one file that is replaced now and then.
+    """
+
+    def __init__(self, path: Path, key: str):
+        self.path, self.key = path, f"unfinished {key}"
+        self.fits: dict[int, Arrays] = {}
+        self.running: tuple[int, Arrays] = (-1, {})
+        self.seconds = 0.0  # before this run
+        with suppress(ResultsError):  # damaged, or another version's: begin anew
+            if read_key(path, thorough=True) == self.key:
+                self._read()
+        self.started = self.written = time.monotonic()
+
+    def _read(self) -> None:
+        for name, values in read_arrays(self.path).items():
+            kind, _, rest = name.partition("/")
+            place, _, name = rest.partition("/")
+            if kind == "fit":
+                self.fits.setdefault(int(place), {})[name] = values
+            elif kind == "running":
+                self.running = (int(place), self.running[1] | {name: values})
+            elif kind == "spent":
+                self.seconds = float(values)
+
+    def begin(self, place: int, saved: Arrays | None = None, seconds: float = 0.0) -> "Fit":
+        """Return where a fit is kept, which goes on from what is known of it, or else `saved`."""
+        if self.running[0] == place:
+            saved = dict(self.running[1])
+            seconds = float(saved.pop("seconds"))
+        return Fit(self, place, saved, seconds)
+
+    def finish(self, place: int, fit: Arrays) -> None:
+        """Keep a finished fit; write once a while."""
+        self.fits[place] = fit
+        self.running = (-1, {})
+        stopped = chains.stopping.is_set()
+        if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
+            self.write()
+        if stopped:
+            raise chains.Stopped
+
+    def write(self) -> None:
+        """Write the file."""
+        parts = {f"fit/{place}": fit for place, fit in self.fits.items()}
+        parts[f"running/{self.running[0]}"] = self.running[1]
+        arrays = {
+            f"{part}/{name}": values
+            for part, found in parts.items()
+            for name, values in found.items()
+        }
+        # seconds since the cell was first begun, without those between runs
+        spent = np.array(self.seconds + time.monotonic() - self.started)
+        write_arrays(self.path, self.key, arrays | {"spent": spent})
+        self.written = time.monotonic()
+
+
+class Fit:
+    """Where a running fit is kept, and the seconds that it has taken, in all runs."""
+
+    def __init__(self, unfinished: Unfinished, place: int, saved: Arrays | None, seconds: float):
+        self.unfinished, self.place, self.saved = unfinished, place, saved
+        self.before, self.started = seconds, time.perf_counter()
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds so far."""
+        return np.array(self.before + time.perf_counter() - self.started)
+
+    def save(self, state: Arrays) -> None:
+        """Write the state of the chains, from which they go on."""
+        self.unfinished.running = (self.place, state | {"seconds": self.seconds})
+        self.unfinished.write()
+
+
+# ---- a kind of experiment ----
+
+
+class Work(ABC):
+    """One kind of experiment: its stages, and how each is made.
+
+    It holds nothing that leads back to the experiment that runs it.
+
+    stages : in order; each may read what those before it wrote.
+    """
+
+    stages: tuple[str, ...]
+
+    def __init__(self, config: Config, folder: Path):
+        self.config, self.folder = config, folder
+
+    def command(self, stage: str) -> str:
+        """Return the command of a stage."""
+        return stage
+
+    # data and settings
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules from whose imports all code is found that a result depends on."""
+        data = self.config.data
+        return (type(self).__module__, *([] if data is None else [type(data).__module__]))
+
+    @property
+    def data_digest(self) -> str:
+        """A digest of data that are read; empty where they are drawn."""
+        return ""
+
+    @property
+    def data_notes(self) -> list[str]:
+        """What the user should know about data that are read, a line each."""
+        return []
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The config as reports and records keep it, with what it leaves to the data."""
+        return self.config.model_dump(mode="json", exclude={"cluster"}) | {"scheme": None}
+
+    @abstractmethod
+    def settings_of(self, stage: str, arm: str = "") -> Any:
+        """Return the part of the config that matters to a stage, or to an arm of it."""
+
+    def check(self) -> None:  # noqa: B027
+        """Raise ConfigError or DataError for what only the data show to be wrong."""
+
+    # what a stage consists of
+
+    def arms(self, stage: str) -> dict[str, int]:
+        """Return the arms of a stage and how many chains each has; no arms: it is one cell."""
+        return {}
+
+    def draws_name(self, stage: str, arm: str) -> str | None:
+        """Return the name of the file of draws that an arm writes, None if it writes none."""
+        return None
+
+    # making it
+
+    def make(self, stage: str, block: "Block") -> Arrays:
+        """Return the arrays of a stage without arms."""
+        raise NotImplementedError(stage)
+
+    def make_arm(
+        self, stage: str, arm: str, chain: int | None, block: "Block", unfinished: Unfinished
+    ) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains.
+
+        An arm that has chains is made from them, after all of them, with `chain` None.
+        """
+        raise NotImplementedError(stage)
+
+    def join(self, stage: str, found: list[Arrays], block: "Block") -> Arrays:
+        """Return the arrays of a stage from those of its arms."""
+        raise NotImplementedError(stage)
+
+    # what some kinds can do besides
+
+    def list_groups(
+        self, block: "Block", order: int | None, most: int, pattern: str | None
+    ) -> list[str]:
+        """Return lines about the largest groups of patterns, and about the group of a pattern."""
+        raise UserError(
+            f"{self.config.experiment} has no groups of patterns to list; "
+            "leave out --list and --pattern"
+        )
+
+    def check_extension(self, block: "Block") -> None:
+        """Raise UserError where stored chains cannot go on."""
+        raise UserError(f"{self.config.experiment} has no chains that can go on")
+
+
+def origin(config: Config) -> dict[str, bool]:
+    """Return what reports are told of the data: whether they are drawn, and the user's own."""
+    return {"drawn": config.drawn, "own": config.data is not None and config.data.own}
+
+
+# ---- blocks, and all cells of an experiment ----
+
+
+class Block:
+    """Some replicates that share one result file a stage, and what was written for them so far.
+
+    number : counted from 0.
+    code : a digest of the code of this kind of experiment.
+    """
+
+    def __init__(self, graph: "Graph", number: int, replicates: range):
+        self.graph, self.number, self.replicates = graph, number, replicates
+        self.code, self.work, self.results = graph.code, graph.work, graph.results
+        self._loaded: dict[str, Arrays] = {}
+
+    def key(self, stage: str, arm: str = "", chain: int | None = None) -> str:
+        """Return the key that a file must have: a digest of all that leads to it."""
+        start, stop = self.replicates.start, self.replicates.stop
+        return digest([self.graph.leading_to(stage, arm), start, stop, chain])
+
+    def cell(self, stage: str, arm: str = "", chain: int | None = None) -> Cell:
+        """Return a cell; without an arm, that of a stage which is one cell."""
+        return Cell(self.key(stage, arm, chain), stage, self.number, arm, chain)
+
+    def cells(self, *stages: str) -> list[Cell]:
+        """Return the cells of stages, or of all; an arm comes after its chains."""
+        return [
+            self.cell(stage, arm, chain)
+            for stage in stages or self.graph.stages
+            for arm, chains in (self.work.arms(stage) or {"": 0}).items()
+            for chain in (*range(chains), None)
+        ]
+
+    def draws(self, stage: str, arm: str) -> Path:
+        """Return the file of an arm's draws."""
+        name = self.work.draws_name(stage, arm)
+        assert name is not None, f"{arm} has no draws"
+        return self.results.draws(stage, self.number, name)
+
+    def drawn(self, cell: Cell) -> bool:
+        """Whether the file of draws of an arm belongs to this cell; others have the same name."""
+        if self.work.draws_name(cell.stage, cell.arm) is None:
+            return True
+        return sealed(self.draws(cell.stage, cell.arm), cell.key)
+
+    # what was written
+
+    def load(self, stage: str, names: Sequence[str] | None = None) -> Arrays:
+        """Return the arrays of a stage, or some of them, checked to be what this config leads to.
+
+        All arrays are kept: cells of a block mostly come one after another.
+        """
+        if stage not in self._loaded:
+            self.require(stage)
+            if names is not None:
+                return self.results.load(stage, self.number, tuple(names))
+            self._loaded[stage] = self.results.load(stage, self.number)
+        arrays = self._loaded[stage]
+        return arrays if names is None else {name: arrays[name] for name in names}
+
+    def load_any(self, stage: str) -> Arrays:
+        """Return the arrays of a stage, whatever they were made from; ResultsError if damaged."""
+        return self.results.load(stage, self.number)
+
+    def read(self, stage: str, arm: str, chain: int | None = None) -> Arrays:
+        """Return the arrays of an arm, or of one of its chains."""
+        cell, files = self.cell(stage, arm, chain), self.graph.files
+        if not files.complete(cell):
+            raise UserError(
+                f"{files.path(cell)} ({cell}) is not there; run "
+                f"`thesiskit {self.work.command(stage)} CONFIG --force` first"
+            )
+        try:
+            return files.load(cell)
+        except ResultsError:
+            if files.damaged(cell):  # so that it is made again
+                files.remove(cell)
+            raise
+
+    def require(self, stage: str) -> str:
+        """Return the key of a stage if its file has it, or say what to run."""
+        found, wanted = self.results.key(stage, self.number), self.key(stage)
+        if found == wanted:
+            return wanted
+        path = self.results.path(stage, self.number)
+        state = "was made with other settings, data or code"
+        if found is None:
+            state = "is damaged" if path.exists() else "is not there"
+        raise UserError(
+            f"{path} {state}; run `thesiskit {self.work.command(stage)} CONFIG` first, "
+            "or all stages with `thesiskit run CONFIG`"
+        )
+
+    # files of a whole stage
+
+    def whole(self, stage: str) -> bool:
+        """Whether the file of a stage is complete, with its files of draws."""
+        return self.results.key(stage, self.number) == self.key(stage) and all(
+            self.drawn(self.cell(stage, arm)) for arm in self.work.arms(stage)
+        )
+
+    def reads_cells(self, stage: str) -> bool:
+        """Whether the cells will be read: this stage, or one after it, is not whole."""
+        stages = self.graph.stages
+        return not all(map(self.whole, stages[stages.index(stage) :]))
+
+    def to_do(self, stage: str) -> bool:
+        """Whether a stage is not whole, or one after it needs cells that are not there."""
+        return self.reads_cells(stage) and not (
+            self.whole(stage) and all(map(self.graph.done, self.cells(stage)))
+        )
+
+    def join(self, stage: str) -> None:
+        """Write the file of a stage from its cells."""
+        arms = self.work.arms(stage)
+        if arms:
+            arrays = self.work.join(stage, [self.read(stage, arm) for arm in arms], self)
+            self.results.save(stage, self.number, self.key(stage), arrays)
+
+    def join_what_can_be(self) -> bool:
+        """Join the stages whose cells are done; return whether all are joined."""
+        for stage in self.graph.stages:
+            if self.whole(stage):
+                continue
+            arms = self.work.arms(stage)
+            if not arms or not all(self.graph.done(self.cell(stage, arm)) for arm in arms):
+                return False
+            self.join(stage)
+        return True
+
+    def mend(self, stage: str) -> list[Path]:
+        """Remove the damaged files of a stage, so that they are made again.
+
+        The file of the stage and its files of draws are read; cells are read as long as this
+        stage, or one after it, is not whole.  Returns the paths of what was removed.
+        """
+        removed = []
+        path = self.results.path(stage, self.number)
+        if path.exists() and self.results.key(stage, self.number, thorough=True) is None:
+            removed.append(path)
+            self.results.remove(stage, self.number)
+        for draws in self._files_of_draws(stage):
+            # without a seal it counts as not done, or is just being written
+            if sealed(draws) and not sealed(draws, thorough=True):
+                removed.append(draws)
+                remove_draws(draws)
+        if self.reads_cells(stage):
+            for cell in self.cells(stage):
+                if cell.arm and self.graph.files.damaged(cell):
+                    removed.append(self.graph.files.path(cell))
+                    self.graph.files.remove(cell)
+        return removed
+
+    def forget(self, stage: str) -> None:
+        """Remove all files of a stage."""
+        self.results.remove(stage, self.number)
+        for cell in self.cells(stage):
+            self.graph.files.remove(cell)
+            remove(self.graph.unfinished(cell))
+        for draws in self._files_of_draws(stage):
+            remove_draws(draws)
+
+    def _files_of_draws(self, stage: str) -> list[Path]:
+        arms = self.work.arms(stage)
+        return [self.draws(stage, arm) for arm in arms if self.work.draws_name(stage, arm)]
+
+
+class Graph:
+    """The cells of an experiment: what each needs, whether it is done, and how it is made.
+
+    blocks : the numbers of all blocks.
+    replicates : of a block; the last one of a setting of the data may have fewer.
+    """
+
+    def __init__(self, work: Work, results: Results):
+        self.work, self.results, self.stages = work, results, work.stages
+        self.files = CellFiles(results.folder)
+        # of a logistic model with folds, each fold counts as a replicate
+        config = work.config
+        alone = config.data is None and config.reduction is None
+        self._of_setting = 1 if alone else config.divisions // config.n_settings
+        self.replicates = 1 if alone else min(config.block, self._of_setting)
+        self._blocks = -(-self._of_setting // self.replicates)  # of a setting
+        self.blocks = range(config.n_settings * self._blocks)
+        self.block = lru_cache(maxsize=1)(self._block)
+        self.leading_to = cache(self._leading_to)
+
+    def _block(self, number: int) -> Block:
+        """Return a block.
+
+        The replicates of a setting of the data come one after the other, and share no file with
+        those of another.
+        """
+        setting, place = divmod(number, self._blocks)
+        start, end = setting * self._of_setting, (setting + 1) * self._of_setting
+        start += place * self.replicates
+        return Block(self, number, range(start, min(start + self.replicates, end)))
+
+    @cached_property
+    def code(self) -> str:
+        """A digest of the code that this kind of experiment imports."""
+        return code_digest(self.work.modules)
+
+    def _leading_to(self, stage: str, arm: str) -> str:
+        """Return a digest of what leads to an arm of a stage, whatever the block."""
+        before = self.stages[: self.stages.index(stage) + 1]
+        settings = [self.work.settings_of(name, arm) for name in before]
+        return digest([stage, arm, self.code, settings])
+
+    def unfinished(self, cell: Cell) -> Path:
+        """Return the file of what is kept of a cell that is not done."""
+        return self.results.folder / "unfinished" / f"{cell.id}.npz"
+
+    def all_cells(self) -> Iterator[Cell]:
+        """Yield every cell of the experiment, block by block."""
+        for number in self.blocks:
+            yield from self.block(number).cells()
+
+    def needs(self, cell: Cell) -> list[Cell]:
+        """Return the cells that must be done before: one of each stage before, and its chains."""
+        cells, block = [], self.block(cell.block)
+        for stage in self.stages[: self.stages.index(cell.stage)]:
+            arms = self.work.arms(stage)
+            if not arms or cell.arm in arms:
+                cells.append(block.cell(stage, cell.arm if arms else ""))
+        return cells + self.chains(cell)
+
+    def chains(self, cell: Cell) -> list[Cell]:
+        """Return the chains that a cell is made from."""
+        many = self.work.arms(cell.stage).get(cell.arm, 0) if cell.chain is None else 0
+        return [self.block(cell.block).cell(cell.stage, cell.arm, chain) for chain in range(many)]
+
+    def done(self, cell: Cell) -> bool:
+        """Whether the file of a cell is complete, or the file of what was made from it."""
+        if not cell.arm:
+            return self.results.key(cell.stage, cell.block) == cell.key
+        if cell.chain is not None:
+            return self.files.complete(cell) or self.done(self.whole_arm(cell))
+        return self.files.complete(cell) and self.block(cell.block).drawn(cell)
+
+    def whole_arm(self, chain: Cell) -> Cell:
+        """Return the cell that is made from a chain and others."""
+        return self.block(chain.block).cell(chain.stage, chain.arm)
+
+    def make(self, cell: Cell) -> None:
+        """Make a cell from those that it needs, and write its file."""
+        block = self.block(cell.block)
+        if block.cell(cell.stage, cell.arm, cell.chain) != cell:
+            raise UserError("code or data have changed since this was begun; begin again")
+        self.files.write(cell, "running", process=os.getpid(), started=now())
+        unfinished = Unfinished(self.unfinished(cell), cell.key)
+        try:
+            with Meter() as meter:
+                if cell.arm:
+                    arrays = self.work.make_arm(cell.stage, cell.arm, cell.chain, block, unfinished)
+                else:
+                    arrays = self.work.make(cell.stage, block)
+            kept, times = without_times(arrays)
+            seconds = round(meter.seconds + unfinished.seconds, 4)
+            self.files.write(
+                cell, "json", seconds=seconds, memory=meter.peak, times=times, finished=now()
+            )
+            if cell.arm:
+                write_arrays(self.files.path(cell), cell.key, kept)
+            else:
+                self.results.save(cell.stage, cell.block, cell.key, arrays)
+        except ThesiskitError:
+            if not self.done(cell):  # else another job has made it just now, and tidied up
+                raise
+        finally:
+            self.files.remove(cell, "running")
+        remove(unfinished.path)
+        self.files.remove(cell, "failed")
+        for chain in self.chains(cell):  # their draws are in the file of draws now
+            self.files.remove(chain)
+
+    def ensure(self, cell: Cell) -> None:
+        """Make a cell, and before it all that it needs, where that is not done."""
+        for needed in self.needs(cell):
+            if self.done(cell):
+                return
+            self.ensure(needed)
+        if not self.done(cell):
+            self.make(cell)
