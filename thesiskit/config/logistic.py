@@ -1,14 +1,18 @@
 """Configs of chapter 3: logistic models with interactions."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, StrictBool, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
 
 from thesiskit import defaults
 from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text, distinct
 from thesiskit.models.peers import FEATURES, RESPONSES, SEQUENCES, names
 from thesiskit.models.until_keys import LogisticUntilBlock, check_length, with_until
 
+T = TypeVar("T")
+Once = Annotated[list[T], AfterValidator(distinct)]
+Some = Annotated[list[T], Field(min_length=1), AfterValidator(distinct)]
+Each = Annotated[Some[T], BeforeValidator(lambda v: v if isinstance(v, list) else [v])]
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
 Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
@@ -23,25 +27,23 @@ class LogisticModel(Block):
     """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
     patterns plus normal noise. The responses are standardised by the training cases. Coefficients
     in files of draws are on this scale; all other results are in the units of the response."""
-    orders: Annotated[list[Order], Field(min_length=1)]
+    orders: Each[Order]
     """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
-    priors: Annotated[list[Literal["cauchy", "gaussian"]], Field(min_length=1)] = [defaults.PRIOR]
+    priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
     """The priors of the coefficients, `cauchy` and `gaussian`."""
-    compress: Annotated[list[StrictBool], Field(min_length=1)] = [True]
+    compress: Each[StrictBool] = [True]
     """`true`: one coefficient for all patterns that are present in the same training cases;
     `false`: one for each pattern."""
-    original_orders: Annotated[list[Order], Field(min_length=1)] | None = None
+    original_orders: Some[Order] | None = None
     """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
     Such models have the posterior of compressed ones, and their chains take several times as
     long."""
-    engine: Annotated[list[Literal["slice", "gp"]], Field(min_length=1)] = ["slice"]
+    engine: Each[Literal["slice", "gp"]] = ["slice"]
     """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
     the square of the number of distinct cases."""
-    sigma_scale: Annotated[list[Literal["log", "natural"]], Field(min_length=1)] = [
-        defaults.SIGMA_SCALE
-    ]
+    sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
     """The scale on which sigma is updated: `log`, or `natural` as in the thesis."""
-    peers: list[Text] = []
+    peers: Once[Text] = []
     """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
     three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
     `gradient-boosting`. For features: `logistic-regression`, `pairwise-logistic-regression`,
@@ -118,18 +120,6 @@ class LogisticModel(Block):
         names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
         priors = {name: getattr(self, name) for name in names}
         return {"order": self.orders[0], "prior": self.priors[0], **priors}
-
-    @field_validator("orders", "priors", "compress", "engine", "sigma_scale", mode="before")
-    @classmethod
-    def _list(cls, value: Any):
-        return value if isinstance(value, list) else [value]
-
-    @field_validator(
-        "orders", "original_orders", "priors", "compress", "engine", "sigma_scale", "peers"
-    )
-    @classmethod
-    def _each_once(cls, value):
-        return None if value is None else distinct(value)
 
     @model_validator(mode="before")
     @classmethod

@@ -612,22 +612,14 @@ class Draws:
             },
             "trace": trace,
         }
+        thin = self.settings.thin
         if self.judgement is not None:
             groups["judged"], reached = as_named(self.state, self.judgement)
             state |= reached
-        return as_tree(
-            groups,
-            state | diagnostics,
-            {**attributes, "burn_in": self.first, "thin": self._thin},
-        )
-
-    @property
-    def _thin(self) -> int:
-        """Of how many iterations one is kept."""
-        if self.judgement is None:
-            return self.settings.thin
-        at = self.state["draws-0-kept_at"]
-        return int(at[1] - at[0]) if len(at) > 1 else 1
+            at = self.state["draws-0-kept_at"]
+            thin = int(at[1] - at[0]) if len(at) > 1 else 1
+        attributes = {**attributes, "burn_in": self.first, "thin": thin}
+        return as_tree(groups, state | diagnostics, attributes)
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
@@ -841,7 +833,17 @@ def sample(
     chains = [Chain(model, rng) for rng in generators]
     if saved is not None:
         _check_saved(model, saved, len(chains))
-    rule = None if settings.until is None else _rule(model, probe, len(chains))
+    rule = None
+    if settings.until is not None:
+        if probe is None:
+            raise UserError(
+                "until needs a probe: cases whose predictions the chains have to agree in"
+            )
+        quantities = Quantities(probe, settings.cauchy, "log_noise" in model.parameters)
+        rule = Rule(
+            Until(*settings.until), quantities, quantities.names, {"coefficient": np.float32},
+            len(chains), numbers=model.sets * model.groups.n_groups,
+        )  # fmt: skip
     parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
     state = states(chains, chains[0].done)
     drawn = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
@@ -853,22 +855,6 @@ def sample(
         settings=settings,
         state=state if rule is None else state | judged_state(parts),
         judgement=None if rule is None else rule.judge(parts),
-    )
-
-
-def _rule(model: Linear, probe: Probe | None, chains: int) -> Rule:
-    """Return how long the chains of a model run."""
-    if probe is None:
-        raise UserError("until needs a probe: cases whose predictions the chains have to agree in")
-    assert model.settings.until is not None
-    quantities = Quantities(probe, model.settings.cauchy, "log_noise" in model.parameters)
-    return Rule(
-        Until(*model.settings.until),
-        quantities,
-        quantities.names,
-        kept={"coefficient": np.float32},
-        chains=chains,
-        numbers=model.sets * model.groups.n_groups,
     )
 
 
