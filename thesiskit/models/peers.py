@@ -652,18 +652,21 @@ def _answer_forest(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
         raise ValueError("its trees have no end")
     columns = columns.astype(np.float32)  # as scikit-learn compares them
     answer = np.zeros((len(columns), value.shape[1]))
-    step = max(1, 2**20 // len(learnt["root"]))
+    trees, width = len(learnt["root"]), columns.shape[1]
+    step = max(1, 2**17 // trees)
     for start in range(0, len(columns), step):
-        cases = columns[start : start + step]
-        node = np.tile(learnt["root"][:, None], len(cases))
-        while (inner := feature[node] >= 0).any():
-            given = np.take_along_axis(cases.T, np.where(inner, feature[node], 0), axis=0)
-            left = given <= learnt["threshold"][node]
-            below = np.where(left, learnt["left"][node], learnt["right"][node])
-            node = np.where(inner, below, node)
-        for leaves in node:
+        given = columns[start : start + step].ravel()
+        first = np.tile(np.arange(0, len(given), width), trees)  # of each case's columns
+        node = np.repeat(learnt["root"], len(given) // width)
+        active = np.flatnonzero(feature[node] >= 0)  # what has not come to a leaf
+        while len(active):
+            here = node[active]
+            left = given[first[active] + feature[here]] <= learnt["threshold"][here]
+            node[active] = here = np.where(left, learnt["left"][here], learnt["right"][here])
+            active = active[feature[here] >= 0]
+        for leaves in node.reshape(trees, -1):
             answer[start : start + step] += value[leaves]
-    answer /= len(learnt["root"])
+    answer /= trees
     return answer if "counts" in learnt else answer[:, 0]
 
 

@@ -118,13 +118,11 @@ def _spoken(number: int) -> str:
     """Return a whole number in English, without spaces."""
     if number < 20:
         return ONES[number]
-    if number < 100:
-        return TENS[number // 10 - 2] + (ONES[number % 10] if number % 10 else "")
     if number >= 10**12:
         return _digits(str(number))
-    size, name = next(one for one in SCALES if number >= one[0])
-    rest = _spoken(number % size) if number % size else ""
-    return _spoken(number // size) + name + rest
+    size, name = next((scale for scale in SCALES if number >= scale[0]), (10, ""))
+    first = _spoken(number // size) + name if name else TENS[number // 10 - 2]
+    return first + (_spoken(number % size) if number % size else "")
 
 
 def _latin(letter: str) -> str:
