@@ -149,46 +149,24 @@ class Record:
 
     explore : returns the groups of patterns of a model, with all that a page of them shows; None
         where nobody can say.
+    logistic : whether it is one of chapter 3, with logistic models or others of patterns.
+    mixture, normal : whether the model is the mixture model, or that of normal features.
+    continuous : whether responses are real numbers.
+    tests : whether cases are tested; of a table that was screened with all of them none may be.
+    folded : whether cases were divided into folds.
     """
 
     explore: Callable[[], Content] | None = None
 
     def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
-        self.results = results
-        self.n_blocks = n_blocks
-        self.config = config
-
-    # ---- what kind of experiment it is ----
-
-    @property
-    def logistic(self) -> bool:
-        """Whether it is one of chapter 3, with logistic models or others of patterns."""
-        return self.config["model"]["kind"] == "logistic"
-
-    @property
-    def continuous(self) -> bool:
-        """Whether responses are real numbers."""
-        return self.config["model"].get("response") == "gaussian"
-
-    @property
-    def mixture(self) -> bool:
-        """Whether the model is the mixture model."""
-        return self.config["model"]["kind"] == "mixture"
-
-    @property
-    def normal(self) -> bool:
-        """Whether the model is that of normal features."""
-        return self.config["model"]["kind"] == "normal"
-
-    @property
-    def tests(self) -> bool:
-        """Whether cases are tested; of a table that was screened with all of them none may be."""
-        return self.config["scheme"] != "none"
-
-    @property
-    def folded(self) -> bool:
-        """Whether cases were divided into folds."""
-        return self.config["scheme"] == "k-fold"
+        kind, scheme = config["model"]["kind"], config["scheme"]
+        self.results, self.n_blocks, self.config = results, n_blocks, config
+        self.logistic = kind == "logistic"
+        self.mixture = kind == "mixture"
+        self.normal = kind == "normal"
+        self.continuous = config["model"].get("response") == "gaussian"
+        self.tests = scheme != "none"
+        self.folded = scheme == "k-fold"
 
     @property
     def folds(self) -> int:
@@ -273,9 +251,8 @@ class Record:
         axes = PREDICTED | {"seconds": None if self.logistic else 0}
         joined = self.join("predict", axes)
         if self.logistic:  # a block is a division of the cases
-            blocks = [self.results.load("predict", number, ("response",))["response"]
-                      for number in range(self.n_blocks)]  # fmt: skip
-            number = np.repeat(np.arange(self.n_blocks), [len(one) for one in blocks])
+            cases = [len(y) for y in self._by_block("response")]
+            number = np.repeat(np.arange(self.n_blocks), cases)
             joined |= {"replicate": number // self.folds, "fold": number % self.folds}
         return joined
 
@@ -391,11 +368,7 @@ class Record:
         There are none where responses are real.
         """
         names = self.predictions["classes"] if self.logistic else self.simulated.get("class_names")
-        return self._class_numbers if names is None else [str(name) for name in names]
-
-    @property
-    def _class_numbers(self) -> list[str]:
-        return [str(g) for g in range(self.n_classes)]
+        return [str(name) for name in (range(self.n_classes) if names is None else names)]
 
     @cached_property
     def n_classes(self) -> int:
@@ -407,7 +380,7 @@ class Record:
     @property
     def named(self) -> bool:
         """Whether classes have names, not only numbers."""
-        return self.logistic or self.classes != self._class_numbers
+        return self.logistic or self.classes != [str(g) for g in range(self.n_classes)]
 
     def class_words(self, y: int) -> str:
         """Return a class as captions and axes name it."""

@@ -1,6 +1,6 @@
 """What was selected and predicted, arm by arm: tables of scores, calibration, and their figures."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ VARIANTS = {  # how titles call rules for theta, and samplers
     "as-printed": "the thesis's sampler as printed",
     "enumeration": "exact posterior",
 }
+ALL_KEPT = " If all features are kept, there is nothing to correct, and the methods are the same."
 LEVEL = 0.99  # of the bands, all categories of a method together
 MOST_PREDICTED = 30  # rows of predictions on the page
 
@@ -323,15 +324,7 @@ def reliability_figure(record: Record) -> list[Figure]:
         f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
         f"band are hollow. {_about_bands(record)}"
     )
-    return [
-        Figure(
-            f"reliability{suffix}",
-            f"Reliability{title}",
-            _draw_reliability(record, variant),
-            caption,
-        )
-        for variant, suffix, title in _variants_shown(record)
-    ]
+    return _by_variant(record, "reliability", "Reliability", _draw_reliability, caption, "")
 
 
 def _draw_reliability(record: Record, variant: str):
@@ -415,15 +408,21 @@ def _first_shown(axes) -> int:
     return next(i for i, axis in enumerate(axes) if axis.get_visible())
 
 
-def _variants_shown(record: Record) -> list[tuple[str, str, str]]:
-    """Return the rules or samplers that get a figure: the first rule, or every sampler."""
-    if not record.mixture:
-        return [(record.variants[0], "", "")]
-    several = len(record.variants) > 1
-    return [
-        (variant, "" if i == 0 else f"-{variant}", f", {variant} sampler" if several else "")
-        for i, variant in enumerate(record.variants)
-    ]
+def _by_variant(
+    record: Record, name: str, title: str, draw: Callable, caption: str, complete: str = ALL_KEPT
+) -> list[Figure]:
+    """Return a figure of the first rule for theta, or one of every sampler.
+
+    complete : what the caption adds where an arm keeps all features.
+    """
+    figures = []
+    for i, variant in enumerate(record.variants if record.mixture else record.variants[:1]):
+        suffix = f"-{variant}" if i else ""
+        sampler = f", {variant} sampler" if record.mixture and len(record.variants) > 1 else ""
+        all_kept = any(arm.method == "complete" and arm.variant == variant for arm in record.arms)
+        words = caption + (complete if all_kept else "")
+        figures.append(Figure(name + suffix, title + sampler, draw(record, variant), words))
+    return figures
 
 
 def _selections_axis(record: Record, axis) -> np.ndarray:
@@ -481,16 +480,12 @@ def correlation_scatter(record: Record) -> list[Figure]:
 
 def error_rates(record: Record) -> list[Figure]:
     """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
-    return [
-        Figure(
-            f"error-rates{suffix}",
-            f"Actual and expected error rates{title}",
-            _draw_error_rates(record, variant),
-            "The expected error rate is the one that the predictions promise. If it is below the "
-            "actual one, the predictions are too confident." + _where_all_are_kept(record, variant),
-        )
-        for variant, suffix, title in _variants_shown(record)
-    ]
+    caption = (
+        "The expected error rate is the one that the predictions promise. If it is below the "
+        "actual one, the predictions are too confident."
+    )
+    title = "Actual and expected error rates"
+    return _by_variant(record, "error-rates", title, _draw_error_rates, caption)
 
 
 def _draw_error_rates(record: Record, variant: str):
@@ -516,23 +511,11 @@ def _draw_error_rates(record: Record, variant: str):
     return figure
 
 
-def _where_all_are_kept(record: Record, variant: str) -> str:
-    if not any(arm.method == "complete" and arm.variant == variant for arm in record.arms):
-        return ""
-    return " If all features are kept, there is nothing to correct, and the methods are the same."
-
-
 def performance(record: Record) -> list[Figure]:
     """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
-    return [
-        Figure(
-            f"performance{suffix}",
-            f"Performance by number of features{title}",
-            _draw_performance(record, variant),
-            "Lower is better." + _where_all_are_kept(record, variant),
-        )
-        for variant, suffix, title in _variants_shown(record)
-    ]
+    title = "Performance by number of features"
+    caption = "Lower is better."
+    return _by_variant(record, "performance", title, _draw_performance, caption)
 
 
 def _draw_performance(record: Record, variant: str):

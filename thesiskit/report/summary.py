@@ -1,7 +1,5 @@
 """The first part of a report: what was asked, how good the answers are, and what they are worth."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -41,7 +39,12 @@ def summary(record: Record) -> list[Table]:
     if warnings(record):
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if linear is None and record.config["own"]:
-        lead.append(_hint(record.config))
+        key, name = "methods", "l2-logistic"
+        if record.logistic:
+            key, name = "peers", "logistic-regression"
+        lead.append(
+            f"To compare with a regularised logistic regression, add {name} to model.{key}."
+        )
     if record.config["own"]:
         lead.append(NEXT)
     return [
@@ -101,18 +104,12 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     elif not _clearly_better(best, base):
         told += " This arm is not clearly better, so it may have learnt nothing about the response."
     if linear is not None:
+        name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
         told += (
-            f" The {_lower(linear.name)} has {100 * linear.error:.1f} % and {linear.amlp:.3f}; "
+            f" The {name} has {100 * linear.error:.1f} % and {linear.amlp:.3f}; "
             f"{_compared(best, linear)}."
         )
     return told
-
-
-def _hint(config: dict[str, Any]) -> str:
-    """Say how to compare with a regularised logistic regression."""
-    logistic = config["model"]["kind"] == "logistic"
-    key, name = ("peers", "logistic-regression") if logistic else ("methods", "l2-logistic")
-    return f"To compare with a regularised logistic regression, add {name} to model.{key}."
 
 
 def _clearly_better(one: Score, other: Score) -> bool:
@@ -120,10 +117,6 @@ def _clearly_better(one: Score, other: Score) -> bool:
     difference, error = one.less(other)
     fewer = one.error < other.error and metrics.mcnemar(one.wrong, other.wrong) < 0.05
     return bool(difference < -2 * error or fewer)
-
-
-def _lower(name: str) -> str:
-    return name.removeprefix("all features, ").replace(", L2", " (L2)")
 
 
 def _compared(best: Score, rival: Score) -> str:
