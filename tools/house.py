@@ -2,8 +2,8 @@
 """How large the package is, and how far it is from a command to a figure: counted, not judged.
 
     python tools/house.py                      lines, files, functions, names of parameters
-    python tools/house.py --trace CONFIG ...   also run the small form of configs in one process, and
-                                               count the files in which a function was entered
+    python tools/house.py --trace CONFIG ...   also the files in which a function is entered by the
+                                               small form of configs, in one process
 
 `tests/test_house.py` holds each count where it is.  --trace needs an interpreter in which the
 package is installed in place (pip install -e).
