@@ -390,10 +390,10 @@ def test_workers_start_with_what_they_need(tmp_path):
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
     for small in KINDS.values():
         (tmp_path / "c.yaml").write_text(small)
-        module = type(opened(tmp_path / "c.yaml", tmp_path).graph.work).__module__
+        modules = opened(tmp_path / "c.yaml", tmp_path).graph.work.modules
         text = f"""\
 import importlib, os, sys
-for name in {["thesiskit.study.preload", module]}:
+for name in {["thesiskit.study.preload", *modules]}:
     importlib.import_module(name)
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)

@@ -28,11 +28,11 @@ FORKSERVER = multiprocessing.get_context("forkserver")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def _start_server(module: str) -> None:
-    """Start the fork server, unless it runs; it imports a module, so that workers start quickly."""
+def _start_server(modules: tuple[str, ...]) -> None:
+    """Start the fork server, unless it runs; it imports modules, so that workers start quickly."""
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload", module])
+    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload", *modules])
     usual = dict(os.environ)
     # It would look in the current folder first, which may hold the sources and no kernels.
     path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
@@ -104,9 +104,9 @@ class Workers:
 
     def __init__(self, graph: Graph, jobs: int):
         self.graph, self.jobs = graph, jobs
-        kind = type(graph.work)
-        self.opening = (kind, graph.work.config, graph.work.folder, graph.results)
-        _start_server(kind.__module__)
+        work = graph.work
+        self.opening = (type(work), work.config, work.folder, graph.results)
+        _start_server(work.modules)
         self.workers: list[Worker] = []
 
     def make(
