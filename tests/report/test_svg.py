@@ -257,6 +257,14 @@ def test_pictures_of_files_do_not_change_by_the_page(tmp_path):
     assert (tmp_path / "before.png").read_bytes() == (tmp_path / "after.png").read_bytes()
 
 
+def test_letters_that_the_font_lacks_are_those_of_the_browser():
+    figure, axes = canvas()
+    axes[0, 0].plot([0, 1], [0, 1], "o", label="肿瘤")
+    axes[0, 0].legend()
+    text, _ = drawing(figure, "one")  # a warning would be an error
+    assert ">肿瘤</text>" in text
+
+
 def test_a_hostile_name_is_text_alone():
     figure, axes = canvas()
     bad = '</svg><script>alert(1)</script> href="#x" id="one" <!-- url(#y)'

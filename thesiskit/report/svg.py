@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,10 @@ def drawing(figure: Canvas, name: str) -> tuple[str, dict[str, Any]]:
     values = _shown(figure, name, written)
     text = io.StringIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "svg.image_inline": True}):
+    own: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "svg.image_inline": True}
+    with rc_context(own), warnings.catch_warnings():
+        # the browser has letters that matplotlib's font does not have
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure.savefig(text, format="svg", dpi=DOTS, metadata=nothing)
     clips = "".join(map(_clip, values["panels"]))
     return _compact(text.getvalue(), name, written, clips), values
