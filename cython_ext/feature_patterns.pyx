@@ -354,20 +354,22 @@ cdef class Listing:
     # ---- test cases ----
 
     def match(self, const int16_t[:, ::1] tests, Py_ssize_t begin, const int32_t[::1] kept,
-              int32_t[:, :, ::1] step, int32_t[::1] slot, int32_t[::1] found, int32_t[::1] next,
-              double[:, ::1] polynomial, int32_t[::1] whole, int32_t[::1] partial,
-              double[:, ::1] shared, double[:, ::1] left, double[::1] total,
-              Py_ssize_t[::1] whole_end, Py_ssize_t[::1] partial_end):
+              int32_t[:, :, ::1] step, int32_t[::1] whole, int32_t[::1] partial,
+              double[:, ::1] shared, double[:, ::1] left, Py_ssize_t[::1] whole_end,
+              Py_ssize_t[::1] partial_end):
         """Find what patterns of test rows (T, p) the groups hold, from row `begin` on.
 
         Of test i, groups whole[whole_end[i - 1] : whole_end[i]] are expressed entirely, of the
         groups partial[.] the patterns counted by shared[.]; left[i] counts by order those of
         its own that are in no group.  step[kept[g], t, v] (., p, V), where kept[g] >= 0, keeps
-        what group g becomes with value v of feature t, UNKNOWN at first.  slot (G,) is -1
-        everywhere, before and after; found, next, polynomial (G, .), total (O + 1,) are scratch.
+        what group g becomes with value v of feature t, UNKNOWN at first.
         Returns the first test for which there was no room.
         """
-        cdef Py_ssize_t i, j, o, n, wholes = 0, partials = 0, g
+        cdef Py_ssize_t i, j, o, n, wholes = 0, partials = 0, g, G = self.n_groups
+        cdef int32_t[::1] slot = np.full(G, -1, dtype=np.int32), found, next
+        cdef double[:, ::1] polynomial = np.empty((G, self.most + 1))
+        cdef double[::1] total = np.empty(self.most + 1)
+        found, next = np.empty((2, G), dtype=np.int32)
         with nogil:
             for i in range(begin, tests.shape[0]):
                 n = self.match_one(tests[i], kept, step, slot, found, next, polynomial)

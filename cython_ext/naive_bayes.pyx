@@ -1,5 +1,7 @@
 """Integrals over theta for the binary naive Bayes model, and its predictions."""
 
+import numpy as np
+
 from libc.math cimport exp, fabs, log, log1p, sqrt
 
 from _counts cimport fill_counts
@@ -23,13 +25,13 @@ def fill_count_probabilities(const double[::1] alpha, const double[::1] theta,
 def integrate_pairs(const double[:, :, ::1] probability0, const double[:, :, ::1] probability1,
                     const Py_ssize_t[::1] ones0, const Py_ssize_t[::1] ones1,
                     const double[::1] theta, const double[::1] complement,
-                    double[:, :, ::1] work,
                     double[:, ::1] marginal, double[:, ::1] mean, double[:, ::1] complement_mean):
     """Write P(I0, I1 | alpha_k), E(theta | I0, I1, alpha_k) and E(1 - theta | ...), (D, K) each.
 
-    probability0 already carries the quadrature weights; `work` is (2, n0 + 1, G) scratch.
+    probability0 already carries the quadrature weights.
     """
     cdef Py_ssize_t G = theta.shape[0], k, d, i, g
+    cdef double[:, :, ::1] work = np.empty((2, probability0.shape[1], G))
     cdef double first, second
     if G == 0:
         return
@@ -49,13 +51,14 @@ def integrate_pairs(const double[:, :, ::1] probability0, const double[:, :, ::1
 
 
 def sum_retained(const double[:, :, ::1] probability0, const double[:, :, ::1] probability1,
-                 const Py_ssize_t[::1] reach, double[::1] inner, double[::1] retained):
+                 const Py_ssize_t[::1] reach, double[::1] retained):
     """Write retained[k] = 2 P(H+ | alpha_k), the probability that a feature is retained.
 
     reach[I1] is the largest I0 with Cor(I0, I1) > gamma, -1 if there is none (it never
-    decreases); probability0 carries the quadrature weights; `inner` is (G,) scratch.
+    decreases); probability0 carries the quadrature weights.
     """
-    cdef Py_ssize_t G = inner.shape[0], k, i0, i1, g
+    cdef Py_ssize_t G = probability0.shape[2], k, i0, i1, g
+    cdef double[::1] inner = np.empty(G)
     cdef double total
     with nogil:
         for k in range(probability0.shape[0]):
@@ -300,12 +303,13 @@ cdef void fill_window(double[::1] probability, Py_ssize_t n, double alpha, doubl
 
 
 def fill_windows(double alpha, const double[::1] theta, const double[::1] complement,
-                 double[::1] scratch, double[:, ::1] probability):
-    """Write probability[I, g] = P(I | alpha, theta_g), (n + 1, G), for any n; scratch is (n + 1,).
+                 double[:, ::1] probability):
+    """Write probability[I, g] = P(I | alpha, theta_g), (n + 1, G), for any n.
 
     What is below 1e-280 of the largest is written as 0.
     """
-    cdef Py_ssize_t n = scratch.shape[0] - 1, g, i, low, high
+    cdef Py_ssize_t n = probability.shape[0] - 1, g, i, low, high
+    cdef double[::1] scratch = np.empty(n + 1)
     with nogil:
         for i in range(n + 1):
             for g in range(theta.shape[0]):
@@ -317,13 +321,13 @@ def fill_windows(double alpha, const double[::1] theta, const double[::1] comple
 
 
 def retained_probabilities(double alpha, const double[::1] theta, const double[::1] complement,
-                           const Py_ssize_t[::1] reach, double[::1] scratch0, double[::1] scratch1,
-                           double[::1] retained):
-    """Write retained[g] = P(H+ or H- | alpha, theta_g); scratch0 is (n0 + 1,), scratch1 (n1 + 1,).
+                           Py_ssize_t n0, const Py_ssize_t[::1] reach, double[::1] retained):
+    """Write retained[g] = P(H+ or H- | alpha, theta_g).
 
     `reach` as in sum_retained, shape (n1 + 1,).  H- is H+ with zeros and ones exchanged.
     """
-    cdef Py_ssize_t n0 = scratch0.shape[0] - 1, n1 = scratch1.shape[0] - 1
+    cdef Py_ssize_t n1 = reach.shape[0] - 1
+    cdef double[::1] scratch0 = np.empty(n0 + 1), scratch1 = np.empty(n1 + 1)
     cdef Py_ssize_t g, i0, i1, low0, high0, low1, high1
     cdef double inner, total
     with nogil:

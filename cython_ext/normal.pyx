@@ -1,5 +1,7 @@
 """Predictive densities of normal features, mixed over their effects."""
 
+import numpy as np
+
 from libc.math cimport fabs, floor
 
 cdef extern from *:
@@ -166,74 +168,107 @@ cdef inline bint all_known(const unsigned char *known) noexcept nogil:
     return known[0] & known[1] & known[2] & known[3] & known[4] & known[5]
 
 
-def multiply_densities(const double[:, ::1] cases, const Py_ssize_t[::1] offset,
-                       const double[::1] power,
-                       const double[:, ::1] log_factor, const double[:, ::1] mean,
-                       const double[:, ::1] inverse, const double[::1] spread,
-                       const Py_ssize_t[::1] node, const double[::1] by_node,
-                       const double[:, ::1] prior, const double[:, ::1] averaged,
-                       const Py_ssize_t[:, ::1] runs, const double[:, ::1] irrelevant,
-                       const double[::1] middle, const double[::1] step,
-                       double[:, :, :, ::1] table, unsigned char[:, :, ::1] known,
-                       double[:, ::1] weight, double[::1] density, double[::1] log_ratio,
-                       double[:, :, ::1] product, double[:, ::1] log_scale,
-                       double[:, ::1] fallen):
-    """Multiply product[i, g] by the predictive density of each feature of case i in class g.
+cdef class Densities:
+    """Predictive densities of k features in G classes, at P points: `multiply`.
 
-    The density is product exp(log_scale), relative to that without effect, which all classes have
-    in common.  cases (T, k) has NaN where a value is missing: it has no factor.  Feature j has the
-    nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and spread (M,), the first
-    without effect; the others are averaged for each row r with the weights
+    Feature j has the nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and
+    spread (M,), the first without effect; the others are averaged for each row r with the weights
     prior[node[t], r] by_node[t] / averaged[j, r]: node and by_node (M,), where by_node of the first
     is 0, prior (., R) and averaged (k, R).  R and the offsets are multiples of 8.  runs (., 3) are
     those of points with one pi whose rows follow each other: the first point, the one after the
-    last, the first row; their lengths are multiples of 8.
-    irrelevant (k, P) is the probability of no effect at each point, product is (T, G, P).
+    last, the first row; their lengths are multiples of 8.  irrelevant (k, P) is the probability of
+    no effect at each point; power, middle and step are (k,).
 
     The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
-    from its values at middle + i step, |i| <= REACH, which are computed when one is needed first:
-    table (k, G, TABLE, R), known (k, G, TABLE).  Beyond, it is computed.  weight (N, R), density
-    (N,) and log_ratio (R,) are scratch, where N are the most nodes of a feature; fallen (T, G)
-    begins with 0.
+    from its values at middle + i step, |i| <= REACH, which are computed when one is needed first,
+    for `features` at a time: table (features, G, TABLE, R).  Beyond, it is computed.
     """
-    cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], G = log_factor.shape[0]
-    cdef Py_ssize_t eights = log_ratio.shape[0] // 8
-    cdef Py_ssize_t i, j, g, first, size, at, near
-    cdef double x, place, u = 0
-    cdef double[6] around
-    cdef bint weighted
-    with nogil:
-        for j in range(k):
-            first, size = offset[j], (offset[j + 1] - offset[j]) // 8
-            weighted = False
-            for i in range(T):
-                x = cases[i, j]
-                if x != x:
-                    continue
-                place = (x - middle[j]) / step[j]
-                near = -1
-                if fabs(place) < REACH - 3:
-                    u = floor(place)
-                    near = <Py_ssize_t>u + REACH - 2
-                    lagrange(place - u, around)
-                for g in range(G):
-                    if not weighted and (near < 0 or not all_known(&known[j, g, near])):
-                        weights(size, eights, &node[first], &by_node[first], &prior[0, 0],
-                                &averaged[j, 0], &weight[0, 0])
-                        weighted = True
-                    if near < 0:
-                        log_ratios(size, eights, x, power[j], &log_factor[g, first],
-                                   &mean[g, first], &inverse[g, first], &spread[first],
-                                   &weight[0, 0], &density[0], &log_ratio[0])
-                    else:
-                        for at in range(near, near + 6):
-                            if not known[j, g, at]:
-                                log_ratios(size, eights, middle[j] + (at - REACH) * step[j],
-                                           power[j], &log_factor[g, first], &mean[g, first],
-                                           &inverse[g, first], &spread[first],
-                                           &weight[0, 0], &density[0], &table[j, g, at, 0])
-                                known[j, g, at] = 1
-                        interpolate(eights, &table[j, g, near, 0], around, &log_ratio[0])
-                    log_scale[i, g] += multiply(
-                        runs.shape[0], &runs[0, 0], eights, &irrelevant[j, 0], &log_ratio[0],
-                        &product[i, g, 0], &fallen[i, g])
+
+    cdef const Py_ssize_t[::1] offset, node
+    cdef const Py_ssize_t[:, ::1] runs
+    cdef const double[::1] power, spread, by_node, middle, step
+    cdef const double[:, ::1] log_factor, mean, inverse, prior, averaged, irrelevant
+    cdef double[:, :, :, ::1] table
+    cdef unsigned char[:, :, ::1] known
+    cdef double[:, ::1] weight  # scratch, as the next two
+    cdef double[::1] density, log_ratio
+
+    def __init__(self, predictive, Py_ssize_t features):
+        self.offset, self.node, self.runs = predictive.offset, predictive.node, predictive.runs
+        self.power, self.spread = predictive.power, predictive.spread
+        self.by_node, self.prior = predictive.by_node, predictive.prior
+        self.middle, self.step = predictive.middle, predictive.step
+        self.log_factor, self.mean = predictive.log_factor, predictive.mean
+        self.inverse, self.averaged = predictive.inverse, predictive.averaged
+        self.irrelevant = predictive.irrelevant
+        shape = features, self.mean.shape[0], TABLE, self.prior.shape[1]
+        self.table, self.known = np.empty(shape), np.zeros(shape[:3], dtype=np.uint8)
+        most = max(np.diff(predictive.offset), default=0)
+        self.weight, self.density = np.empty((most, shape[3])), np.empty(most)
+        self.log_ratio = np.empty(shape[3])
+
+    def multiply(self, const double[:, ::1] cases, Py_ssize_t together,
+                 double[:, :, ::1] product, double[:, ::1] log_scale, double[:, ::1] fallen):
+        """Multiply product[i, g] by the predictive density of each feature of case i in class g.
+
+        The density is product exp(log_scale), relative to that without effect, which all classes
+        have in common.  cases (T, k) has NaN where a value is missing: it has no factor.  So many
+        cases go `together` through the features of a table.  product is (T, G, P); fallen (T, G)
+        begins with 0.
+        """
+        cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], first = 0, start, j, slot
+        with nogil:
+            while first < k:
+                self.known[:, :, :] = 0
+                start = 0
+                while start < T:
+                    for slot in range(min(self.table.shape[0], k - first)):
+                        self.multiply_feature(first + slot, slot, cases, start,
+                                              min(start + together, T), product, log_scale, fallen)
+                    start += together
+                first += self.table.shape[0]
+
+    cdef void multiply_feature(self, Py_ssize_t j, Py_ssize_t slot, const double[:, ::1] cases,
+                               Py_ssize_t start, Py_ssize_t stop, double[:, :, ::1] product,
+                               double[:, ::1] log_scale, double[:, ::1] fallen) noexcept nogil:
+        # feature j, whose tables have this slot, of cases start to stop - 1
+        cdef Py_ssize_t first = self.offset[j], size = (self.offset[j + 1] - first) // 8
+        cdef Py_ssize_t eights = self.log_ratio.shape[0] // 8, i, g, at, near
+        cdef double x, place, u = 0, middle = self.middle[j], step = self.step[j]
+        cdef double[6] around
+        cdef bint weighted = False
+        for i in range(start, stop):
+            x = cases[i, j]
+            if x != x:
+                continue
+            place = (x - middle) / step
+            near = -1
+            if fabs(place) < REACH - 3:
+                u = floor(place)
+                near = <Py_ssize_t>u + REACH - 2
+                lagrange(place - u, around)
+            for g in range(self.mean.shape[0]):
+                if not weighted and (near < 0 or not all_known(&self.known[slot, g, near])):
+                    weights(size, eights, &self.node[first], &self.by_node[first],
+                            &self.prior[0, 0], &self.averaged[j, 0], &self.weight[0, 0])
+                    weighted = True
+                if near < 0:
+                    self.log_ratios_at(x, j, g, &self.log_ratio[0])
+                else:
+                    for at in range(near, near + 6):
+                        if not self.known[slot, g, at]:
+                            self.log_ratios_at(middle + (at - REACH) * step, j, g,
+                                               &self.table[slot, g, at, 0])
+                        self.known[slot, g, at] = 1
+                    interpolate(eights, &self.table[slot, g, near, 0], around, &self.log_ratio[0])
+                log_scale[i, g] += multiply(
+                    self.runs.shape[0], &self.runs[0, 0], eights, &self.irrelevant[j, 0],
+                    &self.log_ratio[0], &product[i, g, 0], &fallen[i, g])
+
+    cdef void log_ratios_at(self, double x, Py_ssize_t j, Py_ssize_t g, double *out) noexcept nogil:
+        # of feature j in class g, when its nodes are weighted
+        cdef Py_ssize_t first = self.offset[j]
+        log_ratios((self.offset[j + 1] - first) // 8, self.log_ratio.shape[0] // 8, x,
+                   self.power[j], &self.log_factor[g, first], &self.mean[g, first],
+                   &self.inverse[g, first], &self.spread[first], &self.weight[0, 0],
+                   &self.density[0], out)

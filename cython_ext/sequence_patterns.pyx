@@ -6,6 +6,8 @@ states are prefixes of length o; those with the same expression are the nodes of
 and the expression of a node is a run of consecutive rows.
 """
 
+import numpy as np
+
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc, realloc
 
@@ -113,16 +115,15 @@ def count_common(const int32_t[:, :] x, Py_ssize_t order, const int32_t[::1] pla
 
 
 def fill_nodes(const int32_t[::1] shared, Py_ssize_t order, int32_t[::1] begin, int32_t[::1] end,
-               int32_t[::1] first, int32_t[::1] last, int32_t[::1] parent, int32_t[::1] leaf,
-               int32_t[::1] scratch):
+               int32_t[::1] first, int32_t[::1] last, int32_t[::1] parent, int32_t[::1] leaf):
     """List the nodes of the trie of R distinct rows, parents before children; return how many.
 
     shared (R + 1,) as of count_common, with -1 at both ends.  A node is a run of rows begin..end
     - 1 that agree in `last` states, and stands for the patterns of order first..last; its parent's
-    last is first - 1.  leaf (R,) is the node of each single row.  Nodes have room for 2 R - 1;
-    scratch (4 R,).
+    last is first - 1.  leaf (R,) is the node of each single row.  Nodes have room for 2 R - 1.
     """
     cdef Py_ssize_t rows = leaf.shape[0], used = 0, made = 0, r, node, i
+    cdef int32_t[::1] scratch = np.empty(4 * rows, dtype=np.int32)
     cdef int32_t depth, start
     # runs that are open, as pairs (depth, begin); every node is counted where it begins
     with nogil:

@@ -40,104 +40,99 @@ cdef inline double split_gaussian(double s, double a, double b, bitgen_t *bitgen
     return s * share + sqrt(b * share) * standard_normal(bitgen)
 
 
-cdef inline double add_shares(double x, const double *s, const int32_t *partial,
-                              const int32_t *kind, Py_ssize_t size, const double *shared,
-                              const double *other, bint cauchy, bitgen_t *bitgen) noexcept nogil:
-    # x and draws of the shares of groups in part
-    cdef Py_ssize_t j
-    for j in range(size):
-        if cauchy:
-            x += split_cauchy(s[partial[j]], shared[kind[j]], other[kind[j]], bitgen)
-        else:
-            x += split_gaussian(s[partial[j]], shared[kind[j]], other[kind[j]], bitgen)
-    return x
+cdef class Shares:
+    """What distinct test cases have in common with groups, as `patterns.Shared` says.
 
-
-cdef inline double add_new(double x, double w, bint cauchy, bitgen_t *bitgen) noexcept nogil:
-    # x and a draw of the sum of new coefficients, of width, or variance, w
-    if w > 0:
-        x += w * standard_cauchy(bitgen) if cauchy else sqrt(w) * standard_normal(bitgen)
-    return x
-
-
-def add_probabilities(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whole_begin,
-                      const int32_t[::1] whole, const Py_ssize_t[::1] partial_begin,
-                      const int32_t[::1] partial, const int32_t[::1] partial_kind,
-                      const double[:, ::1] shared, const double[:, ::1] other,
-                      const int32_t[::1] new_kind, const double[:, ::1] new, bint cauchy,
-                      Py_ssize_t split_draws, double[:, ::1] out, capsule):
-    """Add to out (T, K) the probabilities of the classes, summed over draws and splits.
-
-    coefficients (D, S, G); shared, other (D, kinds) widths, or variances, of what is and is not
-    shared of a group, new (D, kinds) of new patterns; the rest as in `patterns.Shared`.
+    shared, other (D, kinds) are widths, or variances, of what is and is not shared of a group, by
+    draw; new (D, kinds) of new patterns.
     """
-    cdef bitgen_t *bitgen = generator(capsule)
-    cdef Py_ssize_t d, t, k, j, a, size, _e, S = coefficients.shape[1], K = out.shape[1]
-    cdef double x, w, top, total
-    cdef double[::1] eta = np.empty(2 * K)
-    cdef const double *s
-    with nogil:
-        for d in range(coefficients.shape[0]):
-            for t in range(out.shape[0]):
-                a, size = partial_begin[t], partial_begin[t + 1] - partial_begin[t]
-                for k in range(S):
-                    s = &coefficients[d, k, 0]
-                    x = 0
-                    for j in range(whole_begin[t], whole_begin[t + 1]):
-                        x += s[whole[j]]
-                    eta[K + k] = x
-                for _e in range(split_draws):
-                    for k in range(S):
-                        s = &coefficients[d, k, 0]
-                        x = eta[K + k]
-                        if size > 0:
-                            x = add_shares(x, s, &partial[a], &partial_kind[a], size, &shared[d, 0],
-                                           &other[d, 0], cauchy, bitgen)
-                        eta[k] = add_new(x, new[d, new_kind[t]], cauchy, bitgen)
-                    if S == 1:
-                        top = exp(-fabs(eta[0]))
-                        x = 1 / (1 + top)
-                        w = top / (1 + top)
-                        out[t, 0] += w if eta[0] > 0 else x
-                        out[t, 1] += x if eta[0] > 0 else w
-                        continue
-                    top = eta[0]
-                    for k in range(1, S):
-                        top = max(top, eta[k])
-                    total = 0
-                    for k in range(S):
-                        eta[k] = exp(eta[k] - top)
-                        total += eta[k]
-                    for k in range(S):
-                        out[t, k] += eta[k] / total
 
+    cdef const Py_ssize_t[::1] whole_begin, partial_begin
+    cdef const int32_t[::1] whole, partial, partial_kind, new_kind
+    cdef const double[:, ::1] shared, other, new
+    cdef bint cauchy
 
-def fill_linear(const double[:, :, ::1] coefficients, const Py_ssize_t[::1] whole_begin,
-                const int32_t[::1] whole, const Py_ssize_t[::1] partial_begin,
-                const int32_t[::1] partial, const int32_t[::1] partial_kind,
-                const double[:, ::1] shared, const double[:, ::1] other,
-                const int32_t[::1] new_kind, const double[:, ::1] new, bint cauchy,
-                Py_ssize_t split_draws, double[:, ::1] out, capsule):
-    """Fill out (D split_draws, T) with linear functions; the rest as in `add_probabilities`."""
-    cdef bitgen_t *bitgen = generator(capsule)
-    cdef Py_ssize_t d, t, j, e, a, size
-    cdef double x, y
-    cdef const double *s
-    with nogil:
-        for d in range(coefficients.shape[0]):
-            s = &coefficients[d, 0, 0]
-            for t in range(out.shape[1]):
-                a, size = partial_begin[t], partial_begin[t + 1] - partial_begin[t]
-                x = 0
-                for j in range(whole_begin[t], whole_begin[t + 1]):
-                    x += s[whole[j]]
-                for e in range(split_draws):
-                    y = x
-                    if size > 0:
-                        y = add_shares(x, s, &partial[a], &partial_kind[a], size, &shared[d, 0],
-                                       &other[d, 0], cauchy, bitgen)
-                    y = add_new(y, new[d, new_kind[t]], cauchy, bitgen)
-                    out[d * split_draws + e, t] = y
+    def __init__(self, cases, const double[:, ::1] shared, const double[:, ::1] other,
+                 const double[:, ::1] new, bint cauchy):
+        self.whole_begin, self.whole = cases.whole_begin, cases.whole
+        self.partial_begin, self.partial = cases.partial_begin, cases.partial
+        self.partial_kind, self.new_kind = cases.partial_kind, cases.new_kind
+        self.shared, self.other, self.new, self.cauchy = shared, other, new, cauchy
+
+    cdef inline double entire(self, const double *s, Py_ssize_t t) noexcept nogil:
+        # the sum of the coefficients of groups that case t expresses entirely
+        cdef Py_ssize_t j
+        cdef double x = 0
+        for j in range(self.whole_begin[t], self.whole_begin[t + 1]):
+            x += s[self.whole[j]]
+        return x
+
+    cdef inline double complete(self, double x, const double *s, Py_ssize_t d, Py_ssize_t t,
+                                bitgen_t *bitgen) noexcept nogil:
+        # x, with draws of the shares of groups in part, and of the sum of new coefficients
+        cdef Py_ssize_t j, kind
+        cdef double w = self.new[d, self.new_kind[t]]
+        for j in range(self.partial_begin[t], self.partial_begin[t + 1]):
+            kind = self.partial_kind[j]
+            if self.cauchy:
+                x += split_cauchy(s[self.partial[j]], self.shared[d, kind], self.other[d, kind],
+                                  bitgen)
+            else:
+                x += split_gaussian(s[self.partial[j]], self.shared[d, kind], self.other[d, kind],
+                                    bitgen)
+        if w > 0:
+            x += w * standard_cauchy(bitgen) if self.cauchy else sqrt(w) * standard_normal(bitgen)
+        return x
+
+    def add_probabilities(self, const double[:, :, ::1] coefficients, Py_ssize_t split_draws,
+                          double[:, ::1] out, capsule):
+        """Add to out (T, K) the probabilities of the classes, summed over draws and splits.
+
+        coefficients (D, S, G).
+        """
+        cdef bitgen_t *bitgen = generator(capsule)
+        cdef Py_ssize_t d, t, k, _e, S = coefficients.shape[1], K = out.shape[1]
+        cdef double x, w, top, total
+        cdef double[::1] eta = np.empty(2 * K)
+        with nogil:
+            for d in range(coefficients.shape[0]):
+                for t in range(out.shape[0]):
+                    for k in range(S):
+                        eta[K + k] = self.entire(&coefficients[d, k, 0], t)
+                    for _e in range(split_draws):
+                        for k in range(S):
+                            eta[k] = self.complete(eta[K + k], &coefficients[d, k, 0], d, t, bitgen)
+                        if S == 1:
+                            top = exp(-fabs(eta[0]))
+                            x = 1 / (1 + top)
+                            w = top / (1 + top)
+                            out[t, 0] += w if eta[0] > 0 else x
+                            out[t, 1] += x if eta[0] > 0 else w
+                            continue
+                        top = eta[0]
+                        for k in range(1, S):
+                            top = max(top, eta[k])
+                        total = 0
+                        for k in range(S):
+                            eta[k] = exp(eta[k] - top)
+                            total += eta[k]
+                        for k in range(S):
+                            out[t, k] += eta[k] / total
+
+    def fill_linear(self, const double[:, :, ::1] coefficients, Py_ssize_t split_draws,
+                    double[:, ::1] out, capsule):
+        """Fill out (D split_draws, T) with linear functions; coefficients (D, 1, G)."""
+        cdef bitgen_t *bitgen = generator(capsule)
+        cdef Py_ssize_t d, t, e
+        cdef double x
+        cdef const double *s
+        with nogil:
+            for d in range(coefficients.shape[0]):
+                s = &coefficients[d, 0, 0]
+                for t in range(out.shape[1]):
+                    x = self.entire(s, t)
+                    for e in range(split_draws):
+                        out[d * split_draws + e, t] = self.complete(x, s, d, t, bitgen)
 
 
 def split_off(const double[::1] s, const double[::1] width, const double[::1] other, bint cauchy,

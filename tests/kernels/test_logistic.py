@@ -799,11 +799,9 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
         for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
     )
     out = np.zeros((len(shared.new_kind), n_classes))
-    splitting.add_probabilities(
-        np.ascontiguousarray(coefficient), shared.whole_begin, shared.whole, shared.partial_begin,
-        shared.partial, shared.partial_kind, first, second, shared.new_kind, new, cauchy, splits,
-        out, rng.bit_generator.capsule,
-    )  # fmt: skip
+    splitting.Shares(shared, first, second, new, cauchy).add_probabilities(
+        np.ascontiguousarray(coefficient), splits, out, rng.bit_generator.capsule
+    )
     return (out / (len(coefficient) * splits))[shared.case_of]
 
 

@@ -479,11 +479,9 @@ def test_linear_functions_are_those_of_classes(rng, cauchy):
             for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
         )
         out, again = np.zeros((len(shared.new_kind), 2)), np.random.default_rng(1)
-        splitting.add_probabilities(
-            coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, first, second, shared.new_kind, new, cauchy, 3, out,
-            again.bit_generator.capsule,
-        )  # fmt: skip
+        splitting.Shares(shared, first, second, new, cauchy).add_probabilities(
+            coefficient, 3, out, again.bit_generator.capsule
+        )
         found = logistic.predict_response(
             coefficient, log_sigma, log_noise, shared, cauchy=cauchy, split_draws=3,
             rng=np.random.default_rng(1),

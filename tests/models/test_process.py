@@ -504,13 +504,10 @@ def compressed_batches(
                 np.ascontiguousarray(variance @ counts.T.astype(float))
                 for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
             )
-            mine, other, new = widths
             out = np.zeros((cases, K))
-            splitting_kernel.add_probabilities(
-                np.ascontiguousarray(c), shared.whole_begin, shared.whole, shared.partial_begin,
-                shared.partial, shared.partial_kind, mine, other, shared.new_kind, new, False,
-                splits, out, rngs[0].bit_generator.capsule,
-            )  # fmt: skip
+            splitting_kernel.Shares(shared, *widths, False).add_probabilities(
+                np.ascontiguousarray(c), splits, out, rngs[0].bit_generator.capsule
+            )
             parts.append(out[shared.case_of] / len(c) / splits)
     return np.array(parts)
 

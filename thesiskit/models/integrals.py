@@ -124,19 +124,9 @@ def pair_integrals(
     if 0 in shape:
         return result
     if n0 + n1 <= TABLE_CASES:
-        rule, weighted, plain = _count_tables(n0, n1, quadrature, alpha.tobytes())
-        kernel.integrate_pairs(
-            weighted,
-            plain,
-            np.ascontiguousarray(pairs[:, 0], dtype=np.intp),
-            np.ascontiguousarray(pairs[:, 1], dtype=np.intp),
-            rule.theta,
-            rule.complement,
-            np.empty((2, *weighted.shape[1:])),
-            *result,
-        )
-        np.log(result.log_marginal, out=result.log_marginal)
-        return result
+        found = _integrate(*_count_tables(n0, n1, quadrature, alpha.tobytes()), pairs)
+        np.log(found.log_marginal, out=found.log_marginal)
+        return found
     if quadrature == "exact":
         n = n0 + n1
         alone = np.arange(len(pairs))
@@ -172,22 +162,27 @@ def peak_nodes(n: int) -> int:
     return int(4.5 * n**0.5) + 30
 
 
+def _integrate(
+    rule: ThetaRule, weighted: np.ndarray, plain: np.ndarray, pairs: np.ndarray
+) -> PairIntegrals:
+    """Integrate by tables of P(I given alpha, theta), (K, n + 1, G); log_marginal is no log yet."""
+    shape = (len(pairs), len(plain))
+    found = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
+    ones0, ones1 = (np.ascontiguousarray(pairs[:, y], dtype=np.intp) for y in (0, 1))
+    kernel.integrate_pairs(weighted, plain, ones0, ones1, rule.theta, rule.complement, *found)
+    return found
+
+
 def _integrate_together(pairs, n0, n1, alpha, result: PairIntegrals) -> np.ndarray:
     """Integrate all pairs by one rule; return those whose probabilities are too small for it."""
     rule = gauss_legendre(peak_nodes(n0 + n1))
-    ones0, ones1 = (np.ascontiguousarray(pairs[:, y], dtype=np.intp) for y in (0, 1))
     tables = [np.empty((1, n + 1, len(rule.theta))) for n in (n0, n1)]
-    work = np.empty((2, n0 + 1, len(rule.theta)))
     small = np.zeros(len(pairs), dtype=bool)
     for k, a in enumerate(alpha):
         for table in tables:
-            scratch = np.empty(table.shape[1])
-            kernel.fill_windows(a, rule.theta, rule.complement, scratch, table[0])
+            kernel.fill_windows(a, rule.theta, rule.complement, table[0])
         tables[0] *= rule.weight
-        column = PairIntegrals(*(np.empty((len(pairs), 1)) for _ in result))
-        kernel.integrate_pairs(
-            tables[0], tables[1], ones0, ones1, rule.theta, rule.complement, work, *column
-        )
+        column = _integrate(rule, *tables, pairs)
         small |= column.log_marginal[:, 0] < SMALL
         np.log(np.maximum(column.log_marginal, SMALL), out=column.log_marginal)
         for values, mine in zip(result, column, strict=True):
@@ -235,8 +230,8 @@ def log_discard_probability(
         return np.zeros(len(alpha))
     retained = np.empty(len(alpha))
     if n0 + n1 <= TABLE_CASES:
-        rule, weighted, plain = _count_tables(n0, n1, quadrature, alpha.tobytes())
-        kernel.sum_retained(weighted, plain, limit, np.empty(len(rule.theta)), retained)
+        _, weighted, plain = _count_tables(n0, n1, quadrature, alpha.tobytes())
+        kernel.sum_retained(weighted, plain, limit, retained)
     else:
         for k, a in enumerate(alpha):
             retained[k] = _retained_adaptively(n0, n1, limit, a, quadrature)
@@ -262,11 +257,10 @@ def log_tied_probability(
 
 def _retained_adaptively(n0, n1, limit, alpha, quadrature) -> float:
     """P(|COR| > gamma given alpha) for any n, by panels in arcsin sqrt theta."""
-    scratch = np.empty(n0 + 1), np.empty(n1 + 1)
 
     def values(theta, complement):
         out = np.empty(len(theta))
-        kernel.retained_probabilities(alpha, theta, complement, limit, *scratch, out)
+        kernel.retained_probabilities(alpha, theta, complement, n0, limit, out)
         return out
 
     if quadrature != "exact":
@@ -351,20 +345,8 @@ def pair_integrals_of(
     for points, tables in _tables(distinct[rows], alpha, quadrature):
         for d in rows:
             n0, n1 = distinct[d].tolist()
-            mine = np.ascontiguousarray(pairs[members[d]], dtype=np.intp)
-            size = (len(mine), points.stop - points.start)
-            part = PairIntegrals(*(np.empty(size) for _ in found))
-            weighted = tables.weighted(n0)
-            kernel.integrate_pairs(
-                weighted,
-                tables.plain(n1),
-                np.ascontiguousarray(mine[:, 0]),
-                np.ascontiguousarray(mine[:, 1]),
-                tables.rule.theta,
-                tables.rule.complement,
-                np.empty((2, *weighted.shape[1:])),
-                *part,
-            )
+            counts = tables.weighted(n0), tables.plain(n1)
+            part = _integrate(tables.rule, *counts, pairs[members[d]])
             np.log(part.log_marginal, out=part.log_marginal)
             for values, own in zip(found, part, strict=True):
                 values[members[d], points] = own
@@ -397,11 +379,10 @@ def log_discard_of(
             )
         return found
     for points, tables in _tables(counts[rows], alpha, quadrature):
-        scratch = np.empty(len(tables.rule.theta))
         for d in rows:
             n0, n1 = counts[d].tolist()
             retained = np.empty(points.stop - points.start)
-            kernel.sum_retained(tables.weighted(n0), tables.plain(n1), limits[d], scratch, retained)
+            kernel.sum_retained(tables.weighted(n0), tables.plain(n1), limits[d], retained)
             found[d, points] = np.log1p(-np.minimum(retained, 1.0))
     return found
 

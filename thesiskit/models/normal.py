@@ -853,7 +853,7 @@ NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
 
 @dataclass(frozen=True)
 class Predictive:
-    """Predictive densities of the kept features, as `multiply_densities` takes them.
+    """Predictive densities of the kept features, as `Densities` of the kernel takes them.
 
     Attributes
     ----------
@@ -941,43 +941,13 @@ class Predictive:
         """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
         T, G, k, R = len(features), len(self.mean), len(self.power), self.prior.shape[1]
         log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
-        most = max(np.diff(self.offset), default=0)
-        scratch = np.empty((most, R)), np.empty(most), np.empty(R)
-        few = max(1, TABLES // (G * kernel.TABLE * R))
-        cases = max(1, PRODUCTS // (G * len(self.log_weight)))
-        point_weight, runs = np.exp(self.log_weight), self.runs
+        few = min(k, max(1, TABLES // (G * kernel.TABLE * R)))
+        together = max(1, PRODUCTS // (G * len(self.log_weight)))
+        densities, point_weight = kernel.Densities(self, few), np.exp(self.log_weight)
         for start in range(0, T, SUPER):
             rows = slice(start, start + SUPER)
             product = np.ones((len(log_scale[rows]), G, len(point_weight)))
-            for first in range(0, k, few):
-                some = slice(first, min(first + few, k))
-                table = np.empty((some.stop - first, G, kernel.TABLE, R))
-                known = np.zeros(table.shape[:3], dtype=np.uint8)
-                for block in range(0, len(product), cases):
-                    mine = slice(block, block + cases)
-                    kernel.multiply_densities(
-                        np.ascontiguousarray(features[rows][mine, some]),
-                        self.offset[first : some.stop + 1],
-                        self.power[some],
-                        self.log_factor,
-                        self.mean,
-                        self.inverse,
-                        self.spread,
-                        self.node,
-                        self.by_node,
-                        self.prior,
-                        self.averaged[some],
-                        runs,
-                        self.irrelevant[some],
-                        self.middle[some],
-                        self.step[some],
-                        table,
-                        known,
-                        *scratch,
-                        product[mine],
-                        log_scale[rows][mine],
-                        fallen[rows][mine],
-                    )
+            densities.multiply(features[rows], together, product, log_scale[rows], fallen[rows])
             log_scale[rows] += np.log(product @ point_weight)
         return log_scale
 

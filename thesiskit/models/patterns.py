@@ -271,10 +271,9 @@ class SequenceGroups(Groups):
         room = 2 * self.n_rows - 1
         begin, end, first, last, parent = np.empty((5, room), dtype=np.int32)
         self._leaf = np.empty(self.n_rows, dtype=np.int32)
-        scratch = np.empty(4 * self.n_rows, dtype=np.int32)
         boundaries = np.append(shared[:-1][new], np.int32(-1))
         nodes = sequence_patterns.fill_nodes(
-            boundaries, order, begin, end, first, last, parent, self._leaf, scratch
+            boundaries, order, begin, end, first, last, parent, self._leaf
         )
         self._first, self._last = first[:nodes].copy(), last[:nodes].copy()
         self._parent = parent[:nodes].copy()
@@ -652,9 +651,6 @@ class Listing:
         """Return what each of test rows (T, p), in the listing's order of features, shares."""
         T, width = len(tests), self.order + 1
         G = self.n_groups
-        slot = np.full(G, -1, dtype=np.int32)
-        found, following = np.empty((2, G), dtype=np.int32)
-        polynomial = np.empty((G, width))
         sizes = np.diff(self.begin[: G + 1])
         large = np.flatnonzero((self.least[:G] < self.order) & (sizes >= LARGE))
         large = large[np.argsort(-sizes[large])][: STEPS // max(1, self.n_features * self.n_values)]
@@ -663,7 +659,7 @@ class Listing:
         step = np.full(
             (len(large), self.n_features, self.n_values), feature_patterns.UNKNOWN, dtype=np.int32
         )
-        left, total = np.empty((T, width)), np.empty(width)
+        left = np.empty((T, width))
         ends = np.empty((2, T), dtype=np.intp)
         room = max(BLOCK, G)
         whole, partial = np.empty((2, room), dtype=np.int32)
@@ -674,9 +670,8 @@ class Listing:
         while done < T:
             with self.lock:
                 stop = self.kernel.match(
-                    tests, done, kept, step, slot, found, following, polynomial, whole, partial,
-                    shared, left, total, *ends,
-                )  # fmt: skip
+                    tests, done, kept, step, whole, partial, shared, left, *ends
+                )
             here = ends[:, done:stop]
             lengths[:, done + 1 : stop + 1] = np.diff(here, prepend=0, axis=1)
             wholes.append(whole[: here[0, -1]].copy())

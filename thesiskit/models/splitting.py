@@ -294,11 +294,9 @@ def predict(
         raise UserError(f"split_draws must be at least 1, got {split_draws}")
     total = np.zeros((cases, n_classes))
     with rng.bit_generator.lock:
-        kernel.add_probabilities(
-            coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, int(split_draws),
-            total, rng.bit_generator.capsule,
-        )  # fmt: skip
+        kernel.Shares(shared, *_widths(log_sigma, shared, cauchy), cauchy).add_probabilities(
+            coefficient, int(split_draws), total, rng.bit_generator.capsule
+        )
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
 
 
@@ -389,25 +387,22 @@ def predict_response(
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
     linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
     with rng.bit_generator.lock:
-        kernel.fill_linear(
-            coefficient, shared.whole_begin, shared.whole, shared.partial_begin, shared.partial,
-            shared.partial_kind, *_widths(log_sigma, shared, cauchy), cauchy, split_draws, linear,
-            rng.bit_generator.capsule,
-        )  # fmt: skip
+        kernel.Shares(shared, *_widths(log_sigma, shared, cauchy), cauchy).fill_linear(
+            coefficient, split_draws, linear, rng.bit_generator.capsule
+        )
     return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
 
 
 def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
     """Return widths (variances, of Gaussian priors) of what is shared, not shared, and new.
 
-    Each is (D, kinds); new_kind goes before the last.
+    Each is (D, kinds).
     """
     power = np.exp((1 if cauchy else 2) * log_sigma)
-    first, second, new = (
+    return tuple(
         np.ascontiguousarray(power @ counts.T.astype(float))
         for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
     )
-    return first, second, shared.new_kind, new
 
 
 def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
@@ -419,15 +414,15 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
             "split_draws: exact is not known for Cauchy priors where a case shares several groups "
             "in part; use a number of draws"
         )
-    first, second, new_kind, new = _widths(log_sigma, shared, cauchy)
-    cases = len(new_kind)
+    first, second, new = _widths(log_sigma, shared, cauchy)
+    cases = len(shared.new_kind)
     result = np.empty(cases)
     step = max(1, BLOCK // len(coefficient) // 20)
     for start in range(0, cases, step):
         part = slice(start, min(start + step, cases))
         s = coefficient[:, 0]
         entire = _sums(s, shared.whole, shared.whole_begin, part)
-        extra = new[:, new_kind[part]]
+        extra = new[:, shared.new_kind[part]]
         if cauchy:
             has = parts[part] > 0
             entry = np.minimum(shared.partial_begin[part], max(0, len(shared.partial) - 1))
