@@ -182,7 +182,7 @@ def _integrate_together(pairs, n0, n1, alpha, result: PairIntegrals) -> np.ndarr
         for table in tables:
             kernel.fill_windows(a, rule.theta, rule.complement, table[0])
         tables[0] *= rule.weight
-        column = _integrate(rule, *tables, pairs)
+        column = _integrate(rule, tables[0], tables[1], pairs)
         small |= column.log_marginal[:, 0] < SMALL
         np.log(np.maximum(column.log_marginal, SMALL), out=column.log_marginal)
         for values, mine in zip(result, column, strict=True):
