@@ -48,22 +48,6 @@ cdef extern from *:
         return log(rest) + exponent * TK_LN2;
     }
 
-    /* sum of n[i] log(q[i] + p[i] t) */
-    TK_CLONES
-    static double tk_log_weighted(const double *p, const double *q, const double *n, double t,
-                                  ptrdiff_t size)
-    {
-        double lane[8] = {0}, rest = 0;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j)
-                lane[j] += n[i + j] * tk_log(q[i + j] + p[i + j] * t);
-        for (; i < size; ++i)
-            rest += n[i] * tk_log(q[i] + p[i] * t);
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + rest;
-    }
-
     /* sum of log(w) - log(w^2 + s2[i]) for w = rest[i] + count[i] sigma; squares within 1e+-150 */
     TK_CLONES
     static double tk_log_widths(const double *rest, const double *count, const double *s2,
@@ -118,82 +102,61 @@ cdef extern from *:
         return total;
     }
 
+    /* the sum of term(i) for i below size, in eight lanes and the rest */
+    #define TK_SUM(term)                                                                     \\
+        double lane[8] = {0}, rest = 0;                                                      \\
+        ptrdiff_t i = 0;                                                                     \\
+        for (; i + 8 <= size; i += 8)                                                        \\
+            for (int j = 0; j < 8; ++j)                                                      \\
+                lane[j] += term(i + j);                                                      \\
+        for (; i < size; ++i)                                                                \\
+            rest += term(i);                                                                 \\
+        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])            \\
+               + (lane[6] + lane[7])) + rest;
+
+    /* sum of n[i] log(q[i] + p[i] t) */
+    #define TK_WEIGHTED(i) (n[i] * tk_log(q[i] + p[i] * t))
+    TK_CLONES
+    static double tk_log_weighted(const double *p, const double *q, const double *n, double t,
+                                  ptrdiff_t size)
+    { TK_SUM(TK_WEIGHTED) }
+
+    static inline __attribute__((always_inline))
+    double tk_binary_term(double x, double cases, double n)
+    {
+        double top = x > 0 ? x : 0;
+        return cases * x - n * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
+    }
+
     /* sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i])) */
+    #define TK_BINARY(i) tk_binary_term(eta[i], cases[i], n[i])
     TK_CLONES
     static double tk_log_binary(const double *eta, const double *cases, const double *n,
                                 ptrdiff_t size)
-    {
-        double lane[8] = {0}, total = 0;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j) {
-                double x = eta[i + j], top = x > 0 ? x : 0;
-                lane[j] += cases[i + j] * x
-                           - n[i + j] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
-            }
-        for (; i < size; ++i) {
-            double x = eta[i], top = x > 0 ? x : 0;
-            total += cases[i] * x - n[i] * (top + tk_log(1 + tk_exp(x > 0 ? -x : x)));
-        }
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + total;
-    }
+    { TK_SUM(TK_BINARY) }
 
     /* sum of n[i] log(v[i]) + s[i] / v[i], v = rest[i] + count[i] x */
+    static inline __attribute__((always_inline))
+    double tk_variance_term(double v, double n, double s) { return n * tk_log(v) + s / v; }
+    #define TK_VARIANCE(i) tk_variance_term(fixed[i] + count[i] * x, n[i], s[i])
     TK_CLONES
-    static double tk_log_variances(const double *rest, const double *count, const double *n,
+    static double tk_log_variances(const double *fixed, const double *count, const double *n,
                                    const double *s, double x, ptrdiff_t size)
-    {
-        double lane[8] = {0}, total = 0, v;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j) {
-                double v = rest[i + j] + count[i + j] * x;
-                lane[j] += n[i + j] * tk_log(v) + s[i + j] / v;
-            }
-        for (; i < size; ++i) {
-            v = rest[i] + count[i] * x;
-            total += n[i] * tk_log(v) + s[i] / v;
-        }
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + total;
-    }
+    { TK_SUM(TK_VARIANCE) }
 
     /* sum of n[i] (y[i] - eta[i]) */
+    #define TK_RESIDUAL(i) (n[i] * (y[i] - eta[i]))
     TK_CLONES
     static double tk_sum_residuals(const double *n, const double *y, const double *eta,
                                    ptrdiff_t size)
-    {
-        double lane[8] = {0}, total = 0;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j)
-                lane[j] += n[i + j] * (y[i + j] - eta[i + j]);
-        for (; i < size; ++i)
-            total += n[i] * (y[i] - eta[i]);
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + total;
-    }
+    { TK_SUM(TK_RESIDUAL) }
 
     /* sum of n[i] (y[i] - eta[i])^2 */
+    #define TK_SQUARED(i) (n[i] * (y[i] - eta[i]) * (y[i] - eta[i]))
     TK_CLONES
     static double tk_squared_residuals(const double *n, const double *y, const double *eta,
                                        ptrdiff_t size)
-    {
-        double lane[8] = {0}, total = 0, e;
-        ptrdiff_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            for (int j = 0; j < 8; ++j) {
-                double e = y[i + j] - eta[i + j];
-                lane[j] += n[i + j] * e * e;
-            }
-        for (; i < size; ++i) {
-            e = y[i] - eta[i];
-            total += n[i] * e * e;
-        }
-        return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5])
-               + (lane[6] + lane[7])) + total;
-    }
+    { TK_SUM(TK_SQUARED) }
     """
     # sum of log(q[i] + p[i] t), t = exp(-magnitude)
     double log_mixtures "tk_log_mixtures"(

@@ -11,12 +11,7 @@ import reference
 import reference_mixture as twin
 from scipy import special
 
-from thesiskit._kernels import (
-    mixture_collapsed,
-    mixture_discards,
-    mixture_tables,
-    mixture_theta,
-)
+from thesiskit._kernels import mixture as kernel
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError
 from thesiskit.models import mixture
@@ -685,7 +680,7 @@ def test_the_kernels_are_the_ones_the_models_use(rng):
     target = some_target(rng)
     tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out)
-    assert isinstance(discards, mixture_discards.Discards)
-    assert isinstance(tables.marginals(target.totals[:1]), mixture_tables.Marginals)
-    assert mixture.Collapsed is mixture_collapsed.Collapsed
-    assert mixture.WithTheta is mixture_theta.WithTheta
+    assert isinstance(discards, kernel.Discards)
+    assert isinstance(tables.marginals(target.totals[:1]), kernel.Marginals)
+    assert mixture.Collapsed is kernel.Collapsed
+    assert mixture.WithTheta is kernel.WithTheta

@@ -35,9 +35,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from scipy import special
 
-from thesiskit._kernels.mixture_collapsed import Collapsed
-from thesiskit._kernels.mixture_prediction import LogOdds
-from thesiskit._kernels.mixture_theta import WithTheta
+from thesiskit._kernels.mixture import Collapsed, LogOdds, WithTheta
 from thesiskit.blocks import Block, Count, Pair, Points, Positive, distinct
 from thesiskit.defaults import (
     ALPHA_PRIOR,

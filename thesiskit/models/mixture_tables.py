@@ -2,12 +2,12 @@
 
 Integrated over phi and theta, a feature enters through its ones in all and in component 1; the
 adjustment factor (adjust-factor-mix) depends on the labels through four counts, two of which are
-free.  Both are tables by component size and alpha, computed when first met (kernels
-`mixture_tables` and `mixture_discards`).  Appendix 2 of chapter 2.
+free.  Both are tables by component size and alpha, computed when first met (kernel
+`mixture`).  Appendix 2 of chapter 2.
 
 The thesis's factor is P(|COR| <= gamma)^d.  Where it is known which of the d features left out tie
 with gamma, it is a product of P(|COR| < gamma) and P(|COR| = gamma); where lots were drawn among
-unknown ties, a sum of such products (headers/_lot.pxd).
+unknown ties, a sum of such products (`log_lot` of the kernel).
 """
 
 from fractions import Fraction
@@ -17,8 +17,8 @@ from operator import index
 import numpy as np
 from scipy import special
 
-from thesiskit._kernels import mixture_tables as kernel  # type: ignore[attr-defined]
-from thesiskit._kernels.mixture_discards import Discards
+from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
+from thesiskit._kernels.mixture import Discards
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.integrals import alpha_points, theta_rule
