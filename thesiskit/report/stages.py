@@ -62,7 +62,7 @@ def question(record: Record) -> str:
         how = "with and without" if len(methods) == 2 else how
         text = (
             f"{_asked_of_features(record)} This is predicted from "
-            f"{_sizes(config['selection'], _width(record))}, by {config['model_words']} "
+            f"{_sizes(config['selection'], _width(record))}, by {config.get('model_words', 'the model')} "
             f"{how} the correction for this selection."
         )
         others = [
