@@ -13,7 +13,7 @@ from small import LOGISTIC, NAIVE
 from thesiskit.files import imported
 
 NAIVE_WORK = "thesiskit.study.selecting"
-LOGISTIC_WORK = "thesiskit.experiments.logistic.work"
+LOGISTIC_WORK = "thesiskit.study.patterns"
 KINDS = {"naive": NAIVE, "logistic": LOGISTIC}
 
 

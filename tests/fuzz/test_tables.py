@@ -22,7 +22,7 @@ SEED = 12
 # what the command would import each time
 COMMAND = (
     "matplotlib.pyplot",
-    "thesiskit.experiments.logistic.work",
+    "thesiskit.study.patterns",
     "thesiskit.study.cells",
     "thesiskit.study.selecting",
     "thesiskit.study.experiment",

@@ -17,7 +17,6 @@ from thesiskit.config import load_config
 from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes, draw_noise
 from thesiskit.defaults import PI
 from thesiskit.errors import ConfigError
-from thesiskit.experiments.logistic.design import LogisticDesign
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
 from thesiskit.models import ranks
@@ -26,6 +25,7 @@ from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import ranks as rank_bands
 from thesiskit.study.design import Design
+from thesiskit.study.pattern_design import LogisticDesign
 
 # ---- bands ----
 

@@ -200,7 +200,7 @@ class Asked:
         from thesiskit.study.experiment import Experiment
 
         if all_cases:
-            from thesiskit.experiments.all_cases import AllCases as Experiment  # type: ignore
+            from thesiskit.study.all_cases import AllCases as Experiment  # type: ignore
         loaded = load_config(
             config,
             settings=(*self.settings, *more),

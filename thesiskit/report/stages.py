@@ -60,9 +60,10 @@ def question(record: Record) -> str:
         methods = [one for one in ("corrected", "uncorrected") if one in wanted]
         how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
         how = "with and without" if len(methods) == 2 else how
+        model = config.get("model_words", "the model")  # results of before do not say
         text = (
             f"{_asked_of_features(record)} This is predicted from "
-            f"{_sizes(config['selection'], _width(record))}, by {config.get('model_words', 'the model')} "
+            f"{_sizes(config['selection'], _width(record))}, by {model} "
             f"{how} the correction for this selection."
         )
         others = [

@@ -261,7 +261,7 @@ def open_work(config: Config, folder: Path) -> Work:
     elif config.data is None:
         from thesiskit.study.without_data import LatticeWork as kind
     elif config.model.kind == "logistic":
-        from thesiskit.experiments.logistic.work import LogisticWork as kind
+        from thesiskit.study.patterns import LogisticWork as kind
     else:
         from thesiskit.study.selecting import SelectionWork as kind
     return kind(config, folder)

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import UserError
-from thesiskit.experiments.logistic.design import Arm
-from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.models import logistic
 from thesiskit.models.chains import spread
 from thesiskit.models.logistic import Contributions
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
 from thesiskit.report.explorer import Case, Content, Ragged, offsets
 from thesiskit.study.cells import Block, Work
+from thesiskit.study.pattern_design import Arm
+from thesiskit.study.patterns import LogisticWork
 
 ENDS = (0.05, 0.5, 0.95)  # low end, median and high end of an interval
 MOST_GROUPS = 100_000  # on a page

@@ -10,9 +10,9 @@ from thesiskit.config import load_config
 from thesiskit.datasets.features import draw_interactions
 from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
-from thesiskit.experiments.logistic.design import LogisticDesign, folds
 from thesiskit.files import read_draws
 from thesiskit.models.logistic import Response
+from thesiskit.study.pattern_design import LogisticDesign, folds
 
 CONFIG = """
 experiment: mine

@@ -18,9 +18,9 @@ from thesiskit.estimators import (
     NormalClassifier,
     SequenceClassifier,
 )
-from thesiskit.experiments.all_cases import AllCases
 from thesiskit.files import Results
 from thesiskit.models.temperature import temper
+from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
 
 

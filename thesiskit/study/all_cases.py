@@ -14,10 +14,6 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
-from thesiskit.experiments.logistic.design import Arm as PatternsArm
-from thesiskit.experiments.logistic.design import SequencePatterns
-from thesiskit.experiments.logistic.fits import ResponseFits
-from thesiskit.experiments.logistic.work import LogisticWork
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
@@ -27,6 +23,10 @@ from thesiskit.models.base import OWN
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.study.cells import Block
 from thesiskit.study.experiment import Experiment, Watch
+from thesiskit.study.pattern_design import Arm as PatternsArm
+from thesiskit.study.pattern_design import SequencePatterns
+from thesiskit.study.pattern_fits import ResponseFits
+from thesiskit.study.patterns import LogisticWork
 from thesiskit.study.selecting import SelectionWork
 
 FOLDER = "all-cases"  # below the results of the experiment

@@ -6,8 +6,8 @@ import pytest
 from commands import arrays, run
 
 from thesiskit.config import load_config
-from thesiskit.experiments.logistic.design import Cases, LogisticDesign
 from thesiskit.files import read_draws
+from thesiskit.study.pattern_design import Cases, LogisticDesign
 
 CONFIG = """
 experiment: mine

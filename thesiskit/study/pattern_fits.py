@@ -16,13 +16,13 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.config.logistic import LogisticModel
 from thesiskit.errors import ResultsError, UserError
-from thesiskit.experiments.logistic.design import PATTERNS, Arm, Cases, Patterns
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import logistic, peers, process
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.patterns import Groups, Shared
 from thesiskit.models.ranks import Ranks, compare, spaced
 from thesiskit.study.cells import Block, Unfinished, generator
+from thesiskit.study.pattern_design import PATTERNS, Arm, Cases, Patterns
 
 TRUE = "true_"  # before the names of what drawn cases were drawn with
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients

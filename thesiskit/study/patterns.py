@@ -9,11 +9,11 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.errors import UserError
-from thesiskit.experiments.logistic.design import Arm, LogisticDesign
-from thesiskit.experiments.logistic.fits import LogisticFits, ResponseFits, case_arrays
 from thesiskit.models import peers, ranks
 from thesiskit.models.chains import REACHED, Arrays
 from thesiskit.study.cells import Block, Unfinished, Work, origin
+from thesiskit.study.pattern_design import Arm, LogisticDesign
+from thesiskit.study.pattern_fits import LogisticFits, ResponseFits, case_arrays
 
 OF_FITS = (  # of each arm a number or a name
     "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,

@@ -199,7 +199,7 @@ def test_chains_that_cannot_go_on_are_told(config, tmp_path, whole, monkeypatch)
             "fit-logistic", config, "--results", tmp_path / "r", "--extend", *options, code=2
         )
         assert words in text
-    from thesiskit.experiments.logistic import fits
+    from thesiskit.study import pattern_fits as fits
 
     identity = fits.LogisticFits.identity
     monkeypatch.setattr(

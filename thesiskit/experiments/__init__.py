@@ -1,1 +1,0 @@
-"""Experiments: what they consist of (design) and how they are run (stages)."""
