@@ -43,7 +43,7 @@ def positive_pair(name: str, pair) -> None:
 def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
     """Return value as an int; raise if it is not a whole number from `least` to `most`."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and least <= value < 1e9 and value == int(value)):
+    if not (number and least <= value < 2**63 and value == int(value)):
         raise UserError(f"{name} must be a whole number from {least}, got {quoted(value)}")
     if most is not None and value > most:
         raise UserError(f"{name} must be at most {most:,}, got {quoted(value)}")
