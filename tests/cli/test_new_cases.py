@@ -259,7 +259,7 @@ def test_methods_of_others_are_exported_as_ours_are(kind, mine):
         np.testing.assert_allclose(p.sum(axis=1), 1)
         about, arrays = arm.stored()
         again = type(arm).restore(about | {"name": name}, arrays, model.inputs)
-        cases = model.inputs.of_table(model.read(mine / NEW[kind]))
+        cases = model.read(mine / NEW[kind]).inputs
         assert (again.predict(model.inputs, cases)["probability"] == p).all()
         for name, damage in ROTTEN.items():
             if name in arrays:

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.datasets.features import LINES, tic_tac_toe
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import InteractionClassifier, InteractionRegressor
-from thesiskit.estimators.categories import encode, find_categories
+from thesiskit.estimators.inputs import encode, find_categories
 from thesiskit.models.patterns import MISSING, UNSEEN
 
 QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}

@@ -12,7 +12,7 @@ from thesiskit.estimators import (
     MixtureClassifier,
     SequenceClassifier,
 )
-from thesiskit.estimators.lengths import run_length
+from thesiskit.estimators.inputs import run_length
 from thesiskit.models.chains import Until
 
 USUAL = {"chains": 1, "iterations": 2000, "burn_in": 750, "thin": 5}

@@ -47,6 +47,8 @@ class Table:
     missing : how many values are missing; a memory-mapped table is not looked at.
     """
 
+    family: ClassVar = "table"
+
     features: np.ndarray
     response: np.ndarray
     names: list[str] = field(default_factory=list)
@@ -56,6 +58,29 @@ class Table:
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: int = 0
+
+    @classmethod
+    def empty(cls, names: list[str], classes: list[str], width: int) -> "Table":
+        """Return a table without cases."""
+        none = np.empty(0, dtype=np.uint8)
+        return cls(np.empty((0, width)), none, names, classes=tuple(classes))
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """What responses are predicted from."""
+        return self.features
+
+    @property
+    def columns(self) -> list[str]:
+        """What the columns of a table of such cases are called; empty where they have no names."""
+        return self.names
+
+    def coded(self, X: np.ndarray) -> np.ndarray:
+        """Return values of cases (T, p) as these cases have them: numbers."""
+        try:
+            return X if X.dtype.kind in "biuf" else X.astype(float)
+        except (TypeError, ValueError):
+            raise DataError("features must be numbers") from None
 
 
 @dataclass(frozen=True)
@@ -93,6 +118,9 @@ class Sequences:
     notes : what the user should know about the data, a line each.
     """
 
+    family: ClassVar = "sequences"
+    columns: ClassVar[list[str]] = []  # states of a history have no names
+
     histories: np.ndarray
     response: np.ndarray
     states: list[str]
@@ -101,6 +129,12 @@ class Sequences:
     source: str = ""
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, states: list[str], classes: list[str], length: int) -> "Sequences":
+        """Return no cases, with histories of so many states."""
+        none = np.empty(0, dtype=np.int32)
+        return cls(np.empty((0, length), dtype=np.int32), none, states, classes)
 
     @property
     def inputs(self) -> np.ndarray:
@@ -111,6 +145,12 @@ class Sequences:
     def n_values(self) -> int:
         """How many values a state has."""
         return len(self.states)
+
+    def coded(self, X: np.ndarray) -> np.ndarray:
+        """Return the codes of states (T, length), in time order."""
+        code = {symbol: number for number, symbol in enumerate(self.states)}
+        rows = [[code.get(symbol_of(value), UNSEEN) for value in row] for row in X.tolist()]
+        return np.array(rows, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -130,6 +170,8 @@ class FeatureTable:
     notes : what the user should know about the data, a line each.
     """
 
+    family: ClassVar = "features"
+
     X: np.ndarray
     response: np.ndarray
     features: list[str]
@@ -139,6 +181,15 @@ class FeatureTable:
     source: str = ""
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def empty(
+        cls, features: list[str], values: list[list[str]], classes: list[str]
+    ) -> "FeatureTable":
+        """Return a table without cases; without classes, of real responses."""
+        response = np.empty(0, dtype=np.int32 if classes else np.float64)
+        X = np.empty((0, len(features)), dtype=np.int16)
+        return cls(X, response, features, values, classes)
 
     def __post_init__(self):
         names = repr((self.X.shape, self.features, self.values, self.classes))
@@ -158,7 +209,29 @@ class FeatureTable:
     @property
     def n_values(self) -> int:
         """How many values a feature has at most."""
-        return max(len(one) for one in self.values)
+        return max(map(len, self.values))
+
+    @property
+    def columns(self) -> list[str]:
+        """What the columns of a table of such cases are called."""
+        return self.features
+
+    def coded(self, X: np.ndarray) -> np.ndarray:
+        """Return the codes of values (T, p) of any type."""
+        import pandas as pd
+
+        columns = []
+        for column, values in zip(X.T, self.values, strict=True):
+            code = {symbol: number for number, symbol in enumerate(values)}
+            codes = [code.get(symbol_of(value), UNSEEN) for value in column.tolist()]
+            columns.append(np.where(pd.isna(column), MISSING, codes))
+        return np.column_stack(columns).astype(np.int16)
+
+
+def symbol_of(value: object) -> str:
+    """Return a value as tables write it: 1 for 1.0 and for True."""
+    whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
+    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ SequenceClassifier predicts what follows histories of discrete states; Interacti
 InteractionRegressor predict from interactions of discrete features.
 """
 
-from thesiskit.estimators.medians import MedianBinarizer
+from thesiskit.estimators.inputs import MedianBinarizer
 from thesiskit.estimators.patterns import (
     InteractionClassifier,
     InteractionRegressor,

@@ -1,17 +1,22 @@
-"""What estimators are given: tables of other packages, and how many chains run at a time."""
+"""What estimators are given: tables of other packages, values of any type, how long chains run."""
 
 import inspect
-from collections.abc import Mapping
-from numbers import Integral
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thesiskit.errors import UserError, few, quoted
-from thesiskit.models.chains import cores
-from thesiskit.models.patterns import available_memory
+from thesiskit.defaults import MOST_VALUES, UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
+from thesiskit.errors import DataError, UserError, few, quoted
+from thesiskit.models.chains import Until, cores
+from thesiskit.models.packed import above, find_missing, median_thresholds
+from thesiskit.models.patterns import MISSING, UNSEEN, available_memory
 
+AUTO = "auto"
 GIGABYTE = 1e9
 REQUIRED = inspect.Parameter.empty  # in place of a default
 
@@ -131,3 +136,135 @@ def initialiser(parameters: Mapping[str, Any]) -> Any:
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
+
+
+class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Make real features binary: 1 above the training median.  0/1 columns stay as they are.
+
+    Missing values (NaN) stay missing, and have no part in the medians.
+
+    Attributes
+    ----------
+    thresholds_ : (p,) medians of the training columns; 1/2 for columns of 0 and 1.
+    """
+
+    def fit(self, X, y=None):  # noqa: ARG002
+        """Learn the medians of X (n, p)."""
+        X = validate_data(self, as_table(X), dtype="numeric", ensure_all_finite="allow-nan")
+        self.thresholds_ = median_thresholds(X)
+        return self
+
+    def transform(self, X):
+        """Return a uint8 table of 0 and 1; with missing values, a float32 table with NaN."""
+        check_is_fitted(self)
+        table = as_table(X)
+        X = validate_data(self, table, dtype="numeric", reset=False, ensure_all_finite="allow-nan")
+        bits, missing = above(X, self.thresholds_), find_missing(X)
+        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # uint8, or float32 with missing values
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+# ---- discrete values of any type as codes ----
+
+
+def find_categories(X: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+    """Return the values in each column of X (n, p), sorted, without None, NaN and NA.
+
+    Values that are equal in Python, such as 1, 1.0 and True, are one value.  Raises DataError for a
+    column of real or infinite numbers, of values that cannot be compared, or of more than 255.
+    """
+    found = []
+    for name, (_, values) in zip(names, _columns(X, names), strict=True):
+        if len(values) > MOST_VALUES:
+            raise DataError(
+                f"column {name} has {len(values)} values; a feature may have {MOST_VALUES}: "
+                "put them together in classes, or leave the column out"
+            )
+        try:
+            values = np.sort(values)
+        except TypeError:  # of several types
+            place = [(type(value).__name__, str(value)) for value in values]
+            values = values[sorted(range(len(values)), key=place.__getitem__)]
+        found.append(values)
+    return found
+
+
+def encode(X: np.ndarray, names: Sequence[str], categories: list[np.ndarray]) -> np.ndarray:
+    """Return codes (n, p): places in the categories, or MISSING, or UNSEEN."""
+    codes = np.empty(X.shape, dtype=np.int16)
+    for j, (which, values) in enumerate(_columns(X, names)):
+        place = {value: code for code, value in enumerate(categories[j].tolist())}
+        # the last entry is for -1, the code of pandas for a missing value
+        code = [*(place.get(value, UNSEEN) for value in values.tolist()), MISSING]
+        codes[:, j] = np.array(code)[which]
+    return codes
+
+
+def symbols(categories: np.ndarray) -> list[str]:
+    """Return the values of a column as text; whole numbers are written without a point."""
+    return [f"{v:.0f}" if isinstance(v, float) else str(v) for v in categories.tolist()]
+
+
+def _columns(X: np.ndarray, names: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield of each column (n,) codes, and the value of each code; -1 is missing."""
+    for name, column in zip(names, X.T, strict=True):
+        try:
+            which, values = pd.factorize(column)
+        except TypeError as error:
+            raise DataError(
+                f"column {name} holds values that cannot be features: {error}"
+            ) from None
+        if values.dtype.kind in "fO":
+            for value in values:
+                _check_whole(value, name)
+        yield which, values
+
+
+def _check_whole(value, name: str) -> None:
+    if not isinstance(value, Real) or isinstance(value, Integral) or float(value).is_integer():
+        return
+    if np.isinf(float(value)):
+        raise DataError(f"column {name} holds {value:g}; infinity is no value of a feature")
+    raise DataError(
+        f"column {name} holds {value:g}; real values must be cut into classes first, for example "
+        "by scikit-learn's KBinsDiscretizer"
+    )
+
+
+# ---- chains ----
+
+
+def run_length(
+    until: Any, given: Mapping[str, Any], usual: Mapping[str, Any], *, judged: bool = True
+) -> dict[str, Any]:
+    """Return until, and the values of `given` with what stands for None.
+
+    given : chains, iterations and so on, as the user gave them; usual : of chains that are not
+    judged.  With until "auto" chains are judged unless the user gave a length, or one chain.
+
+    judged : whether the chains can be judged at all.
+    Raises UserError for another word than "auto".
+    """
+    if isinstance(until, str):
+        if until != AUTO:
+            raise UserError(
+                f"until must be 'auto', None or a pair of an R-hat and effective draws, "
+                f"got {quoted(until)}"
+            )
+        lengths = [value for name, value in given.items() if name != "chains"]
+        fixed = not judged or given["chains"] == 1 or any(one is not None for one in lengths)
+        until = None if fixed else Until()
+    if until is not None:
+        usual = {
+            "chains": UNTIL_CHAINS,
+            "iterations": UNTIL_FEWER_ITERATIONS,
+            "burn_in": 0,
+            "thin": 1,
+        }
+    found = {name: usual[name] if value is None else value for name, value in given.items()}
+    return found | {"until": until}

@@ -18,9 +18,16 @@ from sklearn.utils.validation import (
 
 from thesiskit import defaults
 from thesiskit.errors import UnreliableWarning, UserError
-from thesiskit.estimators.categories import encode, find_categories, symbols
-from thesiskit.estimators.inputs import REQUIRED, as_table, initialiser, threads_for
-from thesiskit.estimators.lengths import run_length
+from thesiskit.estimators.inputs import (
+    REQUIRED,
+    as_table,
+    encode,
+    find_categories,
+    initialiser,
+    run_length,
+    symbols,
+    threads_for,
+)
 from thesiskit.models import logistic
 from thesiskit.models.base import CLOSEST
 from thesiskit.models.patterns import (

@@ -22,8 +22,7 @@ from sklearn.utils.validation import (
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
-from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, threads_for
-from thesiskit.estimators.lengths import run_length
+from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, run_length, threads_for
 from thesiskit.models import mixture
 from thesiskit.models.base import Model, Training
 from thesiskit.models.mixture import Mixture

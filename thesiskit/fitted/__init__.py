@@ -18,7 +18,7 @@ from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quo
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
-from thesiskit.fitted.inputs import INPUTS, Inputs
+from thesiskit.fitted.inputs import Inputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.chains import Arrays
 
@@ -111,7 +111,7 @@ class FittedModel:
 
     def _cases(self, X: Any) -> np.ndarray:
         if isinstance(X, str | Path):
-            return self.inputs.of_table(self.read(Path(X)))
+            return self.read(Path(X)).inputs
         return self.inputs.of_data(X)
 
     def read(self, path: Path) -> Any:
@@ -125,7 +125,7 @@ class FittedModel:
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
-        cases = self.inputs.of_table(table)
+        cases = table.inputs
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         return pd.concat(
             [self._frame(arm, ids, arm.predict(self.inputs, cases)) for arm in self.arms.values()],
@@ -152,7 +152,7 @@ class FittedModel:
             "experiment": self.experiment,
             "source": _without_folders(self.source),
             "family": self.inputs.family,
-            "inputs": about | {"classes": self.classes},
+            "inputs": about,
             "cases": self.cases,
             "arms": [],
         }
@@ -201,10 +201,9 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
             "the package that has it"
         )
     source = SOURCES[name].model_validate(header["source"])
-    kind = INPUTS[header["family"]]
-    if kind.family != source.family:
+    if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
-    inputs = kind.restore(header["inputs"], _within(arrays, "inputs/"))
+    inputs = Inputs.restore(source.family, header["inputs"], _within(arrays, "inputs/"))
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}

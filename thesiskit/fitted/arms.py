@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thesiskit.errors import DataError, quoted
-from thesiskit.fitted.inputs import Inputs, TableInputs
+from thesiskit.fitted.inputs import Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, check
 from thesiskit.models.chains import Arrays
@@ -64,7 +64,6 @@ class SelectedArm(FittedArm):
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         """Return `probability` (T, G) of cases (T, p)."""
-        assert isinstance(inputs, TableInputs)
         if self.model.takes == "bits":
             table = inputs.bits(cases, self.selected)
         else:
@@ -88,7 +87,7 @@ class SelectedArm(FittedArm):
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
         """Return the arm that `stored` described."""
         selected, tau = arrays["selected"].astype(np.intp), about.get("tau", 1.0)
-        if not isinstance(inputs, TableInputs):
+        if inputs.family != "table":
             raise ValueError("its cases have no features to select")
         check(selected.ndim == 1 and isinstance(tau, float) and 1 <= tau < LARGEST)
         check(((selected >= 0) & (selected < inputs.width)).all())
@@ -114,7 +113,6 @@ class PeerArm(FittedArm):
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         """Return `probability` (T, G) of cases (T, p)."""
-        assert isinstance(inputs, TableInputs)
         bits = self.task.kind == BITS
         table = inputs.bits(cases, self.columns) if bits else read_columns(cases, self.columns)
         return {"probability": peers.predict(self.method, self.task, self.learnt, table)}
@@ -128,7 +126,7 @@ class PeerArm(FittedArm):
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":
         """Return the arm that `stored` described."""
-        if not isinstance(inputs, TableInputs):
+        if inputs.family != "table":
             raise ValueError("its cases have no features to select")
         task, columns = Task(**about["task"]), arrays["columns"].astype(np.intp)
         check(columns.ndim == 1 and ((columns >= 0) & (columns < inputs.width)).all())

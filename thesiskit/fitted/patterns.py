@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.datasets.source import FeatureTable, Table
 from thesiskit.fitted.arms import FittedArm, check
-from thesiskit.fitted.inputs import FeatureInputs, Inputs, PatternInputs, SequenceInputs
+from thesiskit.fitted.inputs import Inputs
 from thesiskit.models import logistic, process
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import Shared
@@ -38,14 +39,11 @@ class PatternArm(FittedArm):
         super().__init__(name, warning)
         self.codes, self.about, self.draws = codes, about, draws
         self.cauchy, self.n_classes = about["prior"] == "cauchy", len(inputs.classes)
-        sequences = isinstance(inputs, SequenceInputs)
-        if not isinstance(inputs, PatternInputs):
-            raise ValueError("its cases have no patterns")
         self.groups = inputs.groups(
             codes, about["order"], compress=about["compress"], min_cases=about["min_cases"]
         )
         # a history shares at most one group in part
-        self.exact = self.n_classes == 2 and (sequences or not self.cauchy)
+        self.exact = self.n_classes == 2 and (inputs.family == "sequences" or not self.cauchy)
         # of real responses each draw is a distribution already
         least = SPLIT_DRAWS if self.n_classes else 1
         self.split_draws = least
@@ -200,14 +198,15 @@ def _codes(arrays: Arrays, inputs: Inputs) -> np.ndarray:
     """Return the training cases of a file."""
     codes = arrays["codes"]
     check(codes.dtype.kind in "iu" and codes.ndim == 2 and len(codes) > 0)
-    if isinstance(inputs, SequenceInputs):
-        check(codes.shape[1] == inputs.length and bool((codes < len(inputs.states)).all()))
-        return codes.astype(np.int32)
-    if not isinstance(inputs, FeatureInputs):
+    like = inputs.like
+    if isinstance(like, Table):
         raise ValueError("its cases have no patterns")
-    check(codes.shape[1] == len(inputs.features))
-    check(bool((codes < [len(values) for values in inputs.values]).all()))
-    return codes.astype(np.int16)
+    check(codes.shape[1] == inputs.width)
+    if isinstance(like, FeatureTable):
+        check(bool((codes < [len(values) for values in like.values]).all()))
+        return codes.astype(np.int16)
+    check(bool((codes < len(like.states)).all()))
+    return codes.astype(np.int32)
 
 
 def _one_by_one(shared: Shared) -> Iterator[Shared]:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.datasets.source import READ_NEW, Source
+from thesiskit.datasets.source import READ_NEW, FeatureTable, Sequences, Source, Table
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
-from thesiskit.fitted.inputs import FeatureInputs, Inputs, SequenceInputs, TableInputs
+from thesiskit.fitted.inputs import Inputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.base import OWN
 from thesiskit.models.peers import BITS, PEERS, Task
@@ -153,10 +153,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, float(stored["tau"][0]))
         kept += [selected] if model.takes == "bits" else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
-    inputs = TableInputs(
-        list(table.classes), table.names, table.features.shape[1], columns,
-        work.design.thresholds(columns),
-    )  # fmt: skip
+    like = Table.empty(table.names, list(table.classes), table.features.shape[1])
+    inputs = Inputs(like, columns, work.design.thresholds(columns))
     assert work.config.data is not None
     cases = sum(len(one.response) for one in work.design.tables)
     return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
@@ -178,11 +176,10 @@ def _mixed(reliable: Any, rhat: float, ess: float) -> str:
 def _logistic(work: LogisticWork, block: Block) -> FittedModel:
     fits = work.fits(block)
     cases, patterns = fits.cases, fits.patterns
-    inputs: Inputs
     if isinstance(patterns, SequencePatterns):
-        inputs = SequenceInputs(cases.classes, patterns.states, cases.train.shape[1])
+        inputs = Inputs(Sequences.empty(patterns.states, cases.classes, cases.train.shape[1]))
     else:
-        inputs = FeatureInputs(cases.classes, patterns.features, patterns.values)
+        inputs = Inputs(FeatureTable.empty(patterns.features, patterns.values, cases.classes))
     arms: dict[str, FittedArm] = {}
     for name, (_, arm) in work.own_arms.items():
         stored = block.read("fit", name)
