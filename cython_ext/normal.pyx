@@ -216,7 +216,7 @@ cdef class Densities:
         cases go `together` through the features of a table.  product is (T, G, P); fallen (T, G)
         begins with 0.
         """
-        cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], first = 0, start, j, slot
+        cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], first = 0, start, slot
         with nogil:
             while first < k:
                 self.known[:, :, :] = 0
