@@ -31,7 +31,6 @@ smaller ones too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -44,6 +43,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
+from thesiskit.models.priors import ThetaRule, gauss_legendre
 from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
 
 SIMPSON = {"simpson-21": 21, "simpson-11": 11}  # nodes
@@ -55,15 +55,6 @@ SMALL = 1e-200  # probabilities below are integrated on a log scale
 SHARED_CASES = 3_000  # up to here rounding of the nodes near 0 and 1 costs less than 1e-10
 WORTH = 2_500  # counts at nodes tabulated in the time of one located integral
 TABLE_BYTES = 1 << 26  # of tables at a time
-
-
-@dataclass(frozen=True)
-class ThetaRule:
-    """Nodes, 1 - nodes and weights on (0, 1), symmetric about 1/2, each (G,)."""
-
-    theta: np.ndarray
-    complement: np.ndarray
-    weight: np.ndarray
 
 
 @lru_cache(maxsize=64)
@@ -83,15 +74,6 @@ def check_rule(name: str) -> None:
     """Raise UserError unless there is a rule of that name."""
     if name not in RULES:
         raise UserError(f"unknown quadrature {name!r}; choose one of {', '.join(RULES)}")
-
-
-@lru_cache(maxsize=64)
-def gauss_legendre(nodes: int) -> ThetaRule:
-    """Return the Gauss-Legendre rule with that many nodes, exact to degree 2 nodes - 1."""
-    x, weight = special.roots_legendre(nodes)
-    x, weight = (x - x[::-1]) / 2, (weight + weight[::-1]) / 2
-    # (1 + x) / 2 loses digits where x is near -1; 1 - theta is as exact as theta
-    return ThetaRule((1 + x) / 2, (1 - x) / 2, weight / weight.sum())
 
 
 class PairIntegrals(NamedTuple):

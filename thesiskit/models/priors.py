@@ -1,4 +1,4 @@
-"""Prior distributions shared by the models.
+"""Prior distributions, and the rule of quadrature, that models share.
 
 | thesis | name | shape |
 |---|---|---|
@@ -137,3 +137,21 @@ def _midpoints(prior: InverseGamma, count: int) -> np.ndarray:
         )
     points.flags.writeable = False
     return points
+
+
+@dataclass(frozen=True)
+class ThetaRule:
+    """Nodes, 1 - nodes and weights on (0, 1), symmetric about 1/2, each (G,)."""
+
+    theta: np.ndarray
+    complement: np.ndarray
+    weight: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def gauss_legendre(nodes: int) -> ThetaRule:
+    """Return the Gauss-Legendre rule with that many nodes, exact to degree 2 nodes - 1."""
+    x, weight = special.roots_legendre(nodes)
+    x, weight = (x - x[::-1]) / 2, (weight + weight[::-1]) / 2
+    # (1 + x) / 2 loses digits where x is near -1; 1 - theta is as exact as theta
+    return ThetaRule((1 + x) / 2, (1 - x) / 2, weight / weight.sum())

@@ -32,9 +32,8 @@ from scipy import special
 
 from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
-from thesiskit.models.integrals import gauss_legendre
 from thesiskit.models.patterns import Groups, Shared
-from thesiskit.models.priors import whole
+from thesiskit.models.priors import gauss_legendre, whole
 
 SIGNED = ("s", "mean", "location")  # arguments that may be negative
 LARGEST = 1e280  # argument other than x
