@@ -44,7 +44,7 @@ def test_it_is_the_model(correct, relevant):
     options = {"correct": correct, "relevant": relevant, "class_prior": (1.0, 2.0, 3.0)}
     model = NormalClassifier(8, effect_shapes=(5, None), **options).fit(X, y)
     selection = select_by_f(X, y, 8, np.random.default_rng(0))
-    settings = normal.Normal((1.0, 2.0, 3.0), (5, None), relevant)
+    settings = normal.Normal((1.0, 2.0, 3.0), relevant, effect_shapes=(5, None))
     posterior = normal.fit(selection, settings, correct=correct)
     assert model.selected_.tolist() == selection.selected.tolist()
     assert model.threshold_ == selection.threshold

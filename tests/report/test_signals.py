@@ -138,9 +138,9 @@ def test_a_map_has_each_setting_at_its_place(grid):
 
 
 def test_maps_need_several_settings():
-    needs = PARTS["signals-maps"].needs
+    needs = [need.words for need in PARTS["signals-maps"].needs]
     assert "data.source: signals" in needs
-    assert "selection.screened" in PARTS["screened-figure"].needs
+    assert "selection.screened" in [need.words for need in PARTS["screened-figure"].needs]
 
 
 def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):

@@ -36,7 +36,7 @@ CANNOT = {
 # blocks that are no code, by their first line
 DRAWINGS = {
     "thesiskit/": "the tree of the package",
-    "cli -> experiments": "the directions of imports",
+    "cli -> study": "the directions of imports",
     "\\input{results": "for LaTeX; tests/report/test_macros.py looks for its macro",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }

@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Union, get_args
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 from pydantic.fields import FieldInfo
 
-from thesiskit.blocks import listed
 from thesiskit.config import Config
 from thesiskit.config.kinds import KINDS, ModelOf
 from thesiskit.config.problems import annotation_of
@@ -173,7 +172,7 @@ def _listed(block: type[BaseModel]) -> list[str]:
     """Return the keys of a block that take one value in place of a list of it."""
     found = block.__pydantic_decorators__.field_validators.get("_list")
     several = [name for name, field in block.model_fields.items()
-               if any(getattr(one, "func", None) is listed for one in field.metadata)]  # fmt: skip
+               if any(isinstance(one, BeforeValidator) for one in field.metadata)]  # fmt: skip
     return several + [name for name in (found.info.fields if found else ())
                       if name in block.model_fields]  # fmt: skip
 

@@ -208,7 +208,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
-        return self._model.predict(self._posterior, self._kept_of(X), self.tau_)
+        kept = self._kept_of(X)
+        return self._model.predict(self._posterior, kept, self.tau_)
 
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -216,13 +217,16 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         They are computed from log odds: unlike logs of predict_proba, they are exact where a
         probability is below 2^-53.
         """
-        return self._model.predict_log(self._posterior, self._kept_of(X), self.tau_)
+        kept = self._kept_of(X)
+        return self._model.predict_log(self._posterior, kept, self.tau_)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,)."""
         if self._model_class.most_classes == 2:
-            return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+            place = (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
+        else:
+            place = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[place]
 
     # ---- features ----
 
