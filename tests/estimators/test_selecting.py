@@ -17,6 +17,7 @@ from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import MedianBinarizer, MixtureClassifier, NaiveBayesClassifier
 from thesiskit.models import naive_bayes as nb
+from thesiskit.models.base import CLOSEST
 from thesiskit.models.mixture import QUANTITIES
 from thesiskit.models.naive_bayes import log_factor
 from thesiskit.models.selection import select_features
@@ -471,10 +472,10 @@ def test_logs_of_probabilities_go_on_where_probabilities_end():
     p, log = model.predict_proba(X), model.predict_log_proba(X)
     assert log.shape == (60, 2)
     np.testing.assert_allclose(np.logaddexp.reduce(log, axis=1), 0, atol=1e-12)
-    sure = p.min(axis=1) <= nb.CLOSEST
+    sure = p.min(axis=1) <= CLOSEST
     assert sure.any(), "the data are too weak for this test"
     assert np.isfinite(log).all()
-    assert log.min() < np.log(nb.CLOSEST) - 1  # beyond what predict_proba can say
+    assert log.min() < np.log(CLOSEST) - 1  # beyond what predict_proba can say
     np.testing.assert_allclose(np.log(p[~sure]), log[~sure], rtol=1e-6, atol=1e-9)
 
 

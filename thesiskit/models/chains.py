@@ -530,3 +530,13 @@ def from_named(arrays: Arrays) -> Arrays:
     if "judged" not in arrays:  # chains of a fixed length
         return saved
     return saved | judged_state([arrays | {"judged": values} for values in arrays["judged"]])
+
+
+def unmixed(reliable: Any, rhat: float, ess: float) -> str:
+    """Say why the chains of an arm do not support its predictions; nothing if they do."""
+    if reliable:
+        return ""
+    return (
+        f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use more "
+        "iterations"
+    )

@@ -74,6 +74,7 @@ from thesiskit.models.chains import (
     reliable,
     run,
     spread,
+    unmixed,
 )
 from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
@@ -525,13 +526,8 @@ class Mixture(TwoClasses):
         if "theta" in arrays:
             width = int(arrays["features"][s])
             draws = (*draws, arrays["theta"][:, :kept, s, :width].reshape(-1, width))
-        warning = ""
-        if not arrays["reliable"][s]:
-            rhat, ess = arrays["rhat"][s].max(), arrays["ess"][s].min()
-            warning = (
-                f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use "
-                "more iterations"
-            )
+        rhat, ess = arrays["rhat"][s].max(), arrays["ess"][s].min()
+        warning = unmixed(arrays["reliable"][s], rhat, ess)
         return Fitted(self.target(training), draws, warning=warning)
 
     @classmethod

@@ -704,7 +704,6 @@ def _log_series(x: np.ndarray, d: int, m: int) -> np.ndarray:
 
 ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
 CASES = 4096  # test cases predicted together
-CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 
 
 def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.fitted.patterns import PatternArm, ProcessArm
 from thesiskit.models.base import OWN
+from thesiskit.models.chains import unmixed
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.study.cells import Block
 from thesiskit.study.experiment import Experiment, Watch
@@ -160,16 +161,6 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
 
 
-def _mixed(reliable: Any, rhat: float, ess: float) -> str:
-    """Say why the chains of an arm do not support its predictions; nothing if they do."""
-    if reliable:
-        return ""
-    return (
-        f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use more "
-        "iterations"
-    )
-
-
 # ---- chapter 3 ----
 
 
@@ -183,7 +174,7 @@ def _logistic(work: LogisticWork, block: Block) -> FittedModel:
     arms: dict[str, FittedArm] = {}
     for name, (_, arm) in work.own_arms.items():
         stored = block.read("fit", name)
-        warning = _mixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
+        warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
         arms[name] = _logistic_arm(fits, arm, inputs, warning)
     assert work.config.data is not None
     return FittedModel(
