@@ -237,8 +237,10 @@ def test_the_probe_does_not_wait_for_ever(tmp_path):
 
 def test_clocks_that_differ_are_warned_of(tmp_path, monkeypatch):
     block = cluster(tmp_path, setup=["date() { command date -d '5 minutes' +%s; }"]).block
+    started = time.monotonic()
     found = probe(tmp_path, block)
-    assert found.skew == pytest.approx(300, abs=5)
+    # what is certain: between the job's reading and its answer ours went on, too
+    assert 299 - (time.monotonic() - started) <= found.skew <= 301
     assert "ahead of" in found.warning
     assert "behind" in commands.Probe("node", -100).warning
 
