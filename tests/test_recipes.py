@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from thesiskit import datasets
 from thesiskit.cli import main
-from thesiskit.config import keys
+from thesiskit.config import keys, schema
 from thesiskit.estimators import selecting
 from thesiskit.models import MODELS
 from thesiskit.models.base import Training
@@ -110,9 +110,9 @@ def smoothed(monkeypatch):
     carry_out("thesiskit/models/smoothed.py", vars(module))
     monkeypatch.setattr(MODELS, "names", dict(MODELS.names))
     carry_out("thesiskit/models/__init__.py", {"MODELS": MODELS})
-    keys.keys.cache_clear()
+    keys.cache_clear()
     yield module.Smoothed
-    keys.keys.cache_clear()
+    keys.cache_clear()
 
 
 OWN_MODEL = """
@@ -141,7 +141,7 @@ def test_a_model_of_ones_own_is_everywhere(smoothed, tmp_path):
     assert found["probability"].shape == (4, 60)
     assert ((found["probability"] > 0.5) == found["response"]).mean() > 0.7
     assert "Both parameters of the Beta prior" in run("docs", "model.strength")
-    assert "strength" in keys.schema()["$defs"]["SmoothedBlock"]["properties"]
+    assert "strength" in schema()["$defs"]["SmoothedBlock"]["properties"]
     path.write_text(OWN_MODEL.replace("2.0", "-1.0"))
     assert "model.strength: must be greater than 0" in run("run", path, *results, code=2)
     path.write_text(OWN_MODEL)

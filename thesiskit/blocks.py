@@ -45,6 +45,13 @@ def probabilities(values: list[float]) -> list[float]:
 
 
 T = TypeVar("T")
+Once = Annotated[list[T], AfterValidator(distinct)]
+Each = Annotated[
+    list[T],
+    Field(min_length=1),
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    AfterValidator(distinct),
+]
 Several = Annotated[list[T], Field(min_length=1), BeforeValidator(listed), AfterValidator(distinct)]
 Probabilities = Annotated[list[Number], AfterValidator(probabilities)]
 

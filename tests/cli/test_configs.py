@@ -11,8 +11,7 @@ from commands import ROOT, invoke, must_fail, run
 
 from thesiskit import shipped
 from thesiskit.cli import console, options
-from thesiskit.config import load_config
-from thesiskit.config.keys import keys
+from thesiskit.config import keys, load_config
 from thesiskit.files import Results
 
 CONFIGS = sorted((ROOT / "configs").glob("*/*.yaml"))

@@ -130,7 +130,7 @@ def test_all_problems_at_once_one_line_each(write):
         ("data.features=010", "010 has leading zeros"),
         ("data.features=1\n---\n2", "a second document begins"),
         ("title=a\x1b[31m", r"the character '\x1b' cannot stand there"),
-        ("title=&a [*a]", "the alias *a contains itself"),
+        ("title=&a [*a]", "the alias *a: write out what it stands for"),
         ("title=!!python/name:os.system", "the tag '!!python/name:os.system' has no use here"),
         ("title=" + "[" * 5000, "more than 30 levels"),
         ("=3", "--set =3: write it as key=value"),
@@ -188,12 +188,12 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        (LAUGHS, 4, "more than 10,000 values, with those that aliases stand for"),
-        (MERGES, 5, "more than 10,000 values, with those that aliases stand for"),
-        ("title: x\nsmoke: &a [*a]", 2, "the alias *a contains itself"),
-        ("title: x\nsmoke: &a {b: [1, {c: *a}]}", 2, "the alias *a contains itself"),
-        ("title: x\nsmoke: &a {<<: *a}", 2, "the alias *a contains itself"),
-        ("title: x\nsmoke: *b", 2, "found undefined alias 'b'"),
+        (LAUGHS, 2, "the alias *a0: write out what it stands for"),
+        (MERGES, 2, "the alias *a0: write out what it stands for"),
+        ("title: x\nsmoke: &a [*a]", 2, "the alias *a: write out what it stands for"),
+        ("title: x\nsmoke: &a {b: [1, {c: *a}]}", 2, "the alias *a: write out what it stands for"),
+        ("title: x\nsmoke: &a {<<: *a}", 2, "the alias *a: write out what it stands for"),
+        ("title: x\nsmoke: *b", 2, "the alias *b: write out what it stands for"),
         ("x: 1\ny: " + "[" * 100_000, 2, "more than 30 levels"),
         ("x: 1\ny: " + "{a: " * 100_000, 2, "more than 30 levels"),
         ("x: 1\ny: [" + "1, " * 100_000 + "1]", 2, "more than 10,000 values"),
@@ -222,7 +222,7 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
         ("x: 1\n{a: b}: 2", 2, "a key is text, not a mapping"),
         ("x: 1\n---\ny: 2", 2, "a second document begins"),
         ("x: 1\n'x': 2", 2, "the key 'x' is given twice"),
-        ("x: 1\n<<: 5", 2, "expected a mapping or list of mappings for merging"),
+        ("x: 1\n<<: 5", 2, "a key is text, not '<<'"),
         ("x: \u20281", 2, "not valid YAML"),
     ],
 )
@@ -237,27 +237,6 @@ def test_what_yaml_can_do_and_a_config_may_not(write, text, line, words):
     assert len(str(caught.value).splitlines()) == 1
     if line is not None:
         assert f"{path}:{line}: " in str(caught.value)
-
-
-def test_plain_anchors_and_merges_are_taken(write):
-    text = GOOD.replace("train: [5, 5]", "train: &few [5, 5]").replace("test: 3", "test: *few")
-    assert load_config(write(text)).data.test == (5, 5)
-    text = GOOD.replace(
-        "  alpha_prior: [0.5, 5]",
-        "  kind: mixture\n  collapsed: &runs {iterations: 9, burn_in: 2}\n"
-        "  thesis: {<<: *runs, burn_in: 3}",
-    )
-    model = load_config(write(text)).model
-    assert (model.collapsed.burn_in, model.thesis.burn_in, model.thesis.iterations) == (2, 3, 9)
-
-
-def test_an_override_of_what_an_alias_shares_stays_where_it_is(write):
-    text = GOOD.replace(
-        "  alpha_prior: [0.5, 5]",
-        "  kind: mixture\n  collapsed: &runs {iterations: 9, burn_in: 2}\n  thesis: *runs",
-    )
-    model = load_config(write(text), settings=("model.thesis.burn_in=4",)).model
-    assert (model.collapsed.burn_in, model.thesis.burn_in) == (2, 4)
 
 
 def test_texts_that_yaml_makes_more_of(write):

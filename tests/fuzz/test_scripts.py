@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from thesiskit.config import load_config
-from thesiskit.config.cluster import ClusterBlock
+from thesiskit.config import ClusterBlock, load_config
 from thesiskit.errors import UserError
 from thesiskit.study.slurm import array_script
 

@@ -14,7 +14,7 @@ import pytest
 from commands import ROOT
 from commands import wait_for as wait
 
-from thesiskit.config.cluster import ClusterBlock
+from thesiskit.config import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.study import slurm as commands
 from thesiskit.study.slurm import GONE, Slurm, probe, submissions

@@ -13,8 +13,7 @@ import yaml
 from commands import ROOT, invoke, run, wait_for
 from small import KINDS, opened
 
-from thesiskit.config import load_config
-from thesiskit.config.cluster import ClusterBlock
+from thesiskit.config import ClusterBlock, load_config
 from thesiskit.errors import ConfigError, ThesiskitError, UserError
 from thesiskit.study import batch as batches
 from thesiskit.study.batch import Batch, first_cells
@@ -102,7 +101,12 @@ def test_bad_blocks_are_refused_by_line(tmp_path, text, words):
 
 
 def test_whole_numbers_of_yaml_are_what_they_were(tmp_path):
-    from thesiskit.config.yamlfile import parse_value
+    from thesiskit.config.yamlfile import Places
+
+    def parse_value(text):
+        tree = {}
+        Places("config", {}, {}).override(tree, "key", text, parse=True)
+        return tree["key"]
 
     values = {"12": 12, "-3": -3, "1_000": 1000, "0x1F": 31, "0b11": 3, "0": 0}
     assert {text: parse_value(text) for text in values} == values

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from thesiskit.cli import main
-from thesiskit.config.keys import Key, keys
+from thesiskit.config import Key, keys
 from thesiskit.report.parts import PARTS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -97,12 +97,11 @@ check keys. (In the first line of a config, for editors that use the YAML langua
 A config is one YAML file. A key that thesiskit does not know is an error. `--set key=value`
 overrides a key by its dotted name, for example `--set model.alpha_points=60`.
 
-A config may contain mappings, lists, text, numbers, `true`, `false`, `null`, plain anchors and
-merges. The following are refused, with the line: numbers with leading zeros (some programs read
-`010` as 8; write 10, or `'010'` for text), keys that are not text or are given twice, tags, a
-second document, control characters, aliases that contain themselves or stand for more than 10,000
-values, and files above 1 MB. `0x1F`, `0b11` and `1_000` are numbers; `yes`, `0o17`, dates and
-`1:30` are text.
+A config may contain mappings, lists, text, numbers, `true`, `false` and `null`. The following are
+refused, with the line: numbers with leading zeros (some programs read `010` as 8; write 10, or
+`'010'` for text), keys that are not text or are given twice, tags, aliases, a second document,
+control characters, more than 10,000 values, and files above 1 MB. `0x1F`, `0b11` and `1_000` are
+numbers; `yes`, `0o17`, dates and `1:30` are text.
 
 Before anything is computed, thesiskit counts what the config needs: cells, fits, iterations,
 memory and disk. If these are above 5 million cells, 50 million fits, 10^10 iterations, the memory

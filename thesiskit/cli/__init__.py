@@ -62,7 +62,7 @@ def list_configs() -> None:
 
     Example:  thesiskit list
     """
-    from thesiskit.config.keys import title_and_minutes
+    from thesiskit.config import title_and_minutes
 
     for folder, paths in folders().items():
         click.echo(folder)
@@ -101,19 +101,20 @@ def docs(key, schema) -> None:
 
     Example:  thesiskit docs model.orders
     """
-    from thesiskit.config import keys
+    from thesiskit.config import described
+    from thesiskit.config import schema as schema_of
 
     if schema and key:
         raise click.UsageError("--schema is of all keys; leave the key out")
     if schema:
-        click.echo(json.dumps(keys.schema(), indent=2))
+        click.echo(json.dumps(schema_of(), indent=2))
     elif key == "parts":
         from thesiskit.report.parts import PARTS
 
         for name, part in PARTS.items():
             click.echo(f"{name}: {part.about}")
     else:
-        for line in keys.described(key):
+        for line in described(key):
             click.echo(line)
 
 

@@ -76,7 +76,7 @@ class KeyType(_Named):
 
     def known(self) -> Iterable[str]:
         """Return all keys."""
-        from thesiskit.config.keys import keys
+        from thesiskit.config import keys
 
         return (key.name for key in keys())
 

@@ -1,86 +1,191 @@
-"""Experiment configs: one YAML file, validated and typed; every default is in this folder.
+"""Experiment configs: one YAML file, validated and typed; every default is here or in a model.
 
 An error names the file, the line and the key, what is wrong and what to do.  Unknown keys are
-refused, so a misspelt option stops the run instead of being ignored.
+refused, so a misspelt option stops the run instead of being ignored.  The one description of a key
+is the text below it in its class, here, in datasets/ or in models/.
 """
 
 import copy
+import difflib
 import re
-from collections.abc import Iterator
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
+    BeforeValidator,
     Field,
     PrivateAttr,
     SerializeAsAny,
+    StrictBool,
     ValidationError,
+    create_model,
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
-from thesiskit.blocks import Block, Count, Positive, PositiveNumber, Text
-from thesiskit.config.cluster import ClusterBlock
+from thesiskit.blocks import (
+    AtLeastTwo,
+    Block,
+    Count,
+    Counts,
+    Each,
+    Once,
+    Positive,
+    PositiveNumber,
+    Text,
+)
 from thesiskit.config.kinds import KINDS, ModelOf, by_tag
-from thesiskit.config.logistic import LogisticModel
-from thesiskit.config.problems import explain
+from thesiskit.config.logistic import check_peers
 from thesiskit.config.reduction import Reduction
-from thesiskit.config.selection import (
-    WHOLE,
-    Evaluation,
-    Lattice,
-    ScreenedBlock,
-    SelectionBlock,
-)
-from thesiskit.config.together import (
-    check_logistic,
-    check_mixture,
-    check_normal,
-    check_reduction,
-    check_screened,
-    check_sizes,
-    check_table,
-    check_temperature,
-    rank_problem,
-    two_classes,
-)
-from thesiskit.config.yamlfile import Places, override, parse_value, read_yaml
+from thesiskit.config.yamlfile import Places, kind_of, read_yaml
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source, WrongKeyError
-from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, cut, quoted
-from thesiskit.models.base import OWN
-from thesiskit.models.peers import PEERS
+from thesiskit.defaults import TABLE_CASES
+from thesiskit.errors import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    ConfigError,
+    UserError,
+    cut,
+    few,
+    quoted,
+)
+from thesiskit.models import MODELS
+from thesiskit.models import base as models
+from thesiskit.models.peers import BITS, PEERS, REALS, names
 
-__all__ = [
-    "WHOLE",
-    "Config",
-    "LogisticModel",
-    "check_sizes",
-    "load_config",
-    "two_classes",
-]
+WHOLE = "l2-logistic"
+# peers that take all features as they are: one arm, whatever the sizes
+WHOLE_METHODS = tuple(name for name in names(BITS, REALS) if not PEERS[name].selects)
 MOST_NAME = 100  # characters
 DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # of Windows, whatever the ending
+MOST_CORES = 1024  # of a job
+TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])")
+SBATCH_KEYS = {  # sbatch options with a key of their own
+    "partition": "partition",
+    "time": "time",
+    "mem": "memory",
+    "cpus-per-task": "cpus",
+    "array": "array",
+    "account": "account",
+    "qos": "qos",
+}
+# what submitting, stopping and going on rest on
+SBATCH_OURS = "chdir dependency error export job-name no-requeue ntasks open-mode output requeue "
+SBATCH_OURS += "signal wrap"
 
 
-def _own_folder(name: str) -> str:
-    """Return the name of an experiment, or say what else has that name in a folder of results."""
-    if len(name) > MOST_NAME:
-        raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
-    if name in ("verify", "compare") or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
-        raise ValueError(f"{quoted(name)} is the name of something else; choose another")
-    return name
+# ---- the blocks ----
 
 
-Name = Annotated[
-    str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
-]
+Correlation = Annotated[float, Field(strict=True, ge=0, lt=1)]
 
 
-Data = Annotated[SerializeAsAny[Source], by_tag("source", SOURCES)]
-Model = Annotated[Any, ModelOf, by_tag("kind", KINDS)]
+class Evaluation(Block):
+    """How cases and features are divided."""
+
+    scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
+    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`,
+    `holdout`."""
+    folds: AtLeastTwo = 10
+    """Number of folds of `k-fold`. Each class is divided separately, so that at most as many folds
+    can be made as the larger class has cases; for discrete features, as there are distinct cases.
+    """
+    test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
+    """The fraction of test cases with `holdout`."""
+    groups: Positive = 1
+    """Number of random groups of features; each group is analysed separately."""
+    ranks: StrictBool = False
+    """Simulation-based calibration, for data drawn from the model's own prior: the true values are
+    ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
+
+
+class ScreenedBlock(Block):
+    """How the table was screened before anything else saw it."""
+
+    of: Each[Positive] | None = None
+    """How many features there were before, of which the table has the best ones. A list, such as
+    `[5000, 10000]`, gives an arm for each: how much the answer depends on it. With `keep`, as many
+    as the table has unless given."""
+    threshold: Correlation | None = None
+    """The absolute correlation above which features were kept; the smallest one in the table unless
+    given. More is known, and the answer is a little better, if it is given. With more than two
+    classes it is the correlation ratio."""
+    f: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
+    """With `model.kind: normal`, in place of `threshold`: the F statistic of the analysis of
+    variance above which features were kept."""
+    keep: Positive | None = None
+    """For studies, in place of `threshold`: in every training set the features with so many largest
+    absolute correlations are kept before anything else sees the table."""
+
+    @model_validator(mode="after")
+    def _known(self):
+        if self.keep is None and self.of is None:
+            raise ValueError(
+                "give `of`, the number of features before the screening, or `keep`, how many are "
+                "to be kept before anything else"
+            )
+        if self.f is not None and self.threshold is not None:
+            raise ValueError("`f` and `threshold` are two ways to say the same; leave out one")
+        for name in ("threshold", "f"):
+            if self.keep is not None and getattr(self, name) is not None:
+                raise ValueError(f"`keep` keeps the best ones; leave out `{name}`")
+        problem = self.keep is not None and self.too_few_before(self.keep)
+        if problem:
+            raise ValueError(problem)
+        return self
+
+    def too_few_before(self, columns: int) -> str | None:
+        """Say where fewer features are claimed before a screening than it left."""
+        if self.of is None or min(self.of) >= columns:
+            return None
+        return (
+            f"`of` is {min(self.of):,}, but {columns:,} features are left; it is the number before "
+            f"the screening, so at least {columns:,}"
+        )
+
+
+class SelectionBlock(Block):
+    """How many features to keep."""
+
+    features: Once[Positive | Literal["all"]] | None = None
+    """Numbers of features to keep, or `all`."""
+    thresholds: Once[Correlation] | None = None
+    """In place of `features`: keep the features with an absolute correlation above the threshold.
+    With more than two classes it is the correlation ratio, which is the root of the share of the
+    variance that lies between the classes."""
+    ties: Literal["exact", "as-printed"] = "exact"
+    """How the correction counts features that tie at the cut when a number of features is kept.
+    `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
+    With thresholds both are the same, and real features hardly tie: `model.kind: normal` has no
+    such choice."""
+    screened: ScreenedBlock | None = None
+    """For a table that has only the best features of a larger one, chosen by their correlations
+    with the response in the same cases. The correction then counts the features that are not there.
+    """
+
+    @model_validator(mode="after")
+    def _one_of_two(self):
+        if bool(self.features) == bool(self.thresholds):
+            raise ValueError("give either `features: [10, 100]` or `thresholds: [0.2]`")
+        return self
+
+
+class Lattice(Block):
+    """The display of Cor(I0, I1)."""
+
+    class_counts: Counts
+    """Numbers of cases in class 0 and class 1."""
+    gamma: Correlation
+    """The bound that is drawn."""
 
 
 class ReportBlock(Block):
@@ -96,6 +201,138 @@ class ReportBlock(Block):
     traced: list[Text] = []
     """Coefficients whose traces are shown, such as `CC:V` or `size=small, form=round:yes` (pattern,
     then class); for real responses the pattern alone."""
+
+
+def control_character(text: str) -> str | None:
+    """Return a character that does not belong on a line of a script, None if there is none.
+
+    That is one that ends a line somewhere, or that a terminal obeys.
+    """
+    return next((c for c in text if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs")), None)
+
+
+class ClusterBlock(Block):
+    """What a job asks for; what is not given is for the cluster to decide."""
+
+    partition: Text | None = None
+    """Partition of jobs; the cluster's own unless given."""
+    time: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)] = "1:00:00"
+    """Time limit of each job: hours:minutes:seconds, days-hours:minutes:seconds, or minutes. A job
+    stops two minutes before its limit (or after half of it, if that is later), stores its chains,
+    and is queued again."""
+    memory: Text | None = None
+    """Memory of each job, such as `4G` or `500M`; the cluster's own unless given."""
+    cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
+    """Number of cores of each job."""
+    array: Positive = 100
+    """Largest number of jobs that run at the same time."""
+    cells: Positive | None = None
+    """Number of cells that each job makes; chosen by thesiskit unless given."""
+    account: Text | None = None
+    """Account of jobs; the cluster's own unless given."""
+    qos: Text | None = None
+    """Quality of service of jobs; the cluster's own unless given."""
+    options: list[Annotated[str, Field(strict=True)]] = []
+    """Further options of sbatch, such as `--constraint=avx2`; each may be given once."""
+    requeues: Count = 10
+    """How often a job may be queued again after it met its time limit."""
+    setup: list[Text] = []
+    """Shell commands that a job runs first, such as `module load python`."""
+
+    @field_validator("*")
+    @classmethod
+    def _one_line(cls, value: Any) -> Any:
+        for text in value if isinstance(value, list) else [value]:
+            character = control_character(str(text))
+            if character is not None:
+                said = quoted(character)
+                raise ValueError(f"the character {said} would leave its line; remove it")
+        return value
+
+    @field_validator("partition", "account", "qos")
+    @classmethod
+    def _one_word(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[^\s\-][^\s]*", value):
+            raise ValueError(f"write one word, not {quoted(value)}")
+        return value
+
+    @field_validator("time")
+    @classmethod
+    def _limit(cls, value: str) -> str:
+        if _minutes(value) < 1:
+            raise ValueError(
+                "write the limit as hours:minutes:seconds, days-hours:minutes:seconds, or whole "
+                f"minutes, at least one, not {quoted(value)}"
+            )
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _size(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[1-9][0-9]{0,8}[KMGT]", value):
+            raise ValueError(f"write memory as 4G or 500M, not {quoted(value)}")
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        given: dict[str, str] = {}
+        for option in value:
+            named = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
+            said = cut(option)
+            if named is None:
+                raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
+            if named[1] in SBATCH_KEYS:
+                raise ValueError(f"{said}: use `cluster.{SBATCH_KEYS[named[1]]}`")
+            if named[1] in SBATCH_OURS.split():
+                raise ValueError(f"{said}: is set by thesiskit; leave it out")
+            if named[1] in given:
+                raise ValueError(f"{given[named[1]]} and {said} are one option; keep one of them")
+            given[named[1]] = said
+        return value
+
+    @property
+    def minutes(self) -> int:
+        """The time limit in minutes, rounded up as Slurm does."""
+        return _minutes(self.time)
+
+    @property
+    def requests(self) -> dict[str, str | bool]:
+        """Options of sbatch for a job, without their dashes."""
+        given = {name: getattr(self, key) for name, key in SBATCH_KEYS.items() if name != "array"}
+        named = {name: str(value) for name, value in given.items() if value is not None}
+        further = (option[2:].partition("=") for option in self.options)
+        return named | {name: value if equals else True for name, equals, value in further}
+
+
+def _minutes(text: str) -> int:
+    """Return the minutes of a time limit, 0 where it is none."""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return int(text)
+    parts = TIME.fullmatch(text)
+    if parts is None:
+        return 0
+    days, hours, minutes, seconds = (int(part or 0) for part in parts.groups())
+    return (days * 24 + hours) * 60 + minutes + -(-seconds // 60)
+
+
+# ---- the whole ----
+
+
+def _own_folder(name: str) -> str:
+    """Return the name of an experiment, or say what else has that name in a folder of results."""
+    if len(name) > MOST_NAME:
+        raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
+    if name in ("verify", "compare") or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
+        raise ValueError(f"{quoted(name)} is the name of something else; choose another")
+    return name
+
+
+Name = Annotated[
+    str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
+]
+Data = Annotated[SerializeAsAny[Source], by_tag("source", SOURCES)]
+ModelBlock = Annotated[Any, ModelOf, by_tag("kind", KINDS)]
 
 
 class Config(Block):
@@ -123,7 +360,7 @@ class Config(Block):
     """How cases and features are divided."""
     selection: SelectionBlock | None = None
     """How many features to keep."""
-    model: Model = Field(default_factory=lambda: KINDS["naive-bayes"]())
+    model: ModelBlock = Field(default_factory=lambda: KINDS["naive-bayes"]())
     """The model. Its key `kind` says which."""
     lattice: Lattice | None = None
     """In place of `data` and `selection`: the display of Cor(I0, I1)."""
@@ -157,29 +394,8 @@ class Config(Block):
 
     @model_validator(mode="after")
     def _together(self):
-        if self.reduction is not None:
-            check_reduction(self)
-            return self
-        problem = rank_problem(self.data, self.model, self.evaluation)
-        if problem:
-            raise ValueError(f"evaluation.ranks: {problem}")
-        data = self.data
-        if isinstance(self.model, LogisticModel) or (data and data.family != "table"):
-            check_logistic(self)
-            return self
-        if (data is None) != (self.selection is None):
-            raise ValueError("`data` and `selection` go together")
-        if self.model.kind == "mixture":
-            check_mixture(self)
-        check_normal(self)
-        problem = data.misfit(self.model.kind, continuous=False) if data else None
-        if problem:
+        for problem in _misfits(self):
             raise ValueError(problem)
-        if data is None and self.lattice is None:
-            raise ValueError("give `data` and `selection`, or `lattice`, or `reduction`")
-        check_table(self)
-        check_screened(self)
-        check_temperature(self)
         return self
 
     def training_with_all(self) -> "Config":
@@ -189,27 +405,37 @@ class Config(Block):
         Of methods of others those are left that can be exported.  How cases are divided and the
         report do not matter then, and have their defaults.
         """
-        model: Any = self.model
-        if isinstance(model, LogisticModel):
-            model = model.model_copy(update={"peers": []})
+        if self.selects:
+            fitted = {*models.OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
+            left = {"methods": [method for method in self.model.methods if method in fitted]}
         else:
-            fitted = {*OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
-            own = [method for method in model.methods if method in fitted]
-            model = model.model_copy(update={"methods": own})
+            left = {"peers": []}
+        model = self.model.model_copy(update=left)
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
         if files and screened and not screened.keep:
             # cases that the screening did not see would need another correction
             changes["data"] = files.model_copy(update={"test_path": None})
-        found = self.model_copy(update={"replicates": 1, "block": 1, **changes})
-        found._all_train = True
-        return found
+        whole = self.model_copy(update={"replicates": 1, "block": 1, **changes})
+        whole._all_train = True
+        return whole
+
+    @property
+    def first_model(self) -> models.Model:
+        """The model of the first arm, where features are selected."""
+        block = self.model
+        return MODELS[block.kind].of(block, block.variants[0], block.relevances[0])
 
     @property
     def screened(self) -> ScreenedBlock | None:
         """How the table was screened before, None if it was not."""
         return self.selection.screened if self.selection else None
+
+    @property
+    def selects(self) -> bool:
+        """Whether the model follows a selection of features; a logistic model takes patterns."""
+        return self.model.kind != "logistic"
 
     @property
     def takes_reals(self) -> bool:
@@ -229,9 +455,7 @@ class Config(Block):
     @property
     def scheme(self) -> str:
         """How cases are divided; the data decide where the config does not."""
-        if self._all_train:
-            return "none"
-        return self.evaluation.scheme or self.usual_scheme
+        return "none" if self._all_train else self.evaluation.scheme or self.usual_scheme
 
     @property
     def usual_scheme(self) -> str:
@@ -255,13 +479,231 @@ class Config(Block):
 
         Of a logistic model each fold counts.
         """
-        folded = isinstance(self.model, LogisticModel) and self.scheme == "k-fold"
+        folded = not self.selects and self.scheme == "k-fold"
         return self.replicates * self.n_settings * (self.evaluation.folds if folded else 1)
 
     @property
     def n_settings(self) -> int:
         """How many settings data sets are drawn with; those of one come one after the other."""
         return 1 if self.data is None else self.data.n_settings
+
+
+# ---- what keys must be like together ----
+
+
+RANKS_NEED = {  # of data, by the kind of the model
+    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior and data.relevant: all "
+    "or some",
+    "mixture": "needs data.source: mixture with data.alpha: prior and data.response: prior",
+    "normal": "needs data.source: normal with everything drawn from the prior",
+    "logistic": "needs data.source: logistic, or interactions with data.sigma: prior",
+}
+
+
+def _misfits(config: Config) -> Iterator[str]:
+    """Yield what does not go together; what comes after the first need not make sense."""
+    data, model, selection = config.data, config.model, config.selection
+    if config.reduction is not None:
+        others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
+        if others:
+            yield f"{min(others)}: an experiment with `reduction` has none; leave it out"
+        return
+    if config.evaluation.ranks:
+        yield from _misfits_of_ranks(config)
+    if not config.selects or (data and data.family != "table"):
+        yield from _misfits_of_patterns(config)
+        return
+    if (data is None) != (selection is None):
+        yield "`data` and `selection` go together"
+    if model.kind == "mixture":
+        cases = data.sizes.train if data and data.sizes else 0
+        if cases > TABLE_CASES:
+            yield (
+                f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
+                f"got {cases}; use fewer, or model.kind: naive-bayes"
+            )
+        if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
+            yield "model.samplers: enumeration needs `selection.features: [1]`"
+    if config.takes_reals:
+        yield from _misfits_of_reals(config)
+    elif config.screened and config.screened.f is not None:
+        yield "selection.screened.f: is for model.kind: normal; give `threshold`"
+    problem = data.misfit(model.kind, continuous=False) if data else None
+    if problem:
+        yield problem
+    if data is None and config.lattice is None:
+        yield "give `data` and `selection`, or `lattice`, or `reduction`"
+    yield from _misfits_of_sizes(config)
+    if config.screened is not None:
+        yield from _misfits_of_screening(config, config.screened)
+
+
+def _misfits_of_ranks(config: Config) -> Iterator[str]:
+    """Yield why the truth is not a draw from the model's prior."""
+    data, model = config.data, config.model
+    if config.evaluation.groups != 1:
+        yield "evaluation.ranks: needs evaluation.groups: 1"
+    if data is None or data.prior_of != model.kind:
+        need = RANKS_NEED.get(model.kind, "needs data that are drawn from the model's own prior")
+        yield f"evaluation.ranks: {need}"
+    drawn = getattr(data, "relevant", "all")
+    if getattr(model, "relevant", [drawn]) != [drawn]:
+        yield (
+            f"evaluation.ranks: needs model.relevant: [{drawn}], because data.relevant is {drawn}; "
+            "of another model ranks need not be uniform"
+        )
+    if config.selects:
+        if model.kind == "mixture" and not isinstance(getattr(data, "train", 0), int):
+            yield ("evaluation.ranks: needs labels that are drawn; give data.train as one number")
+        return
+    if model.orders[0] == 0:
+        yield "evaluation.ranks: needs an order above 0, first in model.orders"
+    if model.continuous and model.standardise:
+        yield (
+            "evaluation.ranks: needs model.standardise: false; standardised, the priors depend on "
+            "the responses"
+        )
+    if model.min_cases > 1:
+        yield "evaluation.ranks: needs all patterns; leave out model.min_cases"
+
+
+def _misfits_of_reals(config: Config) -> Iterator[str]:
+    """Yield what real features do not have."""
+    selection, data = config.selection, config.data
+    if selection and "ties" in selection.model_fields_set:
+        yield "selection.ties: real features hardly tie; leave it out"
+    if data is None or data.sizes is None:
+        return
+    if not all(data.setting(number).real_features for number in range(data.n_settings)):
+        yield (
+            f"data.source: {data.source} draws binary features here; for model.kind: normal "
+            "give real ones, of data.source signals or normal"
+        )
+    try:
+        config.first_model.check(data.sizes.classes)
+    except UserError as error:
+        yield f"model.{error}"
+
+
+def _misfits_of_sizes(config: Config) -> Iterator[str]:
+    """Yield what data of chapter 2 cannot have."""
+    data, scheme = config.data, config.evaluation.scheme
+    if data is not None and data.sizes is not None and not config.takes_reals:
+        problem = two_classes(config.model.kind, data.sizes.classes)
+        if problem:
+            yield f"model.kind: {problem}"
+    if data is None or not data.drawn:
+        if scheme == "test-set" and not (data and data.has_test_set):
+            yield "evaluation.scheme: a test-set needs data.test_path"
+        return
+    if scheme not in (None, "test-set"):
+        yield "simulated data come with a test set; leave out evaluation.scheme"
+    for number in range(data.n_settings):
+        sizes = data.setting(number).sizes
+        assert sizes is not None
+        key, text = too_many(config, sizes.width)
+        if key:
+            yield f"{key}: {text}"
+
+
+def two_classes(kind: str, count: int) -> str | None:
+    """Say that a kind of model takes two classes, where there are more."""
+    if count <= 2:
+        return None
+    return f"{kind} takes two classes, and there are {count}; use model.kind: normal"
+
+
+def too_many(config: Config, p: int) -> tuple[str, str]:
+    """Return the key that asks for more of p features or groups than there are, and what is wrong.
+
+    Both are empty where all is well.
+    """
+    groups, screened = config.evaluation.groups, config.screened
+    if screened is not None:
+        if screened.keep is not None and screened.keep > p:
+            return "selection.screened.keep", f"cannot keep {screened.keep} of {p} features"
+        p = screened.keep or p
+        problem = screened.too_few_before(p)
+        if problem:
+            return "selection.screened.of", problem
+    if groups > p:
+        return "evaluation.groups", f"cannot make {groups} groups of {p} features"
+    for k in (config.selection and config.selection.features) or []:
+        if k != "all" and k > p // groups:
+            each = " in a group" if groups > 1 else ""
+            return "selection.features", f"cannot keep {k} of {p // groups} features{each}"
+    return "", ""
+
+
+def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[str]:
+    """Yield what cannot be done with a table that was screened before."""
+    if config.evaluation.groups != 1:
+        yield (
+            "evaluation.groups: it is not known to which group the features belong that were "
+            "screened away; leave it out"
+        )
+    if screened.keep is not None:
+        return
+    if not config.drawn:
+        divides = {"scheme", "folds", "test_fraction"} & config.evaluation.model_fields_set
+        if divides and config.evaluation.scheme != "test-set":
+            key = "scheme" if "scheme" in divides else min(divides)
+            yield (
+                f"evaluation.{key}: all cases took part in the screening of the table, so a test "
+                "on some of them promises too few errors; give data.test_path with cases that it "
+                "did not see, or leave out `evaluation`: then nothing is tested"
+            )
+        if config.scheme == "none" and config.replicates > 1:
+            yield "replicates: nothing is divided at random here; leave it out"
+    if "cv" in config.model.temperature:
+        yield (
+            "model.temperature: all cases took part in the screening of the table, so a "
+            "cross-validation among them says too little; leave out cv"
+        )
+
+
+def _misfits_of_patterns(config: Config) -> Iterator[str]:
+    """Yield what logistic models cannot do."""
+    data, model = config.data, config.model
+    if config.selects:
+        yield "data.source: sequences and discrete features need model.kind: logistic"
+    if data is None or data.family == "table":
+        yield (
+            "model.kind: logistic needs sequences or discrete features: data.source "
+            + _either(name for name, source in SOURCES.items() if source.family != "table")
+        )
+        return
+    if model.continuous and not data.real:
+        real = _either(name for name, source in SOURCES.items() if source.real)
+        yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
+    problem = data.misfit(model.kind, continuous=model.continuous)
+    if problem:
+        yield problem
+    sequences = data.family == "sequences"
+    if config.selection is not None:
+        yield "selection: a logistic model selects no features; leave it out"
+    if config.block != 1:
+        yield "block: each division has a file of its own here; leave it out"
+    if config.scheme != config.usual_scheme:
+        what = "sequences" if sequences else "these data"
+        tests = config.usual_scheme == "test-set"
+        has = "come with a test set" if tests else "are divided by k-fold"
+        yield f"evaluation.scheme: {what} {has}; leave it out"
+    if config.evaluation.groups != 1:
+        yield "evaluation.groups: a logistic model takes all features; leave it out"
+    if sequences and model.min_cases > 1:
+        yield "model.min_cases: is for discrete features; leave it out"
+    problem = check_peers(model, sequences=sequences)
+    if problem:
+        yield f"model.peers: {problem}"
+
+
+def _either(words: Iterator[str]) -> str:
+    *others, last = words
+    return " or ".join([", ".join(others), last] if others else [last])
+
+
+# ---- reading one ----
 
 
 def load_config(
@@ -288,47 +730,27 @@ def load_config(
     path = Path(path)
     tree, lines = read_yaml(path)
     places = Places(path, lines, {})
-    if smoke:
-        _make_small(tree, places)
+    small = tree.get("smoke") if smoke else None
+    for key, value in small.items() if isinstance(small, dict) else ():
+        places.given[key] = places.of(f"smoke.{key}", ("smoke", key))
+        places.override(tree, key, copy.deepcopy(value))
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
         places.given[key] = f"--set {cut(text)}"
         if not (key and equals):
             raise ConfigError(f"--set {cut(text)}: write it as key=value, such as --set seed=3")
-        _apply(tree, key, value, places, parse=True)
-    if seed is not None:
-        tree["seed"] = seed
-        places.given["seed"] = f"--seed {cut(seed)}"
-    if name is not None:
-        tree["experiment"] = name
-        places.given["experiment"] = f"--name {cut(name)}"
-    config = _validate(tree, places)
-    # its results are beside those of the whole experiment
-    return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
-
-
-def _make_small(tree: dict, places: Places) -> None:
-    """Apply the `smoke:` overrides of a config to it."""
-    overrides = tree.get("smoke")
-    for key, value in overrides.items() if isinstance(overrides, dict) else ():
-        places.given[str(key)] = places.of(f"smoke.{key}", ("smoke", key))
-        _apply(tree, str(key), copy.deepcopy(value), places)
-
-
-def _apply(tree: dict, key: str, value: Any, places: Places, *, parse: bool = False) -> None:
-    try:
-        override(tree, key, parse_value(value) if parse else value)
-    except ConfigError as error:
-        raise ConfigError(f"{places.given[key]}: {error}") from None
-
-
-def _validate(tree: dict, places: Places) -> Config:
+        places.override(tree, key, value, parse=True)
+    for key, option, given in (("seed", "--seed", seed), ("experiment", "--name", name)):
+        if given is not None:
+            tree[key] = given
+            places.given[key] = f"{option} {cut(given)}"
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(_first(explain(error, Config, places))) from None
+        raise ConfigError(_first(_explained(error, places))) from None
     config._places = places
-    return config
+    # its results are beside those of the whole experiment
+    return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
 
 
 def _first(problems: list[str]) -> str:
@@ -342,3 +764,265 @@ def _first(problems: list[str]) -> str:
         if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_CHARACTERS:
             break
     return "\n".join(lines)
+
+
+# ---- what pydantic finds wrong, in words: place, key, what is wrong, what to do ----
+
+
+TAGS = ("source", "kind")  # keys that say which of several kinds a block is
+WANTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "model": "a mapping of keys",
+    "dict": "a mapping of keys",
+}
+
+
+def _tag(block: type[BaseModel]) -> str | None:
+    """Return the key that says which of several kinds a block is, None where it is of one kind."""
+    return next((name for name in TAGS if name in block.model_fields), None)
+
+
+def _blocks(field: FieldInfo) -> Mapping[str, type[BaseModel]]:
+    """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
+
+    def within(annotation: Any) -> Mapping[str, type[BaseModel]]:
+        if annotation is Source:
+            return SOURCES
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            name = _tag(annotation)
+            tags = get_args(annotation.model_fields[name].annotation) if name else ()
+            return {(*tags, annotation.__name__)[0]: annotation}
+        found: Mapping[str, type[BaseModel]] = {}
+        for part in get_args(annotation):
+            more = within(part)
+            found = {**found, **more} if found and more else found or more
+        return found
+
+    return KINDS if ModelOf in field.metadata else within(field.annotation)
+
+
+def _explained(error: ValidationError, places: Places) -> list[str]:
+    """Return one line for each problem."""
+    # one problem a key, though each member of a union has its own: the most telling one
+    messages: dict[str, tuple[int, str]] = {}
+    for problem in error.errors():
+        kind, value = problem["type"], problem.get("input")
+        keys, block = _locate(problem["loc"], kind == "extra_forbidden")
+        dotted = ".".join(cut(key) for key in keys)
+        text = _what(problem, dotted, block)
+        if not dotted:  # a check of several keys says itself which one
+            named = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
+            dotted = named[1] if named else ""
+        # a value out of range tells more than a wrong word, and that more than a wrong kind
+        telling = 1 if kind.startswith(tuple(WANTED)) or kind == "missing" else 3
+        if kind == "literal_error":
+            telling = 2 if isinstance(value, str) else 0
+        if dotted not in messages or telling > messages[dotted][0]:
+            messages[dotted] = (telling, f"{places.of(dotted)}: {text}")
+    return [text for _, text in messages.values()]
+
+
+def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
+    """Return the keys of the YAML file that lead to a problem, and the block that holds it.
+
+    Pydantic's own path also names the members of unions it went through; an `unknown` key is the
+    last part of it.
+    """
+    keys: list[str | int] = []
+    block: type[BaseModel] = Config
+    members: Mapping[str, type[BaseModel]] = {}
+    for i, part in enumerate(location):
+        if isinstance(part, int) or (unknown and i == len(location) - 1):
+            keys.append(part)
+        elif part in members:
+            block, members = members[part], {}
+        elif part in block.model_fields:
+            keys.append(part)
+            members = _blocks(block.model_fields[part])
+            if len(members) == 1:
+                (block,) = members.values()
+    return tuple(keys), block
+
+
+def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
+    """Say what is wrong at a key, and what to do."""
+    kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
+    name = dotted.rpartition(".")[2]
+    if kind == "extra_forbidden":
+        return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
+    if kind.startswith("union_tag"):
+        members = _blocks(block.model_fields[name])
+        tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
+        key = _tag(next(iter(members.values())))
+        if kind == "union_tag_not_found":
+            return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
+        tag = str(context.get("tag"))
+        return f"{dotted}.{key}: unknown {key} {quoted(tag)}; {_suggest(tag, tags)}"
+    if kind == "value_error":
+        text = str(context.get("error", problem["msg"]))
+        return f"{dotted}: {text}" if dotted else text
+    if kind == "string_pattern_mismatch":
+        return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {quoted(value)}"
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']+)'", problem["msg"])
+        return f"{dotted}: cannot be {quoted(value)}; {_suggest(cut(value), allowed)}"
+    for stem, words in WANTED.items():
+        if kind.startswith(stem):
+            return f"{dotted}: needs {words}, got {kind_of(value)}"
+    limit = next((one for one in context.values() if isinstance(one, int | float)), 0)
+    bound = f"{limit:,}" if type(limit) is int else f"{limit:g}"
+    got = cut(value)
+    sentences = {
+        "too_short": f"needs at least {bound} entries",
+        "too_long": f"needs {bound} entries, got {context.get('actual_length', 'another number')}",
+        "missing": "is required; add it",
+        "greater_than": f"must be greater than {bound}, got {got}",
+        "greater_than_equal": f"must be at least {bound}, got {got}",
+        "less_than_equal": f"must be at most {bound}, got {got}",
+        "less_than": f"must be less than {bound}, got {got}",
+        "finite_number": f"must be a finite number, got {got}",
+    }
+    return f"{dotted}: {sentences.get(kind) or problem['msg'].lower()}"
+
+
+def _suggest(name: str, allowed: list[str]) -> str:
+    near = difflib.get_close_matches(name, allowed, 1)
+    return f"did you mean {near[0]!r}?" if near else f"use one of {few(allowed, 25)}"
+
+
+# ---- what keys mean: for `thesiskit docs`, docs/config.md and editors ----
+
+
+class Key(NamedTuple):
+    """A key of a config.
+
+    block : what has it where there are several, such as "source: colon"; else empty.
+    default : as YAML writes it; "required" where there is none, empty where it is not given.
+    """
+
+    name: str
+    block: str
+    default: str
+    text: str
+
+
+@cache
+def keys() -> list[Key]:
+    """Return all keys, blocks before the keys in them."""
+    return list(_keys(Config, "", ""))
+
+
+def _keys(model: type[BaseModel], prefix: str, block: str) -> Iterator[Key]:
+    for name, field in model.model_fields.items():
+        if name in TAGS and prefix:
+            continue  # the block says it
+        whole = f"{prefix}{name}"
+        text = " ".join((field.description or "").split())
+        yield Key(whole, block, _default(field), text)
+        inner = _blocks(field)
+        many = len(inner) > 1
+        tag = many and _tag(next(iter(inner.values())))
+        if tag:
+            titles = [(one, (inner[one].__doc__ or "").partition("\n")[0]) for one in inner]
+            default = _default(next(iter(inner.values())).model_fields[tag])
+            about = " ".join(f"`{one}`: {title}" for one, title in titles)
+            yield Key(f"{whole}.{tag}", block, default, about)
+        for word, one in inner.items():
+            yield from _keys(one, f"{whole}.", f"{tag}: {word}" if many else block)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    return "" if value is None or isinstance(value, BaseModel) else _yaml(value)
+
+
+def _yaml(value: Any) -> str:
+    """Return a short value as YAML writes it on one line."""
+    match value:
+        case list() | tuple():
+            return f"[{', '.join(map(_yaml, value))}]"
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case str():
+            plain = value.isalpha() or "-" in value
+            return value if plain and value.lower() not in ("nan", "na") else repr(value)
+        case float():
+            return f"{value:g}"
+    return str(value)
+
+
+def described(name: str | None) -> list[str]:
+    """Return lines about a key, about all keys of a block, or about all that there are.
+
+    Raises
+    ------
+    ConfigError: there is no such key; which was perhaps meant.
+    """
+    chosen = [key for key in keys() if key.name == name]
+    below = [key for key in keys() if name is None or key.name.startswith(f"{name}.")]
+    if not chosen and name is not None:
+        known = list(dict.fromkeys(key.name for key in keys()))
+        near = difflib.get_close_matches(cut(name), known, 1)
+        near = near or [one for one in known if one.rpartition(".")[2] == name][:1]
+        hint = f"did you mean {near[0]}?" if near else "`thesiskit docs` lists all keys"
+        raise ConfigError(f"{quoted(name)} is no key of a config; {hint}")
+    lines = []
+    for key in chosen:
+        said = [f"({key.block})"] if key.block else []
+        said += ["required"] if key.default == "required" else []
+        said += [f"default {key.default}"] if key.default not in ("", "required") else []
+        lines.append(f"{key.name}  {', '.join(said)}".rstrip())
+        lines += textwrap.wrap(key.text, 96, initial_indent="  ", subsequent_indent="  ")
+    for key in below:
+        first = re.split(r"\.\s+(?=[A-Z`])", key.text)[0].rstrip(".")
+        lines.append(f"{key.name}{f' ({key.block})' if key.block else ''}: {first}")
+    return lines
+
+
+def schema() -> dict[str, Any]:
+    """Return a JSON schema of configs, with which an editor completes and checks keys."""
+    sources: Any = Union[tuple(SOURCES.values())]  # noqa: UP007
+    kinds: Any = Union[tuple(KINDS.values())]  # noqa: UP007
+    data: Any = Annotated[sources, Field(discriminator="source")]
+    model: Any = Annotated[kinds, Field(discriminator="kind")]
+    texts = {name: field.description for name, field in Config.model_fields.items()}
+    default: Any = Config.model_fields["model"].default_factory
+    whole = create_model(
+        "Config",
+        __base__=Config,
+        data=(data | None, Field(None, description=texts["data"])),
+        model=(model, Field(default_factory=default, description=texts["model"])),
+    )
+    made = whole.model_json_schema()
+    for block in _all_blocks(whole):
+        place = made if block is whole else made["$defs"].get(block.__name__)
+        for key, field in block.model_fields.items() if place else ():
+            # one value stands for a list of it
+            inner = get_args(field.annotation)
+            validators = [*field.metadata, *(v for part in inner for v in get_args(part)[1:])]
+            if any(isinstance(one, BeforeValidator) for one in validators):
+                key_schema = place["properties"][key]
+                choices = key_schema.get("anyOf", [key_schema])  # a list, or nothing
+                items = [choice["items"] for choice in choices if "items" in choice]
+                place["properties"][key] = {"anyOf": [*choices, *items]} if items else key_schema
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _all_blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield model
+    for field in model.model_fields.values():
+        for block in _blocks(field).values():
+            yield from _all_blocks(block)
+
+
+def title_and_minutes(path: Path) -> tuple[str, str]:
+    """Return the title of a config, and about how many minutes it takes; not validated."""
+    tree, _ = read_yaml(path)
+    minutes = tree.get("minutes")
+    return str(tree.get("title", "")), "" if minutes is None else f"{minutes:g} min"

@@ -1,10 +1,9 @@
 """YAML files with line numbers; what YAML can do that a config has no use for is refused.
 
-Refused with its line: more than MOST_NODES values once aliases are written out (eight levels of
-them can stand for 10^8), aliases that contain themselves, more than MOST_DEPTH levels, tags such as
-!!python/object, keys that are not text or are given twice, several documents, and numbers with
-leading zeros, which some programs read as octal.  0x1F and 0b11 are numbers, so is 1_000; 0o17,
-`yes`, dates and 1:00:00 are text.
+Refused with its line: aliases (eight levels of them can stand for 10^8 values), more than
+MOST_NODES values, more than MOST_DEPTH levels, tags such as !!python/object, keys that are not text
+or are given twice, several documents, and numbers with leading zeros, which some programs read as
+octal.  0x1F and 0b11 are numbers, so is 1_000; 0o17, `yes`, dates and 1:00:00 are text.
 """
 
 import math
@@ -19,7 +18,7 @@ from thesiskit.errors import ConfigError, cut, quoted
 from thesiskit.files import open_regular
 
 MOST_BYTES = 2**20  # of a config
-MOST_NODES = 10_000  # values and keys, aliases written out
+MOST_NODES = 10_000  # values and keys
 MOST_DEPTH = 30
 TABLES = {".csv", ".tsv", ".gz", ".parquet", ".npz", ".npy", ".bed", ".h5ad", ".fa", ".fasta"}
 MOST_DIGITS = 300  # of a whole number
@@ -40,46 +39,32 @@ class _Loader(yaml.SafeLoader):
     def __init__(self, text: str):
         super().__init__(text)
         self._count = self._depth = 0
-        self._sizes: dict[yaml.Node, int] = {}  # of the nodes that are complete
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
-        node: Any
-        event, before = self.peek_event(), self._count
+        event: Any = self.peek_event()
         mark = event.start_mark
-        if isinstance(event, yaml.AliasEvent):
-            node = super().compose_node(parent, index)
-            if node not in self._sizes:
-                raise _Refused(f"the alias *{cut(event.anchor)} contains itself", mark)
-            self._count += self._sizes[node]
-        else:
-            if event.tag is not None:
-                said = quoted(event.tag.replace(_TAG, "!!"))
-                raise _Refused(f"the tag {said} has no use here; leave it out", mark)
-            self._count, self._depth = self._count + 1, self._depth + 1
-            if self._depth > MOST_DEPTH:
-                raise _Refused(f"more than {MOST_DEPTH} levels, one within the other", mark)
-            self._check_count(mark)
-            node = super().compose_node(parent, index)
-            self._sizes[node], self._depth = self._count - before, self._depth - 1
-        self._check_count(mark)
+        if self.check_event(yaml.AliasEvent):
+            raise _Refused(f"the alias *{cut(event.anchor)}: write out what it stands for", mark)
+        if event.tag is not None:
+            said = quoted(event.tag.replace(_TAG, "!!"))
+            raise _Refused(f"the tag {said} has no use here; leave it out", mark)
+        self._count, self._depth = self._count + 1, self._depth + 1
+        if self._depth > MOST_DEPTH:
+            raise _Refused(f"more than {MOST_DEPTH} levels, one within the other", mark)
+        if self._count > MOST_NODES:
+            raise _Refused(f"more than {MOST_NODES:,} values; a config has fewer", mark)
+        node: Any = super().compose_node(parent, index)
+        self._depth -= 1
         problem = _wrong_number(node)
         if problem:
             raise _Refused(problem, mark)
         return node
 
-    def _check_count(self, mark: yaml.Mark) -> None:
-        if self._count > MOST_NODES:
-            raise _Refused(
-                f"more than {MOST_NODES:,} values, with those that aliases stand for; a config has "
-                "fewer",
-                mark,
-            )
-
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
-            if key.tag not in (_TAG + "str", _TAG + "merge"):
-                what = quoted(key.value) if isinstance(key, yaml.ScalarNode) else f"a {key.id}"
+            if key.tag != _TAG + "str":
+                what = quoted(key.value) if key.id == "scalar" else f"a {key.id}"
                 raise _Refused(f"a key is text, not {what}; put it in quotes", key.start_mark)
             if key.value in seen:
                 raise _Refused(f"the key {quoted(key.value)} is given twice", key.start_mark)
@@ -137,7 +122,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     except IsADirectoryError:
         raise ConfigError(f"{where}: is a folder; give the configs in it") from None
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+        why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{where}: cannot be read: {why}") from None
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{where}: has more than 1 MB, which no config has; give another file")
@@ -154,11 +139,6 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     return tree, lines
 
 
-def parse_value(text: str) -> Any:
-    """Return the value that a piece of YAML stands for."""
-    return _read(text, None)[1]
-
-
 def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
     """Return the node and the value of a text, or say what is not YAML, and in which line.
 
@@ -167,7 +147,7 @@ def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        return node, None if node is None else _apart(loader.construct_document(node))
+        return node, None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -187,38 +167,15 @@ def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
     raise ConfigError(problem if refused else f"the value is not valid YAML: {problem}")
 
 
-def _apart(value: Any) -> Any:
-    """Return a value whose parts are apart: what an alias stands for can be changed by itself."""
-    if isinstance(value, dict):
-        return {key: _apart(one) for key, one in value.items()}
-    return [_apart(one) for one in value] if isinstance(value, list) else value
-
-
 def _mark_lines(node, path: tuple, lines: dict[tuple, int]) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
+    if node.id == "mapping":
         for key, value in node.value:
             lines[(*path, key.value)] = key.start_mark.line + 1
             _mark_lines(value, (*path, key.value), lines)
-    elif isinstance(node, yaml.SequenceNode):
+    elif node.id == "sequence":
         for i, value in enumerate(node.value):
             _mark_lines(value, (*path, i), lines)
-
-
-def override(tree: dict, key: str, value: Any) -> None:
-    """Set a dotted key."""
-    *parents, last = key.split(".")
-    if not all((*parents, last)):
-        raise ConfigError(f"{quoted(key)} is no key; write one such as data.alpha")
-    if key.split(".")[0] == "smoke":
-        raise ConfigError("smoke: is what --smoke changes; set the keys themselves")
-    for name in parents:
-        if tree.get(name) is None:  # absent, or a key with nothing after it
-            tree[name] = {}
-        tree = tree[name]
-        if not isinstance(tree, dict):
-            raise ConfigError(f"{cut(key)}: {cut(name)} is not a mapping")
-    tree[last] = value
 
 
 @dataclass(frozen=True)
@@ -241,15 +198,35 @@ class Places:
             location = location[:-1]
         return f"{cut(self.path, 200)}:{self.lines.get(location, 1)}"
 
+    def override(self, tree: dict, key: str, value: Any, *, parse: bool = False) -> None:
+        """Set a dotted key of a tree, to a value or what a piece of YAML stands for."""
+        *parents, last = key.split(".")
+        try:
+            if not all((*parents, last)):
+                raise ConfigError(f"{quoted(key)} is no key; write one such as data.alpha")
+            if key.split(".")[0] == "smoke":
+                raise ConfigError("smoke: is what --smoke changes; set the keys themselves")
+            value = _read(value, None)[1] if parse else value
+            for name in parents:
+                if tree.get(name) is None:  # absent, or a key with nothing after it
+                    tree[name] = {}
+                tree = tree[name]
+                if not isinstance(tree, dict):
+                    raise ConfigError(f"{cut(key)}: {cut(name)} is not a mapping")
+        except ConfigError as error:
+            raise ConfigError(f"{self.given[key]}: {error}") from None
+        tree[last] = value
+
 
 def kind_of(value: Any) -> str:
     """Say what kind of value something is, and which, where that is short."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true/false"
-    if isinstance(value, str):
-        return f"the text {quoted(value)}"
-    if isinstance(value, int | float):
-        return f"the number {cut(value)}"
-    return {"list": "a list", "dict": "a mapping"}.get(type(value).__name__, "something else")
+    words = {
+        "NoneType": "nothing",
+        "bool": "true/false",
+        "str": f"the text {quoted(value)}",
+        "int": f"the number {cut(value)}",
+        "float": f"the number {cut(value)}",
+        "list": "a list",
+        "dict": "a mapping",
+    }
+    return words.get(type(value).__name__, "something else")

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from thesiskit.config.cluster import ClusterBlock
+from thesiskit.config import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError, cut, memory_text, quoted
 from thesiskit.study.cells import HOST, Cell, Graph
 from thesiskit.study.experiment import Experiment

@@ -26,7 +26,7 @@ from thesiskit.models.packed import (
 from thesiskit.models.peers import PEERS
 from thesiskit.models.selection import correlation_of_f, is_binary, weakest_features
 from thesiskit.study.cells import generator
-from thesiskit.study.selections import by_f, class_counts, f_threshold, first_model, keep_best
+from thesiskit.study.selections import by_f, class_counts, f_threshold, keep_best
 from thesiskit.study.splits import (
     RealFeatures,
     Split,
@@ -230,7 +230,7 @@ class Design:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
         data, place = self._source(replicate), replicate % self.config.replicates
         rng = generator(self.config.seed, "data", data.settings_of_draws, place)
-        priors = SelectionPriors(**first_model(self.config).priors_of_draws)
+        priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
             return data.draw(rng, priors)
 

@@ -21,7 +21,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from thesiskit.config import LogisticModel
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import UserError, memory_text
 from thesiskit.models.chains import most_kept
@@ -107,7 +106,7 @@ def needs(experiment) -> Needs:
     elif config.data is None:
         points = math.prod(n + 1 for n in config.lattice.class_counts)
         needed = Needs(disk=9.0 * points, memory=9.0 * points)
-    elif isinstance(config.model, LogisticModel):
+    elif not config.selects:
         work.design.check_sizes()
         needed = _of_division(work)
     else:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import WHOLE, Config, check_sizes, two_classes
+from thesiskit.config import WHOLE, Config, too_many, two_classes
 from thesiskit.errors import ConfigError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, fit_command, peers, ranks
@@ -35,7 +35,6 @@ from thesiskit.study.design import FOLDS, Design, check_screening, check_tempera
 from thesiskit.study.selections import (
     Arm,
     arms,
-    first_model,
     keep_best,
     select,
     select_one,
@@ -118,7 +117,7 @@ class SelectionWork(Work):
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         try:
             if arm.method in OTHERS:
-                return MODELS[OTHERS[arm.method][0]].beside(first_model(self.config))
+                return MODELS[OTHERS[arm.method][0]].beside(self.config.first_model)
             return self.kind.of(self.model, arm.variant, arm.relevant)
         except UserError as error:
             raise self._wrong_field(error) from None
@@ -163,7 +162,9 @@ class SelectionWork(Work):
             )
         for design in self.design.each:
             for table in design.tables[:1]:
-                check_sizes(self.config, table.features.shape[1])
+                key, text = too_many(self.config, table.features.shape[1])
+                if key:
+                    raise self.config.wrong(key, text)
             problem = two_classes(self.kind.kind, design.n_classes)
             if self.kind.most_classes == 2 and problem:
                 raise self.config.wrong("model.kind", problem)
@@ -188,7 +189,7 @@ class SelectionWork(Work):
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
                 if config.scheme != scheme:
                     del evaluation[name]
-            priors = first_model(config).priors_of_draws if config.drawn else None
+            priors = config.first_model.priors_of_draws if config.drawn else None
             data = [config.data.model_dump(), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":  # an arm says itself which selection it is of

@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import Config
-from thesiskit.config.selection import WHOLE_METHODS, ScreenedBlock
+from thesiskit.config import WHOLE_METHODS, Config, ScreenedBlock
 from thesiskit.errors import DataError, UserError
-from thesiskit.models import MODELS
-from thesiskit.models.base import OTHERS, OWN, Model
+from thesiskit.models.base import OTHERS, OWN
 from thesiskit.models.selection import (
     FSelection,
     LeftOut,
@@ -86,12 +84,6 @@ class Chosen:
 def selections(config: Config) -> list[Chosen]:
     """Return the selections that are made in every split; each has another label."""
     return list(dict.fromkeys(chosen for chosen, *_ in _analyses(config)))
-
-
-def first_model(config: Config) -> Model:
-    """Return the model of the first arm of an experiment of chapter 2."""
-    block = config.model
-    return MODELS[block.kind].of(block, block.variants[0], block.relevances[0])
 
 
 def arms(config: Config) -> list[Arm]:

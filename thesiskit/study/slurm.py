@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thesiskit.config.cluster import ClusterBlock, control_character
+from thesiskit.config import ClusterBlock, control_character
 from thesiskit.errors import ResultsError, ThesiskitError, UserError, quoted
 from thesiskit.files import create, now, open_regular, read_record, read_text, write_record
 
