@@ -212,7 +212,7 @@ def test_each_table_is_divided_by_itself(two, tmp_path):
         assert [(one.replicate, one.fold) for one in splits] == [
             (replicate, fold) for replicate in replicates for fold in range(3)
         ]
-        assert {len(one.features) for one in splits} == {p}
+        assert {len(one.bits()) for one in splits} == {p}
         blocks = list(design.column_blocks(splits[0], drawn["group"][0]))
         original = design.of(replicates.start).tables[0].features
         assert (np.concatenate(blocks, axis=1) == original).all()

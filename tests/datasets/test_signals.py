@@ -98,7 +98,7 @@ def test_features_are_cut_at_medians_of_the_training_cases(tmp_path):
     replicates = range(1, 2)
     (split,) = design.splits(replicates, design.draw(replicates))
     drawn = design.drawn(1)
-    bits = split.features.unpack(np.arange(60))
+    bits = split.bits().unpack(np.arange(60))
     medians = np.median(drawn.train.features, axis=0)
     np.testing.assert_array_equal(bits[split.train], drawn.train.features > medians)
     np.testing.assert_array_equal(bits[split.test], drawn.test.features > medians)

@@ -16,7 +16,7 @@ from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
 from thesiskit.models.selection import LeftOut, is_binary, select_features
-from thesiskit.study.selections import pack_selections, unpack_selections
+from thesiskit.study.selecting import pack_selections, unpack_selections
 
 GONE = np.nan
 

@@ -13,7 +13,7 @@ from commands import ROOT, run
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.study import needs
+from thesiskit.study import cells, experiment
 from thesiskit.study.batch import board
 from thesiskit.study.cells import Meter
 from thesiskit.study.experiment import Experiment
@@ -127,7 +127,7 @@ def opened(path, results, **options):
 def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
     path = write(KINDS[kind])
     experiment = opened(path, tmp_path / "r")
-    needed = needs.needs(experiment)
+    needed = experiment.needs()
     for command in [name for name in ("simulate", "select", "compress") if name in
                     experiment.stages]:  # fmt: skip
         run(command, path, "--results", tmp_path / "r")
@@ -154,7 +154,7 @@ def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
 )
 def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
     given = tuple(f"{key}={value}" for key, value in settings.items())
-    needed = needs.needs(opened(write(text), tmp_path, settings=given))
+    needed = opened(write(text), tmp_path, settings=given).needs()
     assert (needed.fits, needed.iterations) == (fits, iterations)
 
 
@@ -172,7 +172,7 @@ def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
 )  # fmt: skip
 def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     path = write(text)
-    needed = needs.needs(opened(path, tmp_path / "r", settings=tuple(settings)))
+    needed = opened(path, tmp_path / "r", settings=tuple(settings)).needs()
     given = [part for one in settings for part in ("--set", one)]
     code = (
         "import sys; from thesiskit.cli import main\n"
@@ -197,13 +197,13 @@ def test_shipped_experiments_need_no_word_and_no_time():
         experiment = opened(path, ROOT / "nowhere")
         assert experiment.graph.work.data_digest is not None  # the data are read all the same
         started = time.perf_counter()
-        assert needs.needs(experiment).problem is None
+        assert experiment.needs().problem is None
         assert time.perf_counter() - started < 0.1
     large = {"configs/studies/naive-replicates.yaml": "replicates=25000",  # 10^6 cells
              "configs/chapter2/naive-simulation.yaml": "data.features=1000000"}  # fmt: skip
     for name, setting in large.items():
-        assert needs.needs(opened(ROOT / name, ROOT / "nowhere", settings=(setting,))).problem\
-            is None  # fmt: skip
+        large_one = opened(ROOT / name, ROOT / "nowhere", settings=(setting,))
+        assert large_one.needs().problem is None
 
 
 MUCH = [
@@ -259,7 +259,7 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
 
 
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):
-    monkeypatch.setattr(needs, "MOST_CELLS", 3)
+    monkeypatch.setattr(cells, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
     local = ["batch", "submit", "--executor", "local"]
     for command in (["run"], ["simulate"], local, ["batch", "status"]):
@@ -268,7 +268,7 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
     run("batch", "submit", "--executor", "local", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
-    monkeypatch.setattr(needs, "TOO_MANY", 40)
+    monkeypatch.setattr(experiment, "TOO_MANY", 40)
     assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
 
 

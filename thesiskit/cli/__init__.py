@@ -263,7 +263,6 @@ def run(configs, asked, force, executor, dry_run) -> None:
     Example:  thesiskit run naive-simulation --set data.alpha=100
     """
     from thesiskit.report.page import write_index
-    from thesiskit.study import needs
 
     if asked.name is not None and len(configs) > 1:
         raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
@@ -275,9 +274,9 @@ def run(configs, asked, force, executor, dry_run) -> None:
         if len(experiments) > 1:
             click.echo(f"== {experiment.config.title}")
         try:
-            needs.check(experiment, yes=asked.yes)
+            experiment.check_needs(yes=asked.yes)
             if dry_run:
-                for line in needs.plan(experiment, force=force):
+                for line in experiment.plan(force=force):
                     click.echo(line)
                 continue
             if executor == "slurm":

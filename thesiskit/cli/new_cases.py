@@ -124,9 +124,7 @@ def _fitted(asked: Asked, config: Path, force: bool, arms: tuple[str, ...], new:
     experiment = replace(asked, yes=None).open(config, all_cases=True)
     experiment.check_arms(arms)
     table = None if new is None else experiment.read_new(new)
-    from thesiskit.study import needs
-
-    needs.check(experiment, yes=bool(asked.yes))
+    experiment.check_needs(yes=bool(asked.yes))
     started = time.perf_counter()
     made = experiment.fit(watch=watch, force=force)
     tell_notes(experiment)

@@ -196,7 +196,6 @@ class Asked:
         from thesiskit.config import load_config
         from thesiskit.files import Results
         from thesiskit.models.chains import cores
-        from thesiskit.study import needs
         from thesiskit.study.experiment import Experiment
 
         if all_cases:
@@ -220,7 +219,7 @@ class Asked:
             )
         click.get_current_context().call_on_close(experiment.close)
         if self.yes is not None:
-            needs.check(experiment, yes=self.yes)
+            experiment.check_needs(yes=self.yes)
         return experiment
 
     @property

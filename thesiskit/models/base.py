@@ -164,6 +164,13 @@ class Model(ABC):
         """All that a posterior depends on besides the data."""
         return asdict(self)  # type: ignore[call-overload]
 
+    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+        """Return how many bytes a posterior holds, about, and how many iterations lead to it.
+
+        cases, kept : of the training set, and features.
+        """
+        return 16, 0
+
     # ---- fitting and predicting ----
 
     @abstractmethod

@@ -70,6 +70,7 @@ from thesiskit.models.chains import (
     as_until,
     check_run,
     compare_chains,
+    most_kept,
     names_of_cases,
     reliable,
     run,
@@ -355,6 +356,17 @@ class Mixture(TwoClasses):
     def sampled(self) -> bool:  # type: ignore[override]
         """Whether the arm has draws."""
         return not self.exact
+
+    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+        """Return the bytes of all draws, and the iterations of all chains and replicas."""
+        if self.exact:
+            return 0, 0
+        draws = self.kept
+        if self.until is not None:
+            draws = min(draws // 2 + 1, most_kept(self.chains, cases + 3))
+        width = cases + 2 + 4 * 8 + (8 * kept if self.samples_theta else 0)
+        replicas = 1 if self.samples_theta else self.replicas or REPLICAS
+        return self.chains * draws * width, self.chains * self.iterations * replicas
 
     @property
     def chains_apart(self) -> int:  # type: ignore[override]

@@ -220,6 +220,10 @@ class NaiveBayes(TwoClasses):
         """The grid of pi, (J,)."""
         return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
 
+    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+        """Return the bytes of a posterior, a value for each alpha and class; nothing iterates."""
+        return 16 * self.alpha_points, 0
+
     def fit(self, training: Training) -> Posterior:
         """Return the posterior."""
         return fit(training.selection, self, correct=training.correct)

@@ -214,6 +214,10 @@ class Normal(Model):
             )
         return np.broadcast_to(prior, (classes,))
 
+    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+        """Return the bytes of a posterior, a value for each c, rho and pi; nothing iterates."""
+        return 8 * len(self.ratio) * len(self.effect_shapes) * len(self.pi), 0
+
     def fit(self, training: Training) -> Posterior:
         """Return the posterior."""
         return fit(training.selection, self, correct=training.correct)

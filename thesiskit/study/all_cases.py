@@ -39,6 +39,8 @@ class AllCases(Experiment):
     results : of the experiment; the fits are in a folder below it.
     """
 
+    reports = False
+
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         _check_data(config)
         self._above, self._whole = results, config
@@ -51,12 +53,6 @@ class AllCases(Experiment):
             self._work.check()
             self._above.prepare()
         super().check()
-
-    def check_report(self) -> None:
-        """There is no report."""
-
-    def _untested_parts(self) -> list[str]:
-        return []
 
     @property
     def arms(self) -> list[str]:
@@ -143,7 +139,7 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         if arm.method in PEERS:
             kind, *sizes = stored.pop("task").tolist()
             task = Task(kind, *map(int, sizes))
-            features = len(pair[0].features) if kind == BITS else pair[0].real.tables[0].shape[1]
+            features = len(pair[0].bits()) if kind == BITS else pair[0].reals()[0].shape[1]
             columns = pair[0].of_table(np.arange(features)).astype(np.intp)
             arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
             kept += [columns] if kind == BITS else []

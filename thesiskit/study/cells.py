@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.errors import ResultsError, ThesiskitError, UserError
+from thesiskit.errors import ResultsError, ThesiskitError, UserError, memory_text
 from thesiskit.files import (
     Results,
     code_digest,
@@ -50,6 +50,11 @@ from thesiskit.models.chains import Arrays
 
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
+# what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
+MOST_CELLS = 5_000_000
+MOST_FITS = 50_000_000
+MOST_ITERATIONS = 10_000_000_000
+MOST_DISK = 200e9  # bytes
 
 
 # ---- generators of random numbers: each purpose has its own, so that none depends on another ----
@@ -277,6 +282,41 @@ class Fit:
 # ---- a kind of experiment ----
 
 
+@dataclass
+class Needs:
+    """What an experiment needs, known before it starts; how long it takes is not known.
+
+    cells : of each stage its arms and their chains, times the blocks.
+    fits : arms times training sets.
+    iterations : of all chains, those of hot replicas and further updates of sigma included; where
+        chains run until they agree, as many as the limit allows.
+    disk : bytes of cases, predictions, quantiles of posteriors, and draws before compression.
+    memory : bytes of one process.
+
+    Groups of patterns are not known before they are counted, so neither they nor draws of their
+    coefficients are in it: `models/patterns` refuses what is too much, as soon as it is seen.
+    """
+
+    cells: int = 0
+    fits: int = 0
+    iterations: int = 0
+    disk: float = 0.0
+    memory: float = 0.0
+
+    @property
+    def problem(self) -> str | None:
+        """Say what is much about it, None if nothing is."""
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        much = {
+            f"{self.cells:,} cells": self.cells > MOST_CELLS,
+            f"{self.fits:,} fits": self.fits > MOST_FITS,
+            f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
+            f"about {memory_text(self.memory)} of memory": self.memory > machine,
+            f"about {memory_text(self.disk)} on disk": self.disk > MOST_DISK,
+        }
+        return " and ".join(text for text, is_much in much.items() if is_much) or None
+
+
 class Work(ABC):
     """One kind of experiment: its stages, and how each is made.
 
@@ -315,7 +355,10 @@ class Work(ABC):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return self.config.model_dump(mode="json", exclude={"cluster"}) | {"scheme": None}
+        dumped, data = self.config.model_dump(mode="json", exclude={"cluster"}), self.config.data
+        if data is None:
+            return dumped | {"scheme": None}
+        return dumped | {"scheme": self.config.scheme, "drawn": data.drawn, "own": data.own}
 
     @abstractmethod
     def settings_of(self, stage: str, arm: str = "") -> Any:
@@ -323,6 +366,10 @@ class Work(ABC):
 
     def check(self) -> None:  # noqa: B027
         """Raise ConfigError or DataError for what only the data show to be wrong."""
+
+    @abstractmethod
+    def needs(self, replicates: int) -> Needs:
+        """Return what a block of so many replicates needs, but for the number of cells."""
 
     # what a stage consists of
 
@@ -349,7 +396,7 @@ class Work(ABC):
         """
         raise NotImplementedError(stage)
 
-    def join(self, stage: str, found: list[Arrays], block: "Block") -> Arrays:
+    def join(self, stage: str, made: list[Arrays], block: "Block") -> Arrays:
         """Return the arrays of a stage from those of its arms."""
         raise NotImplementedError(stage)
 
@@ -364,14 +411,16 @@ class Work(ABC):
             "leave out --list and --pattern"
         )
 
+    def explored(self, block: "Block", order: int | None = None, *, fit: bool) -> Any:
+        """Return the content of the page of the groups of patterns: see study/exploring."""
+        raise UserError(
+            f"{self.config.experiment} has no groups of patterns to explore; they are of "
+            "model.kind: logistic"
+        )
+
     def check_extension(self, block: "Block") -> None:
         """Raise UserError where stored chains cannot go on."""
         raise UserError(f"{self.config.experiment} has no chains that can go on")
-
-
-def origin(config: Config) -> dict[str, bool]:
-    """Return what reports are told of the data: whether they are drawn, and the user's own."""
-    return {"drawn": config.drawn, "own": config.data is not None and config.data.own}
 
 
 # ---- blocks, and all cells of an experiment ----

@@ -1,20 +1,27 @@
-"""The data of an experiment of chapter 2, and their division into splits."""
+"""The data of an experiment of chapter 2, and their division into splits.
+
+A *split* is one training set with its test cases: one per replicate for simulated data, one per
+fold and group of features for a table.  Features are packed, read or drawn when they are asked for:
+a model of real features needs no bits, and one of binary features no real numbers.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
-from thesiskit.errors import quoted
+from thesiskit.errors import DataError, cut, quoted
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -24,23 +31,160 @@ from thesiskit.models.packed import (
     read_columns,
 )
 from thesiskit.models.peers import PEERS
-from thesiskit.models.selection import correlation_of_f, is_binary, weakest_features
-from thesiskit.study.cells import generator
-from thesiskit.study.selections import by_f, class_counts, f_threshold, keep_best
-from thesiskit.study.splits import (
-    RealFeatures,
-    Split,
-    as_numbers,
-    check_classes,
-    divide_cases,
-    folds_of,
-    only_group,
-    pack_drawn,
+from thesiskit.models.selection import (
+    FSelection,
+    Screened,
+    correlation_of_f,
+    f_of_correlation,
+    is_binary,
+    select_by_f,
+    select_features,
+    weakest_features,
 )
+from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 FOLDS = 5  # of a training set, to fit a temperature
+NOBODY = -2  # a fold of no cases
+
+
+@dataclass(frozen=True)
+class Split:
+    """One training set with its test cases.
+
+    `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
+    Where most columns were left out before anything else, `columns` are those that are features, of
+    `width`, and `whole` is the split as it was before.
+
+    bits : returns the binary features of all cases; real ones are cut at their medians.
+    reals : returns the features as they were read or drawn, tables (., p) one below the other, or
+        memory-mapped.
+    """
+
+    replicate: int
+    group: int
+    fold: int
+    response: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+    width: int
+    bits: Callable[[], PackedFeatures]
+    reals: Callable[[], tuple[np.ndarray, ...]]
+    columns: np.ndarray | None = None
+    whole: Split | None = None
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Which split of the experiment it is."""
+        return self.replicate, self.group, self.fold
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return int(self.response.max()) + 1
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """How many training cases of each class there are, (G,)."""
+        return np.bincount(self.response[self.train], minlength=self.classes)
+
+    def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
+        """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
+        if takes == "bits":
+            return self.bits().unpack(columns, cases)
+        return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
+
+    def training_rows(self) -> np.ndarray:
+        """Return a table of real features: its first rows are all cases up to the last that trains.
+
+        That is the first table, which is not copied, unless some of them are in the next.
+        """
+        first = self.reals()[0]
+        inside = self.train.max(initial=0) < len(first)
+        return first if inside else np.concatenate(self.reals())
+
+    def of_table(self, features: np.ndarray) -> np.ndarray:
+        """Return which columns of the table, or of the group, some features are."""
+        return features if self.columns is None else self.columns[features]
+
+    def only(self, these: np.ndarray, **changes) -> Split:
+        """Return a split that has only some columns."""
+        return replace(
+            self,
+            bits=cache(lambda: self.bits().take(these)),
+            reals=cache(lambda: tuple(read_columns(table, these) for table in self.reals())),
+            **changes,
+        )
+
+    def within(self, train: np.ndarray, test: np.ndarray) -> Split:
+        """Return a split of the training cases, by their places among them; with all columns."""
+        return replace(self.whole or self, train=self.train[train], test=self.train[test])
+
+    def select_by_f(
+        self,
+        k: int | None,
+        rng: np.random.Generator,
+        *,
+        threshold: float | None = None,
+        screened: Screened | None = None,
+        at_most: bool = False,
+    ) -> FSelection:
+        """Keep k real features, or those above a threshold; memory-mapped tables are not copied.
+
+        at_most : keep all that vary where they are fewer than k.
+        """
+        X = self.training_rows()
+        return select_by_f(
+            X,
+            self.response[: len(X)],
+            k,
+            rng,
+            threshold=threshold,
+            cases=self.train,
+            screened=screened,
+            at_most=at_most,
+        )
+
+
+def pack_drawn(drawn: Drawn) -> PackedFeatures:
+    """Return the features of drawn data as bits; real ones are cut at training medians."""
+    train = np.arange(len(drawn.train.response))
+    return PackedFeatures.pack(drawn.train.features, drawn.test.features, cases=train)
+
+
+def folds_of(fold: np.ndarray) -> np.ndarray:
+    """Return the folds that are tested; where all cases only train, one that no case is in."""
+    tested = np.unique(fold[fold >= 0])
+    return tested if len(tested) else np.array([NOBODY], dtype=fold.dtype)
+
+
+def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
+    """Return a split without the columns that selection.screened.keep leaves out.
+
+    at_most : keep all that vary where they are fewer, as they may be in a part of a training set.
+    """
+    screened = config.screened
+    if screened is None or screened.keep is None:
+        return split
+    rng = generator(config.seed, "screened", *split.place, screened.keep)
+    kept: Any
+    if config.takes_reals:  # of which those that vary count
+        kept = split.select_by_f(screened.keep, rng, at_most=at_most)
+    else:
+        bits, y = split.bits(), split.response
+        kept = select_features(bits, y, screened.keep, rng, cases=split.train)
+    columns = np.sort(kept.selected)
+    return split.only(columns, width=kept.n_features, columns=columns, whole=split)
+
+
+def f_threshold(config: Config, split: Split) -> float | None:
+    """Return the F above which the features of a table were kept, None if it is not known."""
+    screened = config.screened
+    assert screened is not None
+    if screened.threshold is None:
+        return screened.f
+    return f_of_correlation(screened.threshold, split.class_counts)
 
 
 class Design:
@@ -58,8 +202,8 @@ class Design:
         data = self.data
         if data is None or data.drawn or data.n_settings == 1:
             return [self]
-        several = [data.setting(number) for number in range(data.n_settings)]
-        return [Design(self.config, self.folder, one) for one in several]
+        settings = map(data.setting, range(data.n_settings))
+        return [Design(self.config, self.folder, setting) for setting in settings]
 
     def of(self, replicate: int) -> Design:
         """Return the design whose tables a replicate divides."""
@@ -73,33 +217,10 @@ class Design:
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
-    @property
-    def notes(self) -> list[str]:
-        """What the user should know about the tables, a line each."""
-        if len(self.each) > 1:
-            return list(dict.fromkeys(note for one in self.each for note in one.notes))
-        notes = [note for table in self.tables for note in table.notes]
-        wanted = self.config.evaluation.folds
-        if self.tables and self.config.scheme == "k-fold" and self.folds < wanted:
-            notes.append(
-                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
-                "class has more cases"
-            )
-        notes += screening_notes(self) + temperature_notes(self)
-        if any(table.missing for table in self.tables):
-            methods = self.config.model.methods
-            notes += [
-                f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
-                "the training set"
-                for peer in PEERS.values()
-                if peer.name in methods
-            ]
-        return notes
-
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
-        return "".join(table.digest for one in self.each for table in one.tables)
+        return "".join(table.digest for design in self.each for table in design.tables)
 
     @cached_property
     def folds(self) -> int:
@@ -113,7 +234,7 @@ class Design:
         ConfigError: there are not even two.
         """
         if len(self.each) > 1:
-            return max(one.folds for one in self.each)
+            return max(design.folds for design in self.each)
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = self._response
@@ -126,6 +247,17 @@ class Design:
             )
         return min(self.config.evaluation.folds, most)
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        if not self.config.drawn:
+            return len(self.tables[0].classes)
+        assert self.data is not None
+        assert self.data.sizes is not None
+        return self.data.sizes.classes
+
+    # ---- drawing and dividing ----
+
     def draw(self, replicates: range) -> dict[str, np.ndarray]:
         """Return the arrays of the simulate stage: data, and how cases and features are divided.
 
@@ -133,22 +265,33 @@ class Design:
         -1 only trains, and where no case is tested there is one split all the same.  group (B, p):
         the group of each feature.  For simulated data also alpha (B,), and words (B, p, W) where
         the model takes bits.
+
+        Of tables that are read also what reports say about them: names (p,), or none where features
+        have none; ids (n,) of all cases; class_names (classes,); notes; columns (5,), as
+        `count_columns` returns them of all cases together.
         """
         if self.config.drawn:
             return self._simulate(replicates)
         if len(self.each) > 1:
             return self.of(replicates.start).draw(replicates)
-        # once for all blocks of a table
-        told = self._told() if replicates.start % self.config.replicates == 0 else {}
-        return told | self._divisions(replicates)
+        arrays = self._divisions(replicates)
+        if replicates.start % self.config.replicates:
+            return arrays  # what is said is said once for all blocks of a table
+        ids = []
+        for table in self.tables:
+            ids += table.ids or [str(row + 1) for row in range(len(table.response))]
+        first = self.tables[0]
+        said = {"names": first.names, "ids": ids, "class_names": first.classes, "notes": self.notes}
+        texts = {name: np.array(values, dtype=str) for name, values in said.items()}
+        return texts | {"columns": count_columns(*self._features)} | arrays
 
     def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
         """Return response, fold and group of replicates of the tables."""
         p = self.tables[0].features.shape[1]
         return {
             "response": np.tile(self._response, (len(replicates), 1)),
-            "fold": np.array([self._divide(one) for one in replicates]),
-            "group": np.array([self._groups(p, one) for one in replicates]),
+            "fold": np.array([self._divide(replicate) for replicate in replicates]),
+            "group": np.array([self._groups(p, replicate) for replicate in replicates]),
         }
 
     @property
@@ -162,68 +305,62 @@ class Design:
         return np.concatenate([table.response for table in self.tables]).astype(np.uint8)
 
     def _divide(self, replicate: int) -> np.ndarray:
-        """Return the fold of each case of the tables."""
-        rng = generator(self.config.seed, "folds", self.config.scheme, replicate)
-        n_test = sum(len(table.response) for table in self.tables[1:])
-        fold = divide_cases(self.config, self._response, n_test, self.folds, rng)
-        check_classes(self.config, self.tables[0].classes, self._response, fold)
+        """Return the fold of each case of the tables, -1 where it only trains.
+
+        Raises
+        ------
+        DataError: a training set lacks a class.
+        """
+        scheme, response, names = self.config.scheme, self._response, self.tables[0].classes
+        rng = generator(self.config.seed, "folds", scheme, replicate)
+        fold = np.full(len(response), -1, dtype=np.int32)
+        if scheme == "test-set":
+            fold[len(self.tables[0].response) :] = 0
+        elif scheme == "leave-one-out":
+            fold[:] = np.arange(len(response))
+        elif scheme != "none":
+            # within each class, so that every training set has all of them
+            for y in range(int(response.max()) + 1):
+                cases = rng.permutation(np.flatnonzero(response == y))
+                if scheme == "k-fold":
+                    fold[cases] = np.arange(len(cases)) % self.folds
+                else:
+                    tested = round(self.config.evaluation.test_fraction * len(cases))
+                    fold[cases[: max(1, tested)]] = 0
+        for number in folds_of(fold):
+            counts = np.bincount(response[fold != number], minlength=len(names))
+            present = np.flatnonzero(counts)
+            if len(present) == len(names):
+                continue
+            lacking = int(counts.argmin())
+            some = f"no case of class {cut(names[lacking])}"
+            if len(present) < 2:
+                some = f"class {cut(names[present[0]])} only" if len(present) else "no cases"
+            hint = "more cases of each class, or a smaller test set, are needed"
+            if (response == lacking).sum() == 1:
+                hint = "it has one case in all; add cases of it, or leave it out"
+            raise DataError(f"with evaluation.scheme: {scheme} a training set has {some}; {hint}")
         return fold
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """What the classes of tables are called."""
-        return self.tables[0].classes
-
-    def fewest(self) -> tuple[int, int]:
-        """Return how few training cases a class has in any training set, and which class.
-
-        Of drawn data the first data set of each setting is looked at.
-        """
-        if not self.config.drawn:
-            fold = self._divide(0)  # they are as many in each replicate
-            found = [self._response[fold != number] for number in folds_of(fold)]
-        else:
-            assert self.data is not None
-            places = (n * self.config.replicates for n in range(self.data.n_settings))
-            found = [self.drawn(place).train.response for place in places]
-        counts = np.array([np.bincount(one, minlength=self.n_classes) for one in found])
-        _, rarest = np.unravel_index(counts.argmin(), counts.shape)
-        return int(counts.min()), int(rarest)
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        if self.config.drawn:
-            assert self.data is not None
-            assert self.data.sizes is not None
-            return self.data.sizes.classes
-        return len(self.class_names)
-
-    def _told(self) -> dict[str, np.ndarray]:
-        """Return what reports say about tables that are read.
-
-        names (p,), or none where features have none; ids (n,) of all cases; class_names (classes,);
-        notes; columns (5,), as `count_columns` returns them of all cases together.
-        """
-        first, ids = self.tables[0], []
-        for table in self.tables:
-            ids += table.ids or [str(row + 1) for row in range(len(table.response))]
-        texts = {"names": first.names, "ids": ids, "class_names": first.classes,
-                 "notes": self.notes}  # fmt: skip
-        told = {name: np.array(values, dtype=str) for name, values in texts.items()}
-        return told | {"columns": count_columns(*(table.features for table in self.tables))}
+    def _groups(self, p: int, replicate: int) -> np.ndarray:
+        """Divide the features at random into groups as equal as can be."""
+        groups = self.config.evaluation.groups
+        if groups == 1:
+            return np.zeros(p, dtype=np.int32)
+        rng = generator(self.config.seed, "groups", groups, replicate)
+        return rng.permutation(np.arange(p) % groups).astype(np.int32)
 
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         rows = []
         for replicate in replicates:
-            one = self.drawn(replicate)
-            n = len(one.train.response)
-            response = np.append(one.train.response, one.test.response)
+            drawn = self.drawn(replicate)
+            n = len(drawn.train.response)
+            response = np.append(drawn.train.response, drawn.test.response)
             fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
-            group = self._groups(one.train.features.shape[1], replicate)
-            row = {"response": response, "fold": fold, "group": group, "alpha": one.alpha}
+            group = self._groups(drawn.train.features.shape[1], replicate)
+            row = {"response": response, "fold": fold, "group": group, "alpha": drawn.alpha}
             # real features are drawn again where they are needed: they would fill the disk
-            rows.append(row if self.takes_reals else {"words": pack_drawn(one).words} | row)
+            rows.append(row if self.takes_reals else {"words": pack_drawn(drawn).words} | row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
@@ -239,13 +376,7 @@ class Design:
         assert self.data is not None
         return self.data.setting(replicate // self.config.replicates)
 
-    def _groups(self, p: int, replicate: int) -> np.ndarray:
-        """Divide the features at random into groups as equal as can be."""
-        groups = self.config.evaluation.groups
-        if groups == 1:
-            return np.zeros(p, dtype=np.int32)
-        rng = generator(self.config.seed, "groups", groups, replicate)
-        return rng.permutation(np.arange(p) % groups).astype(np.int32)
+    # ---- splits ----
 
     def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
@@ -255,17 +386,19 @@ class Design:
         groups = self.config.evaluation.groups
         for b, replicate in enumerate(replicates):
             response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
-            n, words = len(response), drawn.get("words")
-            bits = partial(self._bits, replicate, n, None if words is None else words[b])
+            words = drawn["words"][b] if "words" in drawn else None
+            bits = partial(self._bits, replicate, len(response), words)
             reals = cache(partial(self._reals, replicate, bits))
-            members = [np.flatnonzero(group == g) for g in range(groups)]
             for f in folds_of(fold):
                 train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-                cut = cache(partial(bits, train))
-                whole = Split(replicate, 0, int(f), response, train, test, len(group), cut, reals)
-                for g, mine in enumerate(members):
-                    split = whole if groups == 1 else only_group(whole, g, mine)
-                    yield keep_best(self.config, split)
+                cut_there = cache(partial(bits, train))
+                split = Split(
+                    replicate, 0, int(f), response, train, test, len(group), cut_there, reals
+                )
+                for g in range(groups):
+                    mine = np.flatnonzero(group == g)
+                    one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
+                    yield keep_best(self.config, one)
 
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray
@@ -279,15 +412,18 @@ class Design:
             return PackedFeatures.pack(*self._features, cases=train)
         return self._packed
 
-    def _reals(self, replicate: int, bits: Callable[[np.ndarray], PackedFeatures]) -> RealFeatures:
+    def _reals(
+        self, replicate: int, bits: Callable[[np.ndarray], PackedFeatures]
+    ) -> tuple[np.ndarray, ...]:
         """Return the features of all cases as they were read or drawn."""
-        if not self.config.drawn:
-            return RealFeatures(tuple(as_numbers(table) for table in self._features))
+        if not self.config.drawn:  # truth values become numbers without a copy
+            tables = self._features
+            return tuple(one.view(np.uint8) if one.dtype == bool else one for one in tables)
         if self._source(replicate).real_features:
-            one = self.drawn(replicate)
-            return RealFeatures((one.train.features, one.test.features))
+            drawn = self.drawn(replicate)
+            return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits
-        return RealFeatures((packed.unpack(np.arange(len(packed))),))
+        return (packed.unpack(np.arange(len(packed))),)
 
     @property
     def _features(self) -> list[np.ndarray]:
@@ -297,7 +433,7 @@ class Design:
     def _cut_in_training(self) -> bool:
         """Whether medians are those of the training cases."""
         within = getattr(self.data, "binarise", "") == "training-medians"
-        return within and not all(is_binary(table) for table in self._features)
+        return within and not all(map(is_binary, self._features))
 
     @cached_property
     def _packed(self) -> PackedFeatures:
@@ -305,7 +441,7 @@ class Design:
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""
-        block = np.concatenate([read_columns(one.features, columns) for one in self.tables])
+        block = np.concatenate([read_columns(table, columns) for table in self._features])
         return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
 
     def column_blocks(self, split: Split, group: np.ndarray) -> Iterator[np.ndarray]:
@@ -313,19 +449,20 @@ class Design:
 
         group (p,) : the group of each feature, in this replicate.
         """
-        tables = self.of(split.replicate).tables
-        if not tables and not self._source(split.replicate).real_features:
-            for columns in split.features.chunks():
-                yield split.features.unpack(np.arange(len(split.features))[columns])
-            return
+        tables = self.of(split.replicate)._features
         if not tables:
+            if not self._source(split.replicate).real_features:
+                bits = split.bits()
+                for columns in bits.chunks():
+                    yield bits.unpack(np.arange(len(bits))[columns])
+                return
             drawn = self.drawn(split.replicate)
-            tables = [drawn.train, drawn.test]
-        for columns in chunks(tables[0].features):
+            tables = [drawn.train.features, drawn.test.features]
+        for columns in chunks(tables[0]):
             mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
             if split.columns is not None:
                 mine = np.intersect1d(mine, split.columns)
-            yield np.concatenate([read_columns(one.features, mine) for one in tables])
+            yield np.concatenate([read_columns(table, mine) for table in tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""
@@ -335,134 +472,150 @@ class Design:
         ):
             for f, g in product(folds_of(fold), range(self.config.evaluation.groups)):
                 test = np.flatnonzero(fold == f)
-                about = (np.full(len(test), one) for one in (replicate, g, f))
+                about = (np.full(len(test), number) for number in (replicate, g, f))
                 rows.append((*about, test, response[test]))
         names = ("replicate", "group", "fold", "case", "response")
         return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
 
+    # ---- what the data show to be wrong, or what the user should know of them ----
 
-def _weakest(design: Design, split: Split) -> tuple[Fraction | float, np.ndarray]:
-    """Return the smallest COR^2 in a table, of real features F, and the features that have it."""
-    if not design.takes_reals:
-        return weakest_features(split.features, split.response, split.train)
-    found = by_f(split, split.width, np.random.default_rng(0), at_most=True)
-    return float(found.f[-1]), found.selected[-1:]
-
-
-def check_screening(design: Design) -> None:
-    """Raise ConfigError where a threshold is above the smallest correlation in a table."""
-    screened = design.config.screened
-    if screened is None or not design.tables:
-        return
-    key = "f" if screened.f is not None else "threshold"
-    given = getattr(screened, key)
-    if given is None:
-        return
-    split = design.first_split
-    weakest, columns = _weakest(design, split)
-    cut = f_threshold(screened, split) if design.takes_reals else Fraction(str(given)) ** 2
-    assert cut is not None
-    if cut <= weakest:
-        return
-    what, smallest = "an absolute correlation", float(weakest) ** 0.5
-    if design.takes_reals:
-        what, smallest = "an F", float(weakest)
-        if key == "threshold":
-            what, smallest = "a correlation ratio", correlation_of(smallest, split)
-    names = design.tables[0].names
-    name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
-    raise design.config.wrong(
-        f"{KEY}.{key}",
-        f"is {given:g}, but the feature {name} has {what} of {smallest:.4f} in the training "
-        f"cases, {given - smallest:.4f} less; both cannot be true. Give a smaller threshold, or "
-        "none if the best features were kept",
-    )
-
-
-def correlation_of(f: float, split: Split) -> float:
-    """Return the correlation ratio of an F."""
-    return float(correlation_of_f(np.array([f]), class_counts(split)[None])[0])
-
-
-def screening_notes(design: Design) -> list[str]:
-    """Return what the user should know about a table that was screened before, a line each."""
-    config, tables = design.config, design.tables
-    screened = config.screened
-    if screened is None or screened.keep is not None or not tables:
-        return []
-    notes = []
-    if config.scheme == "none":
-        notes.append(
-            f"{KEY}: all {len(tables[0].response):,} cases took part in the screening, so none "
-            "can be tested; data.test_path may name cases that it did not see"
-        )
-        peers = [one for one in config.model.methods if one not in OWN]
-        if peers and not config.for_new_cases:
-            notes.append(f"model.methods: {', '.join(peers)}: left out, because no case is tested")
-    notes += _unlikely(design)
-    if not design.takes_reals and not all(is_binary(table.features) for table in tables):
-        notes.append(
-            f"{KEY}: the features are real numbers, cut at their medians here; the correction is "
-            "exact if the screening looked at the same binary features"
-        )
-    if any(table.missing for table in tables):
-        notes.append(f"{KEY}: features that are not in the table count as never missing")
-    return notes
-
-
-def _unlikely(design: Design) -> list[str]:
-    """Return a note where a table has far fewer features than useless ones alone would give it.
-
-    Then it has not the best of so many, by these correlations, and the correction is for another
-    table.
-    """
-    screened = design.config.screened
-    assert screened is not None
-    split = design.first_split
-    columns = split.width
-    if design.takes_reals:
-        f = f_threshold(screened, split)
-        f = float(_weakest(design, split)[0]) if f is None else f
-        gamma, counts = correlation_of(f, split), class_counts(split)
-        # of a useless feature
-        chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), f))
-    else:
-        found = screened.threshold
-        gamma = float(_weakest(design, split)[0]) ** 0.5 if found is None else found
-        chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
-    for of in screened.of or ():
-        if of * chance > MANY_MORE * columns:
-            return [
-                f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
-                f"features would have an absolute correlation of {gamma:.2f} or more, but the "
-                f"table has {columns:,}; so it was screened in another way, or from fewer, and "
-                "what the corrected models say may be wrong"
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the tables, a line each."""
+        if len(self.each) > 1:
+            return list(dict.fromkeys(note for design in self.each for note in design.notes))
+        if not self.tables:
+            return []
+        methods, wanted = self.config.model.methods, self.config.evaluation.folds
+        notes = [note for table in self.tables for note in table.notes]
+        if self.config.scheme == "k-fold" and self.folds < wanted:
+            notes.append(
+                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
+                "class has more cases"
+            )
+        notes += self._notes_of_screening()
+        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
+        if fewest < FOLDS:
+            notes.append(
+                f"model.temperature: {fewest} folds are made within a training set, not {FOLDS}, "
+                f"because it has {fewest} cases of class {rarest}"
+            )
+        if any(table.missing for table in self.tables):
+            notes += [
+                f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
+                "the training set"
+                for peer in PEERS.values()
+                if peer.name in methods
             ]
-    return []
+        return notes
 
-
-def check_temperature(design: Design) -> None:
-    """Raise ConfigError where a class is too small for folds within a training set."""
-    if "cv" not in design.config.model.temperature:
-        return
-    fewest, rarest = design.fewest()
-    if fewest < 2:
-        name = rarest if design.config.drawn else quoted(design.class_names[rarest])
-        raise design.config.wrong(
-            "model.temperature",
-            f"cv needs two training cases of each class, and class {name} has one in a training "
-            "set; leave out cv, or add cases of this class",
+    def check(self) -> None:
+        """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
+        assert self.folds
+        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
+        if fewest < 2:
+            raise self.config.wrong(
+                "model.temperature",
+                f"cv needs two training cases of each class, and class {rarest} has one in a "
+                "training set; leave out cv, or add cases of this class",
+            )
+        screened = self.config.screened
+        if screened is None or not self.tables:
+            return
+        key = "f" if screened.f is not None else "threshold"
+        given = getattr(screened, key)
+        if given is None:
+            return
+        split = self.first_split
+        weakest, columns = self._weakest(split)
+        limit = f_threshold(self.config, split) if self.takes_reals else Fraction(str(given)) ** 2
+        assert limit is not None
+        if limit <= weakest:
+            return
+        what, smallest = "an absolute correlation", float(weakest) ** 0.5
+        if self.takes_reals:
+            what, smallest = "an F", float(weakest)
+            if key == "threshold":
+                what, smallest = "a correlation ratio", _correlation_of(smallest, split)
+        names = self.tables[0].names
+        name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
+        raise self.config.wrong(
+            f"{KEY}.{key}",
+            f"is {given:g}, but the feature {name} has {what} of {smallest:.4f} in the training "
+            f"cases, {given - smallest:.4f} less; both cannot be true. Give a smaller threshold, "
+            "or none if the best features were kept",
         )
 
+    def _fewest(self) -> tuple[int, str]:
+        """Return how few training cases a class has in any training set, and which class.
 
-def temperature_notes(design: Design) -> list[str]:
-    """Return what the user should know about folds within training sets, a line each."""
-    if "cv" not in design.config.model.temperature or not design.tables:
-        return []
-    fewest, rarest = design.fewest()
-    if fewest >= FOLDS:
-        return []
-    return [
-        f"model.temperature: {fewest} folds are made within a training set, not {FOLDS}, because "
-        f"it has {fewest} cases of class {quoted(design.class_names[rarest])}"
-    ]
+        Of drawn data the first data set of each setting is looked at.
+        """
+        if self.config.drawn:
+            assert self.data is not None
+            places = (n * self.config.replicates for n in range(self.data.n_settings))
+            responses = [self.drawn(place).train.response for place in places]
+        else:
+            fold = self._divide(0)  # they are as many in each replicate
+            responses = [self._response[fold != number] for number in folds_of(fold)]
+        counts = np.array([np.bincount(y, minlength=self.n_classes) for y in responses])
+        _, rarest = np.unravel_index(counts.argmin(), counts.shape)
+        name = str(rarest) if self.config.drawn else quoted(self.tables[0].classes[rarest])
+        return int(counts.min()), name
+
+    def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
+        """Return the smallest COR^2 in a table, of real features F, and which features have it."""
+        if not self.takes_reals:
+            return weakest_features(split.bits(), split.response, split.train)
+        every = split.select_by_f(split.width, np.random.default_rng(0), at_most=True)
+        return float(every.f[-1]), every.selected[-1:]
+
+    def _notes_of_screening(self) -> list[str]:
+        """Return what the user should know about a table that was screened before, a line each."""
+        config, tables, screened = self.config, self.tables, self.config.screened
+        if screened is None or screened.keep is not None:
+            return []
+        notes = []
+        if config.scheme == "none":
+            notes.append(
+                f"{KEY}: all {len(tables[0].response):,} cases took part in the screening, so none "
+                "can be tested; data.test_path may name cases that it did not see"
+            )
+            peers = [method for method in config.model.methods if method not in OWN]
+            if peers and not config.for_new_cases:
+                names = ", ".join(peers)
+                notes.append(f"model.methods: {names}: left out, because no case is tested")
+        split = self.first_split
+        columns = split.width
+        # how probable it is that luck gives a useless feature such a correlation
+        if self.takes_reals:
+            f = f_threshold(config, split)
+            f = float(self._weakest(split)[0]) if f is None else f
+            gamma, counts = _correlation_of(f, split), split.class_counts
+            chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), f))
+        else:
+            known = screened.threshold
+            gamma = float(self._weakest(split)[0]) ** 0.5 if known is None else known
+            chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
+        lucky = [of for of in screened.of or () if of * chance > MANY_MORE * columns][:1]
+        # then it has not the best of so many, and the correction is for another table
+        notes += [
+            f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
+            f"features would have an absolute correlation of {gamma:.2f} or more, but the "
+            f"table has {columns:,}; so it was screened in another way, or from fewer, and "
+            "what the corrected models say may be wrong"
+            for of in lucky
+        ]
+        if not self.takes_reals and not all(map(is_binary, self._features)):
+            notes.append(
+                f"{KEY}: the features are real numbers, cut at their medians here; the correction "
+                "is exact if the screening looked at the same binary features"
+            )
+        if any(table.missing for table in tables):
+            notes.append(f"{KEY}: features that are not in the table count as never missing")
+        return notes
+
+
+def _correlation_of(f: float, split: Split) -> float:
+    """Return the correlation ratio of an F."""
+    return float(correlation_of_f(np.array([f]), split.class_counts[None])[0])

@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
+from typing import ClassVar
 
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
-from thesiskit.errors import ConfigError, ResultsError, UserError
+from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
-from thesiskit.report.explorer import Content, explorer_page
+from thesiskit.report.explorer import explorer_page
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.report.record import Record, check_thesis
 from thesiskit.report.stages import summary
-from thesiskit.study.cells import Cell, Graph, Work, digest
+from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
 from thesiskit.study.workers import Failure, Workers
 
 # what writes a report
@@ -30,6 +31,7 @@ PAGE = (
     ("thesiskit.report.page", "thesiskit.study.exploring"),
     ("report/templates", "report/thesis"),
 )
+TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user says
 EXPLORED = "groups.html"  # the page of groups before a fit; that of a report has another name
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -42,6 +44,8 @@ class Experiment:
     notes : what the user should hear of.
     """
 
+    reports: ClassVar[bool] = True  # whether it has a report
+
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         self.config, self.results, self.jobs = config, results, jobs
         self.graph = Graph(open_work(config, folder), results)
@@ -51,21 +55,18 @@ class Experiment:
         self._workers: Workers | None = None
         self._checked = False
 
-    def check_command(self, stage: str, name: str) -> None:
-        """Raise UserError where `name` is not the command for a stage of this model."""
-        self._check_stage(stage)
-        if name != self._work.command(stage):
-            raise UserError(
-                f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
-                f"use `thesiskit {self._work.command(stage)} CONFIG`"
-            )
-
-    def _check_stage(self, stage: str) -> None:
+    def check_command(self, stage: str, name: str = "") -> None:
+        """Raise UserError where there is no such stage, or `name` is not its command."""
         if stage not in self.stages:
             kind = self.config.model.kind
             has = "no data" if self.config.data is None else f"model.kind: {kind}, and nothing"
             raise UserError(
                 f"{self.config.experiment} has {has} to {stage}; use `thesiskit run CONFIG`"
+            )
+        if name and name != self._work.command(stage):
+            raise UserError(
+                f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
+                f"use `thesiskit {self._work.command(stage)} CONFIG`"
             )
 
     def check(self) -> None:
@@ -78,25 +79,77 @@ class Experiment:
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""
+        if not self.reports:
+            return
         for key, check in (("report.parts", check_parts), ("report.thesis", check_thesis)):
             try:
                 check(self._work.described)
             except ConfigError as error:
                 raise self.config.wrong(key, str(error)) from None
 
-    def _untested_parts(self) -> list[str]:
-        """Return a note about the parts that are left out because no case is tested."""
-        names = parts_without_tests(self._work.described)
-        if not names:
-            return []
-        return [f"report.parts: {', '.join(names)}: left out, because no case is tested"]
+    def needs(self) -> Needs:
+        """Return what the experiment needs, whatever of it is done."""
+        work, config, graph = self._work, self.config, self.graph
+        of_block = work.needs(graph.replicates)
+        cells = sum(sum(1 + n for n in work.arms(stage).values()) or 1 for stage in self.stages)
+        every = config.divisions
+        if config.data is None and config.reduction is None:
+            every = graph.replicates
+        return Needs(
+            cells * graph.blocks.stop,
+            of_block.fits * every // graph.replicates,
+            of_block.iterations * every // graph.replicates,
+            of_block.disk * every / graph.replicates,
+            of_block.memory,
+        )
+
+    def check_needs(self, *, yes: bool) -> None:
+        """Raise UserError where the experiment needs much and the user did not say --yes.
+
+        Errors of the report, and of sizes that cannot be (more folds than cases, say), come first.
+        """
+        self.check_report()  # takes no time, and reads no data
+        needed, name = self.needs(), self.config.experiment
+        if needed.cells > TOO_MANY:
+            raise UserError(
+                f"{name} needs {needed.cells:,} cells; at most {TOO_MANY:,} can be made"
+            )
+        if needed.problem and not yes:
+            raise UserError(f"{name} needs {needed.problem}: say --yes if that is meant")
+
+    def plan(self, *, force: bool) -> list[str]:
+        """Say what a run would make, and what is known of what that needs."""
+        graph, config, jobs, lines = self.graph, self.config, max(self.jobs, 1), []
+        for stage in self.stages:
+            every = todo = 0
+            for number in graph.blocks:
+                block = graph.block(number)
+                cells = block.cells(stage)
+                every += len(cells)
+                if force or block.to_do(stage):
+                    todo += len(cells) if force else sum(not graph.done(cell) for cell in cells)
+            state = f"{todo:,} of {every:,} cells to make" if todo else "done"
+            lines.append(f"{stage}: {state}")
+        needed = self.needs()
+        if needed.iterations:
+            until = getattr(config.model, "until", None) is not None
+            less = ", less if chains agree before the limit" if until else ""
+            lines.append(f"{needed.iterations:,} iterations of all chains together{less}")
+        if config.minutes is not None:
+            lines.append(
+                f"about {config.minutes:g} min on two cores in its full form, says the config"
+            )
+        many = f"{jobs} processes" if jobs > 1 else "1 process"
+        memory, disk = memory_text(needed.memory), memory_text(needed.disk)
+        lines.append(f"{many}, at least {memory} of memory in each, and {disk} on disk")
+        return lines
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
         """Run a stage and return how many blocks had to be made.
 
         Raises UserError where the stage before is missing or was made from something else.
         """
-        self._check_stage(stage)
+        self.check_command(stage)
         self.check()
         block = self.graph.block
         for number in () if force else self.graph.blocks:
@@ -114,7 +167,12 @@ class Experiment:
             for number in todo if force else ():
                 block(number).forget(stage)
             if stage == self.stages[0]:
-                self.notes += [*self._work.data_notes, *self._untested_parts()]
+                self.notes += self._work.data_notes
+                left_out = ", ".join(parts_without_tests(self._work.described))
+                if left_out and self.reports:
+                    self.notes.append(
+                        f"report.parts: {left_out}: left out, because no case is tested"
+                    )
             self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
@@ -178,7 +236,7 @@ class Experiment:
     def record(self) -> Record:
         """Return the results, as reports read them."""
         record = Record(self.results, len(self.graph.blocks), self._work.described)
-        record.explore = partial(self._explored, fit=True)
+        record.explore = partial(self._work.explored, self.graph.block(0), fit=True)
         return record
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
@@ -187,15 +245,10 @@ class Experiment:
 
     def explore_groups(self, order: int | None) -> Path:
         """Write the page of the groups of patterns, as they are before a fit; return its path."""
-        content = self._explored(order, fit=False)
+        content = self._work.explored(self.graph.block(0), order, fit=False)
         page = self.results.folder / EXPLORED
         write_text(page, explorer_page(content))
         return page
-
-    def _explored(self, order: int | None = None, *, fit: bool) -> Content:
-        from thesiskit.study.exploring import explored  # all logistic models: few need them
-
-        return explored(self._work, self.graph.block(0), order, fit=fit)
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""

@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.errors import UserError
 from thesiskit.models import logistic
 from thesiskit.models.chains import spread
 from thesiskit.models.logistic import Contributions
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
 from thesiskit.report.explorer import Case, Content, Ragged, offsets
-from thesiskit.study.cells import Block, Work
+from thesiskit.study.cells import Block
 from thesiskit.study.pattern_design import Arm
 from thesiskit.study.patterns import LogisticWork
 
@@ -24,22 +23,13 @@ AT_ONCE = 16_000_000  # numbers held at once
 Given = dict[str, Any]  # fields of `Content` or `Case`
 
 
-def explored(work: Work, block: Block, order: int | None = None, *, fit: bool) -> Content:
+def explored(work: LogisticWork, block: Block, order: int | None = None, *, fit: bool) -> Content:
     """Return the groups of a block, with the coefficients of a model if it was fitted.
 
     fit : whether to show coefficients.
     order : unless given, the largest of `model.orders`; of a fit, that of the report.  Of the
     models of this order the first prior is shown, compressed if it was.
-
-    Raises
-    ------
-    UserError: the experiment has no groups.
     """
-    if not isinstance(work, LogisticWork):
-        raise UserError(
-            f"{work.config.experiment} has no groups of patterns to explore; they are of "
-            "model.kind: logistic"
-        )
     if order is None and fit:
         order = work.config.report.order
     if order is None:

@@ -10,8 +10,8 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.errors import UserError
 from thesiskit.models import peers, ranks
-from thesiskit.models.chains import REACHED, Arrays
-from thesiskit.study.cells import Block, Unfinished, Work, origin
+from thesiskit.models.chains import REACHED, Arrays, most_kept
+from thesiskit.study.cells import Block, Needs, Unfinished, Work
 from thesiskit.study.pattern_design import Arm, LogisticDesign
 from thesiskit.study.pattern_fits import LogisticFits, ResponseFits, case_arrays
 
@@ -44,11 +44,6 @@ class LogisticWork(Work):
     def data_notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
         return self.design.notes
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """The config, with how cases are divided, and whether they are drawn."""
-        return super().described | {"scheme": self.config.scheme, **origin(self.config)}
 
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
@@ -118,6 +113,33 @@ class LogisticWork(Work):
             return model.model_dump(exclude={"peers", "split_draws", *arms})
         return [model.split_draws, None if arm else self.design.peers, self.config.evaluation.ranks]
 
+    def needs(self, replicates: int) -> Needs:
+        """Return what a division needs."""
+        self.design.check_sizes()
+        model, sizes = self.design.model, self.design.sizes
+        n, own = sizes.train + sizes.test, len(self.own_arms)
+        draws = max(1, (model.iterations - model.burn_in) // model.thin)
+        if model.until is not None:
+            draws = draws // 2 + 1
+        sets = 1 if model.continuous else sizes.classes - (sizes.classes == 2)
+        held = 8 * (3 if model.continuous else sizes.classes)  # of a case that is predicted
+        codes, predicted = n * sizes.width, sizes.test * held
+        needed = Needs(fits=own, disk=codes + len(self.all_arms) * predicted)
+        most = 0
+        for _, arm in self.own_arms.values():
+            if arm.engine == "gp":
+                kept = draws
+                if model.until is not None:
+                    kept = min(draws, most_kept(model.chains, sets * sizes.train))
+                latent = model.chains * kept * sets * 4 * sizes.train
+                needed.disk, most = needed.disk + latent, max(most, latent + 8 * sizes.train**2)
+        needed.memory = codes + predicted + 8 * sizes.values * sizes.classes + most
+        splits = 1 if model.split_draws == "exact" else model.split_draws
+        updates = max(1, model.sigma_updates // 10, model.joint_updates)
+        iterations = model.iterations * updates + draws * (splits - 1)
+        needed.iterations = own * model.chains * iterations
+        return needed
+
     # ---- making it ----
 
     def make(self, stage: str, block: Block) -> Arrays:
@@ -181,6 +203,12 @@ class LogisticWork(Work):
             "growth": growth,
             "stopped": np.array(grown[-1] if len(grown) else 0),
         }
+
+    def explored(self, block: Block, order: int | None = None, *, fit: bool) -> Any:
+        """Return the content of the page of the groups of patterns, or of a fit."""
+        from thesiskit.study.exploring import explored  # a page: few commands need it
+
+        return explored(self, block, order, fit=fit)
 
     def list_groups(
         self, block: Block, order: int | None, most: int, pattern: str | None

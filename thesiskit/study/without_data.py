@@ -1,5 +1,6 @@
 """Kinds of experiments that read and draw no cases: correlations of counts, numbers of patterns."""
 
+import math
 import time
 from typing import Any
 
@@ -9,7 +10,7 @@ from thesiskit.datasets.features import draw_uniform
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import FeatureGroups, compress_features
 from thesiskit.models.selection import correlation_lattice
-from thesiskit.study.cells import Block, Work, generator
+from thesiskit.study.cells import Block, Needs, Work, generator
 
 TIMES = 3  # of which the best counts
 
@@ -23,6 +24,12 @@ class LatticeWork(Work):
         """Return the part of the config that matters to a stage."""
         assert self.config.lattice is not None
         return self.config.lattice.model_dump()
+
+    def needs(self, replicates: int) -> Needs:
+        """Return what the display needs: a number and a kind of each count."""
+        assert self.config.lattice is not None
+        points = math.prod(n + 1 for n in self.config.lattice.class_counts)
+        return Needs(disk=9.0 * points, memory=9.0 * points)
 
     def make(self, stage: str, block: Block) -> Arrays:
         """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
@@ -44,6 +51,14 @@ class ReductionWork(Work):
         """Return the part of the config that matters to a stage."""
         assert self.config.reduction is not None
         return [self.config.seed, self.config.reduction.model_dump()]
+
+    def needs(self, replicates: int) -> Needs:
+        """Return what a block of so many replicates needs."""
+        assert self.config.reduction is not None
+        settings = [one for sweep in self.config.reduction.sweeps for one in sweep.settings]
+        widest = max(features for features, _, _ in settings)
+        fits, held = replicates * len(settings), 1.0 * self.config.reduction.cases * widest
+        return Needs(fits=fits, disk=8.0 * 9 * fits, memory=held)
 
     def make(self, stage: str, block: Block) -> Arrays:
         """Return arrays of settings (S,), and of replicates by settings (R, S)."""

@@ -17,7 +17,7 @@ from thesiskit.models.selection import (
     select_features,
 )
 from thesiskit.study.design import Design
-from thesiskit.study.selections import arms
+from thesiskit.study.selecting import arms
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_memory_mapped_table_is_not_copied(tmp_path, table):
     np.testing.assert_array_equal(mapped["predict"]["probability"], whole["predict"]["probability"])
     design = Design(load_config(write(tmp_path, OWN, data=data)), tmp_path)
     split = design.first_split
-    assert np.shares_memory(split.real.with_cases(split.train), design.tables[0].features)
+    assert np.shares_memory(split.training_rows(), design.tables[0].features)
 
 
 def test_groups_of_features_and_a_test_table(tmp_path, table):

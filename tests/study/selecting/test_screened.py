@@ -11,7 +11,7 @@ from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.models import naive_bayes
 from thesiskit.models.selection import select_features
 from thesiskit.study.design import Design
-from thesiskit.study.selections import arms, selections
+from thesiskit.study.selecting import arms, selections
 
 DRAWN = {
     "experiment": "tried",

@@ -15,7 +15,7 @@ from thesiskit.models.temperature import as_log_probability, cross_validated, te
 from thesiskit.report.posteriors import temperatures
 from thesiskit.study.cells import generator
 from thesiskit.study.design import Design
-from thesiskit.study.selections import arms
+from thesiskit.study.selecting import arms
 
 BITS = DRAWN | {
     "data": {"source": "naive-bayes", "features": 60, "alpha": 2.0, "train": [14, 13], "test": 30},
