@@ -10,7 +10,7 @@ import yaml
 from commands import ROOT, invoke, must_fail, run
 
 from thesiskit import shipped
-from thesiskit.cli import console, options
+from thesiskit.cli import console
 from thesiskit.config import keys, load_config
 from thesiskit.files import Results
 
@@ -75,12 +75,12 @@ def test_list_and_show(mine):
 
 
 def test_what_a_shell_offers(mine):
-    config = options.ConfigType(many=True)
+    config = console.ConfigType(many=True)
     offered = [one.value for one in config.shell_complete(None, None, "chapter")]
     assert offered[:2] == ["chapter2", "chapter3"]
-    offered = options.ConfigType().shell_complete(None, None, "nu")
+    offered = console.ConfigType().shell_complete(None, None, "nu")
     assert [(one.value, one.type) for one in offered] == [("null", "plain"), ("nu", "file")]
-    setting = options.SettingType()
+    setting = console.SETTING
     offered = [one.value for one in setting.shell_complete(None, None, "model.sigma_")]
     assert "model.sigma_shape=" in offered
 

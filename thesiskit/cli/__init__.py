@@ -12,18 +12,23 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
 from thesiskit.cli.compare import compare
-from thesiskit.cli.console import VERBOSE, Commands, run_stage, run_up_to, show_error, write_report
+from thesiskit.cli.console import (
+    KEY,
+    MANY_CONFIGS,
+    ONE_CONFIG,
+    VERBOSE,
+    Asked,
+    Commands,
+    executor_option,
+    opens_experiment,
+    run_stage,
+    run_up_to,
+    show_error,
+    write_report,
+)
 from thesiskit.cli.data import data
 from thesiskit.cli.init import init
 from thesiskit.cli.new_cases import export, predict
-from thesiskit.cli.options import (
-    MANY_CONFIGS,
-    ONE_CONFIG,
-    Asked,
-    KeyType,
-    executor_option,
-    opens_experiment,
-)
 from thesiskit.errors import UserError
 from thesiskit.models import MODELS, fit_command
 from thesiskit.shipped import folders, name_of
@@ -90,7 +95,7 @@ def show(config) -> None:
 
 
 @main.command()
-@click.argument("key", type=KeyType(), required=False)
+@click.argument("key", type=KEY, required=False)
 @click.option("--schema", is_flag=True, help="Print a JSON schema of configs, for editors.")
 @VERBOSE
 def docs(key, schema) -> None:

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import click
 
-from thesiskit.cli.console import run_stage, tell_notes, write_report
-from thesiskit.cli.options import Asked, executor_option, opens_experiment
+from thesiskit.cli.console import (
+    Asked,
+    executor_option,
+    opens_experiment,
+    run_stage,
+    tell_notes,
+    write_report,
+)
 from thesiskit.errors import MOST_LINES, ResultsError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch

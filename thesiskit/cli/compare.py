@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.console import run_up_to
-from thesiskit.cli.options import ConfigType, opens_experiment
+from thesiskit.cli.console import ConfigType, opens_experiment, run_up_to
 
 
 class RunType(ConfigType):

@@ -2,8 +2,7 @@
 
 import click
 
-from thesiskit.cli.console import VERBOSE
-from thesiskit.cli.options import DataType
+from thesiskit.cli.console import DATA_SET, VERBOSE
 
 
 @click.group()
@@ -28,7 +27,7 @@ def list_data() -> None:
 
 
 @data.command()
-@click.argument("name", type=DataType())
+@click.argument("name", type=DATA_SET)
 @VERBOSE
 def show(name) -> None:
     """Print a published data set as a CSV table, the class first.

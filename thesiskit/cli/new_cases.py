@@ -8,8 +8,14 @@ from typing import Any
 
 import click
 
-from thesiskit.cli.console import run_up_to, tell_notes, watch
-from thesiskit.cli.options import OPTIONAL_CONFIG, Asked, opens_experiment
+from thesiskit.cli.console import (
+    OPTIONAL_CONFIG,
+    Asked,
+    opens_experiment,
+    run_up_to,
+    tell_notes,
+    watch,
+)
 
 
 class Target(click.Path):
