@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.layout import INK, canvas
 from thesiskit.study.experiment import Experiment
 
 STUDY = Path(__file__).parent.parent / "configs/studies/naive-replicates.yaml"
@@ -87,5 +87,4 @@ def draw_growth(frame):
     axes[0, 0].set_xlabel("replicates")
     axes[0, 0].set_ylabel("seconds")
     axes[0, 0].legend(frameon=False)
-    save_space(axes)
     return figure

@@ -35,7 +35,7 @@ from thesiskit.models import chains, integrals, mixture, selection
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
-from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.layout import INK, canvas
 from thesiskit.study.experiment import Experiment
 
 ROOT = Path(__file__).parent.parent
@@ -313,7 +313,6 @@ def draw_mixture_growth(frame):
             axis.set_xlabel(name)
             axis.set_xticks(part.value, [f"{x:,}" for x in part.value], fontsize=8)
             axis.minorticks_off()
-    save_space(axes)
     return figure
 
 
@@ -351,7 +350,6 @@ def draw(frame):
         axis.loglog(part.value, part.seconds, "-o", color=INK, markersize=4)
         axis.set_xlabel(name)
     axes[0, 0].set_ylabel("seconds, fit and predict")
-    save_space(axes)
     return figure
 
 

@@ -11,7 +11,7 @@ from sequences import iteration_seconds
 from thesiskit.datasets.features import draw_interactions
 from thesiskit.models import logistic
 from thesiskit.models.patterns import compress_features
-from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.layout import INK, canvas
 
 
 def uniform(cases, features, values):
@@ -183,5 +183,4 @@ def draw_growth(frame):
     axes[0, 0].set_ylabel("seconds")
     axes[1, 0].set_ylabel("number")
     axes[1, 0].legend(frameon=False, fontsize=8)
-    save_space(axes)
     return figure

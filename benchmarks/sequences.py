@@ -12,7 +12,7 @@ from thesiskit.datasets.sequences import draw_hidden_markov
 from thesiskit.models import logistic
 from thesiskit.models.chains import compare_chains
 from thesiskit.models.patterns import compress_sequences
-from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.layout import INK, canvas
 
 ARROWS = ((2, 3), (3, 8), (8, 6), (6, 4), (4, 2), (1, 5), (5, 7), (7, 1))
 
@@ -229,7 +229,6 @@ def draw_growth(frame):
     slope = np.median(frame.milliseconds / frame["size"])
     axes[0, 3].loglog(x, slope * x, ":", color=INK, linewidth=0.8)
     axes[0, 0].set_ylabel("milliseconds an iteration")
-    save_space(axes)
     return figure
 
 
@@ -269,5 +268,4 @@ def draw_effective_growth(frame):
         axis.xaxis.minorticks_off()
     axes.flat[0].set_ylabel("effective draws a second, worst sigma", fontsize=9)
     axes.flat[1].legend(fontsize=7, loc="lower left")
-    save_space(axes)
     return figure

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from thesiskit.report import metrics
-from thesiskit.report.metrics import CAREFUL, SURE, WELL, aligned, score
+from thesiskit.report.metrics import CAREFUL, SURE, WELL, Score, aligned
 
 
 def cases(response, unit=None):
@@ -69,7 +69,7 @@ def test_the_verdict_is_about_the_total(wrong, verdict):
     """Promised are 14.3 errors of 100; whether single predictions are right does not matter."""
     p = np.full(100, 1 - 0.143)
     response = np.repeat([0, 1], [wrong, 100 - wrong])
-    found = score(cases(response), "x", two(p))
+    found = Score(cases(response), "x", two(p))
     assert found.risk.sum() == pytest.approx(14.3)
     assert int(found.wrong.sum()) == wrong
     assert found.verdict == verdict
@@ -80,7 +80,7 @@ def test_a_case_that_is_tested_twice_counts_once():
     twice = cases([0, 1, 1, 0] * 2, [0, 1, 2, 3] * 2)
     assert list(twice.repeat) == [0] * 4 + [1] * 4
     p = two([0.2, 0.7, 0.4, 0.1])
-    one, both = score(once, "x", p), score(twice, "x", np.concatenate([p, p]))
+    one, both = Score(once, "x", p), Score(twice, "x", np.concatenate([p, p]))
     assert both.error_interval == one.error_interval
     assert both.amlp_interval == pytest.approx(one.amlp_interval)
     assert both.p_value == min(1, 2 * one.p_value)
@@ -90,7 +90,7 @@ def test_scores_of_more_classes(rng):
     p = rng.dirichlet(np.ones(3), 50)
     y = rng.integers(0, 3, 50)
     of_three = metrics.Tested(y, np.arange(50), np.arange(50), {}, list("abc"), p)
-    found = score(of_three, "x", p)
+    found = Score(of_three, "x", p)
     assert found.error == np.mean(p.argmax(axis=1) != y)
     assert found.amlp == pytest.approx(-np.mean(np.log(p[np.arange(50), y])))
     assert found.expected == pytest.approx(1 - p.max(axis=1).mean())
@@ -104,7 +104,7 @@ def test_differences_are_paired(rng):
     p = rng.random(40)
     q = np.clip(p + 0.01, 0, 1)
     these = cases(y)
-    difference, error = score(these, "p", two(p)).less(score(these, "q", two(q)))
+    difference, error = Score(these, "p", two(p)).less(Score(these, "q", two(q)))
     losses = [-np.log(np.where(y == 1, one, 1 - one)) for one in (p, q)]
     assert difference == pytest.approx(np.mean(losses[0] - losses[1]))
     assert error == pytest.approx(stats.sem(losses[0] - losses[1]))
@@ -112,7 +112,7 @@ def test_differences_are_paired(rng):
 
 @pytest.mark.filterwarnings("error")
 def test_one_case_has_scores_and_no_interval_of_amlp():
-    found = score(cases([1]), "x", two([0.8]))
+    found = Score(cases([1]), "x", two([0.8]))
     assert found.amlp == pytest.approx(-np.log(0.8))
     assert np.isnan(found.amlp_interval[1])
     assert found.error_interval[1] < 1
@@ -121,10 +121,7 @@ def test_one_case_has_scores_and_no_interval_of_amlp():
 
 def test_of_many_arms_the_best_are_printed():
     response = cases([0, 1, 1, 0])
-    arms = [
-        metrics.Forecast({}, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)
-    ]  # fmt: skip
-    scores = [(arm, score(response, arm.name, arm.probability)) for arm in arms]
+    scores = [Score(response, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)]
     lines = metrics.headline(scores)
     assert len(lines) == 14
     assert lines[1].startswith("arm 0 ")

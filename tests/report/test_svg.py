@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import thesiskit.report
-from thesiskit.report.layout import INK, canvas, save_space
+from thesiskit.report.layout import INK, canvas
 from thesiskit.report.svg import MOST_VALUES, drawing, plain
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -61,7 +61,6 @@ def every_mark():
     d.axline((0, 0), slope=1)
     d.vlines([1, 2], 0, [1, 2])
     d.annotate("here", (1, 1), xytext=(4, 0), textcoords="offset points")
-    save_space(axes)
     figure.supxlabel("all of it")
     return figure
 

@@ -31,22 +31,19 @@ def compare(first, second, asked) -> None:
 
     Example:  thesiskit compare colon colon-mixture
     """
-    from thesiskit.report.compare import compare as side_by_side
+    from thesiskit.report import compare as pages
 
-    page, lines = side_by_side(_record(first, asked), _record(second, asked), asked.results)
+    records = []
+    for given in (first, second):
+        if given.is_dir():
+            records.append(pages.read(given))
+            continue
+        experiment = asked.open(given)
+        if experiment.complete()[1] is not None:
+            run_up_to(experiment, experiment.stages[-1], False)
+            experiment.close()
+        records.append(experiment.record())
+    page, lines = pages.compare(records[0], records[1], asked.results)
     for line in lines:
         click.echo(line.rstrip())
     click.echo(str(page))
-
-
-def _record(given: Path, asked):
-    """Return the record of a results folder, or of the experiment of a config."""
-    from thesiskit.report.compare import read
-
-    if given.is_dir():
-        return read(given)
-    experiment = asked.open(given)
-    if experiment.complete()[1] is not None:
-        run_up_to(experiment, experiment.stages[-1], False)
-        experiment.close()
-    return experiment.record()

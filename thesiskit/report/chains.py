@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words, save_space
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
 from thesiskit.report.record import EXACT, Arm, Record
 from thesiskit.report.stages import enough
 
@@ -96,7 +96,6 @@ def _draw_traces(record: Record, variant: str):
             if c == 0:
                 pair[0].set_ylabel("agreement", fontsize=9)
                 pair[1].set_ylabel("log alpha", fontsize=9)
-    save_space(axes)
     return figure
 
 

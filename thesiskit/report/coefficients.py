@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import Arm, Record
 
 LAGS = 50
@@ -100,7 +100,6 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
             if column == 0:
                 axis.set_ylabel(arm.words.replace(", ", ",\n"), fontsize=8)
     figure.supxlabel("lag, in iterations", fontsize=10)
-    save_space(axes)
     title = f"Autocorrelations of the logarithms of the sigmas, order {largest}"
     return [Figure("autocorrelations", title, figure, f"Computed from {_counted(record)}.")]
 
@@ -120,12 +119,13 @@ def median_scatter(record: Record) -> list[Figure]:
     for axis, limit in zip(axes.flat, (far, near), strict=True):
         axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
-        axis.set_xlim(-limit, limit)
-        axis.set_ylim(-limit, limit)
-        axis.set_xlabel("median with Cauchy priors")
-        axis.set_ylabel("median with Gaussian priors")
+        axis.set(
+            xlim=(-limit, limit),
+            ylim=(-limit, limit),
+            xlabel="median with Cauchy priors",
+            ylabel="median with Gaussian priors",
+        )
     axes[0, 0].add_patch(Rectangle((-near, -near), 2 * near, 2 * near, fill=False, edgecolor=GREY))
-    save_space(axes)
     title = f"Posterior medians of the compressed coefficients, order {order}"
     caption = (
         f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
@@ -188,7 +188,6 @@ def coefficient_traces(record: Record) -> list[Figure]:
         axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
     for axis in axes[-1]:
         axis.set_xlabel("draw")
-    save_space(axes)
     chains = record.config["model"]["chains"]
     named = (
         "Coefficients are in the units of the response, and the intercept is relative to its mean."
@@ -219,13 +218,11 @@ def scale_figure(record: Record) -> list[Figure]:
                 label = {"log": "log sigma", "natural": "sigma"}[scale]
                 label += f": {record.worst['evaluations'][place, 1]:,.0f} evaluations an iteration"
                 axis.plot(range(1, largest + 1), ess, style, color=INK, mfc="white", label=label)
-        axis.set_yscale("log")
-        axis.set_xlabel("order o of sigma")
+        axis.set(yscale="log", xlabel="order o of sigma")
         axis.set_title(prior.capitalize(), fontsize=10)
         axis.set_xticks(range(1, largest + 1) if largest < 8 else range(5, largest + 1, 5))
         axis.legend(frameon=False, title="updated on the scale of", fontsize=7, title_fontsize=8)
     axes[0, 0].set_ylabel("effective draws")
-    save_space(axes)
     title = f"Sigma on its own scale and on the log scale, order {largest}"
     caption = (
         f"Effective draws of {_counted(record)}"

@@ -7,8 +7,6 @@ not, the standard errors of both sides are added.
 
 import hashlib
 import os
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,66 +47,38 @@ def read(folder: Path) -> Record:
     return Record(results, blocks, config)
 
 
-@dataclass(frozen=True)
 class Pair:
-    """Two records."""
+    """Two records.
 
-    a: Record
-    b: Record
+    names : what the two are called: by their folders where the names are equal.
+    order : the places of the same test cases in both; None if the test cases differ.
+    settings : the keys of the two configs that differ, with both values.
+    best : the best arm of each, by AMLP.
+    about_best : which arms are compared in the last row; "" if the best arms have one name.
+    scores : a row for each arm of either: scores, and differences where both have it.
+    """
 
-    @property
-    def both(self) -> tuple[Record, Record]:
-        """The first and the second."""
-        return self.a, self.b
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """What the two are called: by their folders where the names are equal."""
-        a, b = (record.config["experiment"] for record in self.both)
-        if a == b:
-            a, b = (str(side.results.root / side.results.folder.name) for side in self.both)
-        return (a, b) if a != b else (f"{a} (first)", f"{b} (second)")
-
-    @cached_property
-    def order(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The places of the same test cases in both; None if the test cases differ."""
-        keys = [_cases(record) for record in self.both]
-        left, right = (np.lexsort(columns[::-1]) for columns in keys)
-        for x, y in zip(*keys, strict=True):
-            if not np.array_equal(x[left], y[right]):
-                return None
-        return left, right
-
-    @cached_property
-    def settings(self) -> list[tuple[str, str, str]]:
-        """The keys of the two configs that differ, with both values."""
+    def __init__(self, a: Record, b: Record):
+        self.both = a, b
+        first, second = (record.config["experiment"] for record in self.both)
+        if first == second:
+            first, second = (str(one.results.root / one.results.folder.name) for one in self.both)
+        same = first == second
+        self.names = (f"{first} (first)", f"{second} (second)") if same else (first, second)
+        self.order = _places(*map(_cases, self.both))
         left, right = (_flat(record.config) for record in self.both)
         keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
         rows = [(key, left.get(key, "–"), right.get(key, "–")) for key in keys]
-        return [row for row in rows if row[1] != row[2]]
-
-    @cached_property
-    def best(self) -> tuple[Score, Score]:
-        """The best arm of each, by AMLP."""
-        first, second = (
-            min((found for _, found in record.scores()), key=lambda found: found.amlp)
-            for record in self.both
-        )
-        return first, second
-
-    @property
-    def about_best(self) -> str:
-        """Which arms are compared in the last row; "" if the best arms have one name."""
-        first, second = (score.name for score in self.best)
-        return "" if first == second else f"Best by AMLP: {first} ({self.names[0]}), and {second}."
-
-    @cached_property
-    def scores(self) -> list[dict[str, Any]]:
-        """A row for each arm of either: scores, and differences where both have it."""
-        ours, theirs = ({arm.name: score for arm, score in side.scores()} for side in self.both)
+        self.settings = [row for row in rows if row[1] != row[2]]
+        best = [min(record.scores, key=lambda score: score.amlp) for record in self.both]
+        self.about_best = ""
+        if best[0].name != best[1].name:
+            self.about_best = f"Best by AMLP: {best[0].name} ({self.names[0]}), and {best[1].name}."
+        ours, theirs = ({score.name: score for score in record.scores} for record in self.both)
         names = dict.fromkeys([*ours, *theirs])
-        rows = [self._row(name, ours.get(name), theirs.get(name)) for name in names]
-        return [*rows, self._row(BEST, *self.best)] if self.about_best else rows
+        self.scores = [self._row(name, ours.get(name), theirs.get(name)) for name in names]
+        if self.about_best:
+            self.scores.append(self._row(BEST, *best))
 
     def _row(self, name: str, ours: Score | None, theirs: Score | None) -> dict[str, Any]:
         row: dict[str, Any] = {"arm": name}
@@ -118,14 +88,9 @@ class Pair:
         difference = error = p = np.nan
         if ours is not None and theirs is not None:
             difference = ours.amlp - theirs.amlp
+            error = float(np.hypot(ours.amlp_error, theirs.amlp_error))
             if self.order is not None:
                 difference, error, p = _paired(ours, theirs, *self.order)
-            else:
-                first, second = (
-                    metrics.standard_error(score.tested.by_case(score.loss))
-                    for score in (ours, theirs)
-                )
-                error = float(np.hypot(first, second))
         return row | {
             "difference of AMLP: mean": difference,
             "difference of AMLP: standard error": error,
@@ -138,15 +103,20 @@ def _cases(record: Record) -> list[np.ndarray]:
 
     Data that are drawn are the same if their first stages have the same key.
     """
-    tested = record.tested
+    tested, data = record.tested, str(record.results.provenance().get("data", {}).get("sha256"))
     if record.config["drawn"]:
         keys = [record.results.key("simulate", block) for block in range(record.n_blocks)]
-        data = ":".join(str(key) for key in keys)
-    else:
-        data = str(record.results.provenance().get("data", {}).get("sha256"))
+        data = ":".join(map(str, keys))
     about = np.full(len(tested.ids), hashlib.sha256(data.encode()).hexdigest())
     group = tested.division.get("group", np.zeros(len(tested.ids)))
     return [about, group, tested.repeat, tested.unit, tested.response]
+
+
+def _places(a: list[np.ndarray], b: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the places of the same test cases in both; None if the test cases differ."""
+    left, right = np.lexsort(a[::-1]), np.lexsort(b[::-1])
+    alike = all(np.array_equal(x[left], y[right]) for x, y in zip(a, b, strict=True))
+    return (left, right) if alike else None
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -186,13 +156,13 @@ def compare(a: Record, b: Record, root: Path) -> tuple[Path, list[str]]:
     ------
     UserError: one of them has no predictions of classes.
     """
-    pair = Pair(a, b)
-    for record in pair.both:
-        if not record.forecasts:
+    for record in (a, b):
+        if not record.scores:
             raise UserError(
                 f"{record.config['experiment']} has no predictions of classes; "
                 "compare experiments that have"
             )
+    pair = Pair(a, b)
     tables = [_score_table(pair), _settings_table(pair)]
     names = [record.results.folder.name for record in pair.both]
     results = Results(root / FOLDER, "-".join(names)[:MOST_NAME])

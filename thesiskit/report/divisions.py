@@ -15,7 +15,6 @@ from thesiskit.report.layout import (
     canvas,
     drawn_words,
     hide_from,
-    save_space,
 )
 from thesiskit.report.record import Record
 
@@ -165,7 +164,9 @@ def probability_scatter(record: Record) -> list[Figure]:
     groups = np.unique(found["group"])
     columns = min(5, len(groups))
     rows = -(-len(groups) // columns)
-    figure, axes = canvas(rows, columns, height=1.75 * rows + 0.6, sharex=True, sharey=True)
+    figure, axes = canvas(
+        rows, columns, height=1.75 * rows + 0.6, sharex=True, sharey=True, framed=True
+    )
     hide_from(axes, len(groups))
     names = [drawn_words(record.class_words(y)) for y in (0, 1)]
     for g, axis in zip(groups, axes.flat, strict=False):
@@ -193,13 +194,12 @@ def probability_scatter(record: Record) -> list[Figure]:
 def error_scatter(record: Record) -> list[Figure]:
     """Expected against actual error in each group of the first division."""
     frame = _group_frame(record, 0)
-    figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True)
+    figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True, framed=True)
     for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
         actual, expected = frame[f"{method}: error"], frame[f"{method}: expected error"]
         _diagonal(axis, frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]])
         axis.plot(actual, expected, "o", color=INK, markerfacecolor="none")
-        axis.set_title(method)
-        axis.set_xlabel("actual error rate")
+        axis.set(title=method, xlabel="actual error rate")
     axes.flat[0].set_ylabel("expected error rate")
     caption = (
         "There is one point for each group of the first division. Below the line the "
@@ -211,15 +211,13 @@ def error_scatter(record: Record) -> list[Figure]:
 def performance_scatter(record: Record) -> list[Figure]:
     """AMLP and squared error of the two methods in each group of the first division."""
     frame = _group_frame(record, 0)
-    figure, axes = canvas(1, 2, height=3.6)
+    figure, axes = canvas(1, 2, height=3.6, framed=True)
     pairs = (("AMLP", "average minus log probability"), ("squared error", "average squared error"))
     for (name, words), axis in zip(pairs, axes.flat, strict=True):
         both = frame[[f"{method}: {name}" for method in METHODS]]
         _diagonal(axis, both)
         axis.plot(both.iloc[:, 1], both.iloc[:, 0], "o", color=INK, markerfacecolor="none")
-        axis.set_title(words)
-        axis.set_xlabel("uncorrected")
-        axis.set_ylabel("corrected")
+        axis.set(title=words, xlabel="uncorrected", ylabel="corrected")
     title = "Average minus log probability and squared error"
     caption = (
         "There is one point for each group of the first division. Below the line the "
@@ -233,9 +231,7 @@ def _diagonal(axis, frame: pd.DataFrame) -> None:
     margin = 0.06 * (high - low)
     ends = [low - margin, high + margin]
     axis.plot(ends, ends, color=GREY, linewidth=0.7, zorder=0)
-    axis.set_xlim(ends)
-    axis.set_ylim(ends)
-    axis.set_aspect("equal")
+    axis.set(xlim=ends, ylim=ends, aspect="equal")
 
 
 def division_figure(record: Record) -> list[Figure]:
@@ -257,7 +253,6 @@ def division_figure(record: Record) -> list[Figure]:
             axis.axvline(printed, color="black", linestyle="--", linewidth=1.2)
     for axis in axes[:, 0]:
         axis.set_ylabel("divisions")
-    save_space(axes)
     caption = (
         f"{len(frame)} random divisions of the features. The dashed line is the number of the "
         "thesis."

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import yaml
@@ -42,8 +43,7 @@ def exhibits() -> list[Exhibit]:
     return [Exhibit(**entry) for entry in yaml.safe_load(text)]
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What a results folder contains for an exhibit.
 
     link : leads to its remake; "" if that has not been run.
@@ -60,7 +60,9 @@ def exhibits_found(root: Path) -> list[Found]:
 
     The list is empty if root has neither a remake nor verified numbers.
     """
-    verified = _verified(root)
+    results, verified = Results(root, "verify"), None
+    if changed(results, "verify") == []:  # else there is no page of `verify`, or a changed one
+        verified = pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
     found = [Found(one, _link(root, one), _verdict(one, verified)) for one in exhibits()]
     return found if verified is not None or any(one.link for one in found) else []
 
@@ -73,13 +75,6 @@ def _link(root: Path, exhibit: Exhibit) -> str:
     if not (there and (results.folder / "report.html").exists()):
         return ""
     return f"{exhibit.experiment}/report.html#part-{exhibit.part}"
-
-
-def _verified(root: Path) -> pd.DataFrame | None:
-    results = Results(root, "verify")
-    if changed(results, "verify") != []:  # no page of `verify`, or a changed one
-        return None
-    return pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
 
 
 def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:

@@ -150,12 +150,18 @@ def _commands(text: str) -> Markup:
 # ---- figures ----
 
 
-def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float = 3.4, **options):
-    """Return a figure and its (rows, columns) axes."""
+def canvas(
+    rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float = 3.4, framed=False,
+    **options,
+):  # fmt: skip
+    """Return a figure and its (rows, columns) axes, without upper and right lines unless framed."""
     from matplotlib.figure import Figure as Canvas  # half a second: only where one draws
 
     figure = Canvas(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    for axis in () if framed else axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def drawn_words(text: str, most: int = 40) -> str:
@@ -182,9 +188,3 @@ def hide_from(axes, used: int) -> None:
         axis.set_visible(False)
     for axis in axes.flat[max(0, used - axes.shape[1]) : used]:
         axis.tick_params(labelbottom=True)
-
-
-def save_space(axes) -> None:
-    """Remove the upper and right line of each frame."""
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)

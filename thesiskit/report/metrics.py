@@ -5,7 +5,7 @@ class 1 where there are two classes, or (N, K) of all classes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -228,57 +228,45 @@ class Tested:
         return np.bincount(place, values) / counts
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What an arm predicted.
+class Score:
+    """What an arm predicted, and how good that is.
 
-    keys : what it is, for the columns of tables.
-    name : what it is, in a few words.
+    keys, name : what the arm is, for the columns of tables, and in a few words.
     own : whether it is one of ours, not another method to compare with.
     linear : whether it is a regularised logistic regression.
+    probability : (N, K).
+    wrong : (N,) whether a prediction is wrong; risk : the probability of that, by the arm itself;
+        loss : minus log probability of the actual class.
+    error, expected, amlp : error rate, the one that the predictions promise, and AMLP.
     """
 
-    keys: dict[str, Any]
-    name: str
-    probability: np.ndarray
-    own: bool = True
-    linear: bool = False
+    def __init__(
+        self, tested: Tested, name: str, probability: np.ndarray,
+        keys: dict[str, Any] | None = None, *, own: bool = True, linear: bool = False,
+    ):  # fmt: skip
+        self.tested, self.name, self.probability = tested, name, probability
+        self.keys, self.own, self.linear = keys or {}, own, linear
+        two = probability.shape[1] == 2
+        top = probability[:, -1] >= 0.5 if two else probability.argmax(axis=1)
+        self.wrong, self.risk = top != tested.response, 1 - probability.max(axis=1)
+        self.loss = log_losses(probability, tested.response)
+        self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
+        self.amlp = float(self.loss.mean())
 
-
-@dataclass(frozen=True)
-class Score:
-    """How well an arm predicted: means, intervals of 95 %, and whether it kept its promises."""
-
-    name: str
-    wrong: np.ndarray = field(repr=False)  # (N,) whether a prediction is wrong
-    risk: np.ndarray = field(repr=False)  # (N,) the probability of that, by the arm itself
-    loss: np.ndarray = field(repr=False)  # (N,) minus log probability of the actual class
-    tested: Tested = field(repr=False)
-
-    @property
-    def error(self) -> float:
-        """Error rate."""
-        return float(self.wrong.mean())
-
-    @property
-    def expected(self) -> float:
-        """Error rate that the predictions promise."""
-        return float(self.risk.mean())
-
-    @property
-    def amlp(self) -> float:
-        """Average minus log probability."""
-        return float(self.loss.mean())
-
-    @property
+    @cached_property
     def error_interval(self) -> tuple[float, float]:
-        """Wilson's interval of the error rate, over distinct cases."""
+        """Wilson's interval of 95 % of the error rate, over distinct cases."""
         return wilson(self.error, len(np.unique(self.tested.unit)))
 
-    @property
+    @cached_property
+    def amlp_error(self) -> float:
+        """The standard error of AMLP, over distinct cases."""
+        return standard_error(self.tested.by_case(self.loss))
+
+    @cached_property
     def amlp_interval(self) -> tuple[float, float]:
-        """The normal interval of AMLP, over distinct cases."""
-        half = 1.96 * standard_error(self.tested.by_case(self.loss))
+        """The normal interval of 95 % of AMLP."""
+        half = 1.96 * self.amlp_error
         return max(0.0, self.amlp - half), self.amlp + half
 
     @cached_property
@@ -308,33 +296,14 @@ class Score:
         return float(difference.mean()), standard_error(difference)
 
 
-def score(tested: Tested, name: str, probability: np.ndarray) -> Score:
-    """Return the scores of predictions (N, K)."""
-    top = probability[:, -1] >= 0.5 if probability.shape[1] == 2 else probability.argmax(axis=1)
-    return Score(
-        name,
-        wrong=top != tested.response,
-        risk=1 - probability.max(axis=1),
-        loss=log_losses(probability, tested.response),
-        tested=tested,
-    )
-
-
-def headline(scores: list[tuple[Forecast, Score]]) -> list[str]:
+def headline(scores: Sequence[Score]) -> list[str]:
     """Return lines with the scores of arms; of many arms, those with the lowest AMLP."""
-    scores = [pair for pair in scores if not np.isnan(pair[1].amlp)]  # some predict nothing
-    few = scores
-    if len(scores) > MOST_LINES:
-        best = sorted(scores, key=lambda pair: pair[1].amlp)[:MOST_LINES]
-        chosen = {id(found) for _, found in best}
-        few = [pair for pair in scores if id(pair[1]) in chosen]
-    rows = [
-        (one.name, f"{found.error:.3f}", f"{found.expected:.3f}", f"{found.amlp:.3f}")
-        for one, found in few
-    ]
-    return aligned(["", "error", "expected", "AMLP"], rows) + (
-        [f"(the best {len(few)} of {len(scores)} by AMLP)"] if len(few) < len(scores) else []
-    )
+    scores = [one for one in scores if not np.isnan(one.amlp)]  # some predict nothing
+    best = sorted(scores, key=lambda one: one.amlp)[:MOST_LINES]
+    few = [one for one in scores if one in best]
+    rows = [(one.name, *(f"{x:.3f}" for x in (one.error, one.expected, one.amlp))) for one in few]
+    more = [f"(the best {len(few)} of {len(scores)} by AMLP)"] * (len(few) < len(scores))
+    return aligned(["", "error", "expected", "AMLP"], rows) + more
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report import metrics
 from thesiskit.report.coefficients import LAGS, autocorrelation
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, save_space
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import Arm, Record
 from thesiskit.report.stages import divided_words
 
@@ -76,8 +76,7 @@ def parameter_figure(record: Record) -> list[Figure]:
     axes[0, 0].set_ylabel("parameters" + ("" if record.continuous else " for each class"))
     axes[0, 0].legend(frameon=False)
     axes[0, 1].plot(x, groups / patterns, "-o", color=INK, mfc="white")
-    axes[0, 1].set_ylabel("compressed / original")
-    axes[0, 1].set_ylim(0, 1.05)
+    axes[0, 1].set(ylabel="compressed / original", ylim=(0, 1.05))
     for words, arms in record.lines(record.own).items():
         for axis, stage in ((axes[1, 0], "train"), (axes[1, 1], "predict")):
             seconds = [record.seconds[stage][arm.row] for arm in arms]
@@ -89,7 +88,6 @@ def parameter_figure(record: Record) -> list[Figure]:
         axis.set_xlabel("order")
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.set_ylim(bottom=0)
-    save_space(axes)
     caption = (
         "Circles are compressed parameters and crosses original ones. Dotted lines are Cauchy "
         f"priors and dashed lines Gaussian ones.{_no_more(record)}"
@@ -119,7 +117,6 @@ def performance_figure(record: Record) -> list[Figure]:
         for axis in row:
             axis.set_xlabel("order")
             axis.xaxis.get_major_locator().set_params(integer=True)
-    save_space(axes)
     both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
     caption = (
         f"Means over {len(record.response):,} test cases, with bars of one standard error. "
@@ -280,11 +277,8 @@ def response_figure(record: Record) -> list[Figure]:
         axis.axline((y[0], y[0]), slope=1, color=INK, linewidth=0.8, zorder=2)
         axis.plot(median, y, ".", color=INK, markersize=3.5, zorder=3, rasterized=True)
         axis.set_title(arm.words, fontsize=10)
-        axis.set_xlabel("predictive median")
-        axis.set_xlim(ends)
-        axis.set_ylim(ends)
+        axis.set(xlabel="predictive median", xlim=ends, ylim=ends)
     axes[0, 0].set_ylabel("response")
-    save_space(axes)
     of = f"{len(shown)} of {cases:,} test cases" if len(shown) < cases else f"{cases} test cases"
     title = f"Responses and their predictions, order {order}"
     caption = (

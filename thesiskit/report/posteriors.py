@@ -19,7 +19,6 @@ from thesiskit.report.layout import (
     drawn_words,
     hide_from,
     kept_words,
-    save_space,
 )
 from thesiskit.report.record import TEMPERED, Arm, Manner, Record
 from thesiskit.report.stages import counted, listed
@@ -170,7 +169,6 @@ def _finish(figure, axes, below: str, beside: str) -> None:
         line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
     }
     figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
-    save_space(axes)
 
 
 # ---- what was kept, one training set after the other ----
@@ -533,20 +531,17 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     left.set_xscale("log")
     left.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     left.tick_params(axis="x", labelsize=8)
-    left.set_xlabel("pi, the fraction that is relevant")
-    left.set_ylabel("posterior probability")
-    left.set_ylim(bottom=0)
+    left.set(
+        xlabel="pi, the fraction that is relevant", ylabel="posterior probability", ylim=(0, None)
+    )
     if len(often) > 30:
         middle.set_xscale("log")
         middle.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    middle.set_xlabel("features, by rank")
-    middle.set_ylabel("probability relevant")
-    middle.set_ylim(-0.03, 1.03)
+    middle.set(xlabel="features, by rank", ylabel="probability relevant", ylim=(-0.03, 1.03))
     if several:
         left.legend(frameon=False, fontsize=8)
     first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
     _draw_named(right, one.probability[first], _feature_names(record, first))
-    save_space(axes)
     caption = (
         "On the left is the posterior of pi, the fraction of features that are relevant; before "
         "the data are seen, all its points are equally probable (the grey line). In the middle are "
@@ -566,9 +561,9 @@ def _draw_named(axis, probability: np.ndarray, names: list[str]) -> None:
     axis.plot(probability, heights, "o", color=INK, markersize=5, clip_on=False)
     axis.set_yticks(heights, [drawn_words(name, 22) for name in names], fontsize=8)
     axis.tick_params(axis="y", length=0)
-    axis.set_ylim(-max(len(probability), 4) + 0.4, 0.6)
-    axis.set_xlim(0, 1)
-    axis.set_xlabel("probability relevant")
+    axis.set(
+        ylim=(-max(len(probability), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant"
+    )
 
 
 # ---- temperatures: how often the evidence of features was counted ----

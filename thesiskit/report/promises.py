@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, hide_from, save_space
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, hide_from
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
 from thesiskit.report.record import WHOLE, Arm, Manner, Record, Way
 from thesiskit.report.scores import STYLES, style
@@ -191,7 +191,6 @@ def screened_answers(record: Record) -> list[Figure]:
     figure.supxlabel("features before the screening", fontsize=10)
     handles, words = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, words, loc="outside upper center", ncols=2, frameon=False)
-    save_space(axes)
     title = "What is promised, by the number of features before the screening"
     caption = (
         "The error rate that each method promises for new cases, by how many features it is "
@@ -215,7 +214,7 @@ def _line(axis, mine: list[Told], way: Way, ofs: list[int]) -> None:
     heights = [told.get(of, told.get(None, np.nan)) for of in ofs]
     axis.plot(ofs, heights, color=INK, label=way.words, **look)
     made = {one.of: one.actual for one in mine if one.of is not None and one.actual is not None}
-    mark = "+" if way.relevant == "some" else "x"
+    mark = "+" if way.manner.relevant == "some" else "x"
     axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, save_space
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas
 from thesiskit.report.record import Record
 
 MOST_BINS = 20
@@ -140,7 +140,6 @@ def _panels(ranked: list[list[Ranked]], draw: Callable, below: str, beside: str)
         row[0].set_ylabel(beside, fontsize=9)
     for axis in axes[-1]:
         axis.set_xlabel(below, fontsize=9)
-    save_space(axes)
     return figure
 
 

@@ -15,6 +15,7 @@ Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than tw
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.explorer import Content
 from thesiskit.report.layout import kept_words, size_words
-from thesiskit.report.metrics import Forecast, Score, Tested, score
+from thesiskit.report.metrics import Score, Tested
 
 THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
@@ -78,13 +79,7 @@ class Way(NamedTuple):
     """A method, and its manner."""
 
     method: str
-    relevant: str
-    temperature: str = NONE
-
-    @property
-    def manner(self) -> Manner:
-        """What sets it apart from other ways of its method."""
-        return Manner(self.relevant, self.temperature)
+    manner: Manner
 
     @property
     def words(self) -> str:
@@ -119,7 +114,7 @@ class Arm:
     @property
     def way(self) -> Way:
         """How it predicts, whatever the selection and the rule."""
-        return Way(self.method, self.relevant, self.temperature)
+        return Way(self.method, self.manner)
 
     @property
     def manner(self) -> Manner:
@@ -153,7 +148,10 @@ class Record:
     mixture, normal : whether the model is the mixture model, or that of normal features.
     continuous : whether responses are real numbers.
     tests : whether cases are tested; of a table that was screened with all of them none may be.
-    folded : whether cases were divided into folds.
+    folded : whether cases were divided into folds; folds : in chapter 3 into how many, else 1.
+    variant_name : the word for what varies, the sampler or the rule of quadrature.
+    predicted : the names of the arrays of predictions.
+    thesis : the numbers the thesis prints for this experiment, empty where there are none.
     """
 
     explore: Callable[[], Content] | None = None
@@ -167,11 +165,12 @@ class Record:
         self.continuous = config["model"].get("response") == "gaussian"
         self.tests = scheme != "none"
         self.folded = scheme == "k-fold"
-
-    @property
-    def folds(self) -> int:
-        """The number of folds of chapter 3, 1 where cases are not divided into folds."""
-        return self.n_blocks // self.config["replicates"] if self.folded else 1
+        self.folds = n_blocks // config["replicates"] if self.folded else 1
+        self.variant_name = "sampler" if self.mixture else "quadrature"
+        real = ("median", "low", "high", "log_density")
+        self.predicted = real if self.continuous else ("probability",)
+        printed = config.get("report", {}).get("thesis")
+        self.thesis: dict[str, Any] = thesis_numbers()[printed] if printed else {}
 
     @cached_property
     def tables(self) -> dict[str, "Record"]:
@@ -187,12 +186,6 @@ class Record:
             )
             for i, name in enumerate(names)
         }
-
-    @cached_property
-    def thesis(self) -> dict[str, Any]:
-        """The numbers the thesis prints for this experiment, empty where there are none."""
-        key = self.config["report"].get("thesis")
-        return thesis_numbers()[key] if key else {}
 
     @cached_property
     def thesis_calibration(self) -> pd.DataFrame | None:
@@ -255,11 +248,6 @@ class Record:
             number = np.repeat(np.arange(self.n_blocks), cases)
             joined |= {"replicate": number // self.folds, "fold": number % self.folds}
         return joined
-
-    @property
-    def predicted(self) -> tuple[str, ...]:
-        """The names of the arrays of predictions."""
-        return ("median", "low", "high", "log_density") if self.continuous else ("probability",)
 
     @property
     def response(self) -> np.ndarray:
@@ -468,21 +456,21 @@ class Record:
         return self.predictions["probability"][arm.row]
 
     @cached_property
-    def forecasts(self) -> list[Forecast]:
-        """What every arm predicted; nothing where responses are real or no case is tested."""
+    def scores(self) -> list[Score]:
+        """What every arm predicted, and how good that is.
+
+        There are none where responses are real, or no case is tested.
+        """
         if self.config["data"] is None or self.tables or self.continuous or not self.tests:
             return []
-        result = []
+        found = []
         for arm in self.arms:
             p = self.probability(arm)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
             linear = arm.method == WHOLE or arm.engine == "logistic-regression"
-            result.append(Forecast(self.keys(arm), self.name(arm), p, arm.own, linear))
-        return result
-
-    def scores(self) -> list[tuple[Forecast, Score]]:
-        """Return every arm's predictions, and how good they are."""
-        return [(one, score(self.tested, one.name, one.probability)) for one in self.forecasts]
+            kind = {"own": arm.own, "linear": linear}
+            found.append(Score(self.tested, self.name(arm), p, self.keys(arm), **kind))
+        return found
 
     def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""
@@ -491,7 +479,7 @@ class Record:
             for arm in self.arms:
                 found = {words: self.predictions[name][arm.row] for name, words in named.items()}
                 yield self.keys(arm), found
-        for one in self.forecasts:
+        for one in self.scores:
             columns = zip(self.tested.classes, one.probability.T, strict=True)
             yield one.keys, {f"probability: {name}": p for name, p in columns}
 
@@ -530,11 +518,6 @@ class Record:
         return [q for q in dict.fromkeys(arm.variant for arm in self.arms) if q != NONE]
 
     @property
-    def variant_name(self) -> str:
-        """The word for what varies: the sampler or the rule of quadrature."""
-        return "sampler" if self.mixture else "quadrature"
-
-    @property
     def main_arms(self) -> list[Arm]:
         """The arms with the first rule or sampler, or with none, but for silent ones."""
         wanted = (self.variants[0], NONE)
@@ -558,9 +541,10 @@ class Record:
         """
         used = {arm.way for arm in self.arms if arm.row not in self.silent}
         others = (Manner(NONE), Manner(NONE, TEMPERED))
-        found = [Way(method, *manner) for method in order for manner in (*self.manners, *others)
-                 if (method, *manner) in used]  # fmt: skip
-        return found or [Way("corrected", *manner) for manner in self.manners]
+        wanted = (Way(*one) for one in product(order, (*self.manners, *others)))
+        return [way for way in wanted if way in used] or [
+            Way("corrected", manner) for manner in self.manners
+        ]
 
     def find(
         self, label: str, method: str, variant: str | None = None, manner: Manner | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.layout import INK, Figure, Table, canvas, save_space
+from thesiskit.report.layout import INK, Figure, Table, canvas
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
 
@@ -77,16 +77,12 @@ def reduction_figure(record: Record) -> list[Figure]:
             mean = values.mean(axis=0)
             reach = [mean - values.min(axis=0), values.max(axis=0) - mean]
             axis.errorbar(sweep.x, mean, reach, marker=marker, label=label, zorder=front, **style)
-        row[0].set_yscale("log")
-        row[0].set_ylabel("parameters")
-        row[1].set_ylabel("compressed / original")
-        row[1].set_ylim(0, 1.05)
+        row[0].set(yscale="log", ylabel="parameters")
+        row[1].set(ylabel="compressed / original", ylim=(0, 1.05))
         for axis in row:
             axis.set_title(sweep.fixed, fontsize=10)
-            axis.set_xticks(sweep.x)
-            axis.set_xlabel(f"{sweep.letter}, {WORDS[sweep.varied]}")
+            axis.set(xticks=sweep.x, xlabel=f"{sweep.letter}, {WORDS[sweep.varied]}")
     axes[0, 0].legend(frameon=False)
-    save_space(axes)
     cases, several = record.config["reduction"]["cases"], n_sets(record) > 1
     bars = ", bars from least to most where they are longer than the marks"
     caption = (

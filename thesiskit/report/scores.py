@@ -17,7 +17,6 @@ from thesiskit.report.layout import (
     canvas,
     drawn_words,
     kept_words,
-    save_space,
     size_words,
 )
 from thesiskit.report.posteriors import base_label, log_alphas
@@ -55,8 +54,9 @@ MOST_PREDICTED = 30  # rows of predictions on the page
 
 def style(way: Way) -> dict[str, Any]:
     """Return how the line of a method is drawn; with a temperature, its markers are half full."""
-    found = SOME[way.method] if way.relevant == "some" else STYLES[way.method]
-    return {"markerfacecolor": "white"} | found | (HALF if way.temperature == TEMPERED else {})
+    relevant, temperature = way.manner
+    found = SOME[way.method] if relevant == "some" else STYLES[way.method]
+    return {"markerfacecolor": "white"} | found | (HALF if temperature == TEMPERED else {})
 
 
 # ---- tables ----
@@ -187,7 +187,7 @@ def quadrature_table(record: Record) -> list[Table]:
                 f"mean log alpha: {first}": alpha_a,
                 f"mean log alpha: {second}": alpha_b,
                 "change of log P(S)": factor_b - factor_a
-                if way.relevant == "all"
+                if way.manner.relevant == "all"
                 else np.nan,  # it is not of one alpha
             }
         )
@@ -346,7 +346,6 @@ def _draw_reliability(record: Record, variant: str):
             axis.set_ylabel(f"{words}\n{true}")
         if i == len(rows) - 1:
             axis.set_xlabel(told)
-    save_space(axes)
     return figure
 
 
@@ -464,11 +463,12 @@ def correlation_scatter(record: Record) -> list[Figure]:
         axis.axvline(x, color=INK, linewidth=0.9, linestyle="--")
         axis.annotate(size_words(label), (x, 1.005), xycoords=("data", "axes fraction"),
                       ha="center", fontsize=8)  # fmt: skip
-    axis.set_xlabel("absolute correlation with the response, training cases")
-    axis.set_ylabel("absolute correlation, test cases")
-    axis.set_xlim(left=0)
-    axis.set_ylim(bottom=0)
-    save_space(axes)
+    axis.set(
+        xlabel="absolute correlation with the response, training cases",
+        ylabel="absolute correlation, test cases",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
     title = "Correlations in the training and the test cases"
     caption = (
         f"There is one dot for each of {len(train):,} features. Dashed lines mark the weakest "
@@ -489,7 +489,7 @@ def error_rates(record: Record) -> list[Figure]:
 
 
 def _draw_error_rates(record: Record, variant: str):
-    ways = [Way(method, *manner) for manner in record.manners
+    ways = [Way(method, manner) for manner in record.manners
             for method in ("uncorrected", "corrected")]  # fmt: skip
     rows = len(record.manners)
     figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
@@ -507,7 +507,6 @@ def _draw_error_rates(record: Record, variant: str):
     for axis in axes[:, 0]:
         axis.set_ylabel("error rate")
     axes[0, 1].legend(frameon=False)
-    save_space(axes)
     return figure
 
 
@@ -539,7 +538,6 @@ def _draw_performance(record: Record, variant: str):
         figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
     else:
         axes[0, 0].legend(frameon=False)
-    save_space(axes)
     return figure
 
 
@@ -577,7 +575,6 @@ def null_figure(record: Record) -> list[Figure]:
     one = drawn_words(record.one_words)
     figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)
-    save_space(axes)
     caption = (
         "Histograms of the predictions for the test cases. Above each is the error rate that "
         "the predictions promise, and the actual one. Each row has its own scale."
@@ -598,12 +595,9 @@ def correlation_lattice(record: Record) -> list[Figure]:
         axis.add_patch(square(i1, i0, shade[kind[i0, i1]]))
         text = f"{correlation:.2f}".replace("-0.00", "0.00")
         axis.text(i1, i0, text, ha="center", va="center", fontsize=7.5)
-    axis.set_xlim(-0.5, n1 + 0.5)
-    axis.set_ylim(-0.5, n0 + 0.5)
-    axis.set_xticks(range(n1 + 1))
+    axis.set(xlim=(-0.5, n1 + 0.5), ylim=(-0.5, n0 + 0.5), xticks=range(n1 + 1))
     axis.set_yticks(range(n0 + 1))
-    axis.set_xlabel("$I_1$: ones in class 1")
-    axis.set_ylabel("$I_0$: ones in class 0")
+    axis.set(xlabel="$I_1$: ones in class 1", ylabel="$I_0$: ones in class 0")
     handles = [square(0, 0, one) for one in shade]
     words = [r"Cor $= 0$", rf"$0 <$ |Cor| $\leq$ {gamma:g}", rf"|Cor| $>$ {gamma:g}: kept"]
     figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)

@@ -336,7 +336,7 @@ def headline(record: Record) -> list[str]:
     if record.tables:
         return _mean_scores(record)
     if not record.continuous:
-        return headline_of(record.scores())
+        return headline_of(record.scores)
     rows = [
         (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
         for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True)
@@ -348,10 +348,10 @@ def headline(record: Record) -> list[str]:
 def _mean_scores(record: Record) -> list[str]:
     """Return lines with mean scores over tables; of many arms, those with the lowest AMLP."""
     found: dict[str, np.ndarray] = {}
-    for several in zip(*(table.scores() for table in record.tables.values()), strict=True):
-        means = np.mean([(one.error, one.expected, one.amlp) for _, one in several], axis=0)
+    for several in zip(*(table.scores for table in record.tables.values()), strict=True):
+        means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
         if not np.isnan(means[-1]):  # it predicts all tables
-            found[several[0][0].name] = means
+            found[several[0].name] = means
     best = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
     shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in best]
     header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]

@@ -27,7 +27,6 @@ from thesiskit.report.layout import (
     canvas,
     hide_from,
     kept_words,
-    save_space,
 )
 from thesiskit.report.metrics import Score
 from thesiskit.report.posteriors import temperatures
@@ -433,8 +432,7 @@ def _draw_best(record: Record):
             axis.text(x, y + 0.14, name, ha="center", va="center", fontsize=8.5)
             axis.text(x, y - 0.22, f"by {lower:.3f}", ha="center", va="center", fontsize=6.5,
                       color=INK)  # fmt: skip
-        axis.set_xlim(-0.5, len(one.relevant) - 0.5)
-        axis.set_ylim(-0.5, len(one.effects) - 0.5)
+        axis.set(xlim=(-0.5, len(one.relevant) - 0.5), ylim=(-0.5, len(one.effects) - 0.5))
         one.finish(axis, left=m % columns == 0, below=m >= len(maps) - columns)
         axis.set_title(one.title.replace("\n", ", "), fontsize=8.5)
     order = list(dict.fromkeys(arm.words for arm in found.arms if arm.words in used))
@@ -637,11 +635,7 @@ class Board:
 
     def within(self, arm: int) -> float:
         """Return the standard error of the mean AMLP over cases, the tables being these."""
-        errors = [
-            metrics.standard_error(one.tested.by_case(one.loss))
-            for one, known in zip(self.scores[arm], self.predicts[arm], strict=True)
-            if known
-        ]
+        errors = [self.scores[arm][s].amlp_error for s in np.flatnonzero(self.predicts[arm])]
         return float(np.sqrt(np.square(errors).sum()) / len(errors))
 
     def against(self, arm: int) -> Against:
@@ -668,7 +662,7 @@ def tempered(arm: Arm) -> bool:
 @lru_cache(maxsize=1)
 def board_of(study: Record) -> Board:
     """Return the scores of a study."""
-    by_table = [[score for _, score in table.scores()] for table in study.tables.values()]
+    by_table = [table.scores for table in study.tables.values()]
     return Board(list(study.tables), study.arms, [list(row) for row in zip(*by_table, strict=True)])
 
 
@@ -811,15 +805,12 @@ def board_promises(study: Record) -> list[Figure]:
             _draw_promises(axis, board, i, hollow=board.arms[i].label in labels[:-1])
         _name_far(axis, board, mine[-1], most)
         axis.set_title(_two_lines(words), fontsize=8, color=_colour(board.arms[mine[0]]))
-        axis.set_xlim(-0.02, most)
-        axis.set_ylim(-0.02, most)
-        axis.set_aspect("equal")
+        axis.set(xlim=(-0.02, most), ylim=(-0.02, most), aspect="equal")
         for one in (axis.xaxis, axis.yaxis):
             one.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         axis.tick_params(labelsize=7.5)
     if len(kinds) < axes.size:
         _draw_key(axes.flat[len(kinds)], labels)
-    save_space(axes)
     figure.supxlabel("promised error rate", fontsize=10)
     figure.supylabel("actual error rate", fontsize=10)
     keys = f"Hollow marks keep {labels[0]} features, filled ones {labels[-1]}. " if (

@@ -5,7 +5,7 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.metrics import BORDER, CAREFUL, SURE, Forecast, Score, Tested, score
+from thesiskit.report.metrics import BORDER, CAREFUL, SURE, Score
 from thesiskit.report.posteriors import relevance_sentence, temperature_sentence
 from thesiskit.report.promises import promised_table
 from thesiskit.report.record import Record
@@ -16,7 +16,6 @@ NEXT = (
     "To predict new cases with the models of this page (not with those to compare with): "
     "`thesiskit predict CONFIG --new TABLE`, where CONFIG is the file that you ran."
 )
-Scored = tuple[Forecast, Score]
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
 
 
@@ -26,13 +25,12 @@ def summary(record: Record) -> list[Table]:
         return [_of_real_responses(record)]
     if not record.tests:
         return promised_table(record)
-    scored = [pair for pair in record.scores() if not np.isnan(pair[1].amlp)]
-    own = [pair for pair in scored if pair[0].own]
-    best = min(own, key=lambda pair: pair[1].amlp)[1]
-    base = score(record.tested, "base rate", record.tested.base)
-    linear = min(
-        (pair[1] for pair in scored if pair[0].linear), key=lambda one: one.amlp, default=None
-    )
+    scored = [one for one in record.scores if not np.isnan(one.amlp)]
+    own = [one for one in scored if one.own]
+    best = min(own, key=lambda one: one.amlp)
+    base = Score(record.tested, "base rate", record.tested.base)
+    regressions = [one for one in scored if one.linear]
+    linear = min(regressions, key=lambda one: one.amlp, default=None)
     lead = [question(record), _performance(best, base, linear, len(own)), _calibration(best)]
     if not record.logistic:
         lead += [relevance_sentence(record), temperature_sentence(record)]
@@ -58,9 +56,8 @@ def summary(record: Record) -> list[Table]:
     ]
 
 
-def _shown(scored: list[Scored], best: Score, linear: Score | None, base: Score) -> list[Score]:
+def _shown(found: list[Score], best: Score, linear: Score | None, base: Score) -> list[Score]:
     """Return the scores of the table: all arms, or the best of many, and the base rate."""
-    found = [one for _, one in scored]
     if len(found) > MOST_ROWS:
         found = sorted(found, key=lambda one: one.amlp)[:MOST_ROWS]
         found += [one for one in (best, linear) if one is not None and one not in found]
@@ -99,9 +96,12 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
         f"an AMLP of {best.amlp:.3f}{range_of_amlp}. Always predicting the frequencies of the "
         f"classes gives an error rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
     )
+    difference, error = best.less(base)
+    clearly = difference < -2 * error
+    fewer = best.error < base.error and metrics.mcnemar(best.wrong, base.wrong) < 0.05
     if best.amlp > base.amlp:
         told += " So the probabilities of this arm are worth less than these frequencies."
-    elif not _clearly_better(best, base):
+    elif not (clearly or fewer):
         told += " This arm is not clearly better, so it may have learnt nothing about the response."
     if linear is not None:
         name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
@@ -110,13 +110,6 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
             f"{_compared(best, linear)}."
         )
     return told
-
-
-def _clearly_better(one: Score, other: Score) -> bool:
-    """Whether an arm has a lower AMLP, or fewer errors, than chance explains."""
-    difference, error = one.less(other)
-    fewer = one.error < other.error and metrics.mcnemar(one.wrong, other.wrong) < 0.05
-    return bool(difference < -2 * error or fewer)
 
 
 def _compared(best: Score, rival: Score) -> str:
@@ -156,7 +149,8 @@ def p_number(p: float) -> str:
 
 def _explained(record: Record) -> str:
     """Return what the columns mean, without formulae."""
-    tested = record.tested
+    tested, count = record.tested, record.n_classes
+    many = "two" if count == 2 else f"{count}"
     text = (
         "A prediction of 80 % admits that it is wrong in one case of five. Added up over all test "
         "cases, this is the number of errors that an arm promises. An arm that makes many more is "
@@ -170,18 +164,11 @@ def _explained(record: Record) -> str:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (
         "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
-        f"was: lower is better, and guessing between {_classes(tested)}. Intervals are of 95 % "
-        "(Wilson's for error rates, normal ones for AMLP). The base rate predicts each class by "
-        "its frequency among the training cases."
+        f"was: lower is better, and guessing between {many} classes has {np.log(count):.3f}. "
+        "Intervals are of 95 % (Wilson's for error rates, normal ones for AMLP). The base rate "
+        "predicts each class by its frequency among the training cases."
     )
     return text + manner_words(record)
-
-
-def _classes(tested: Tested) -> str:
-    """Return how many classes there are, and the AMLP of guessing between them."""
-    count = tested.base.shape[1]
-    many = "two" if count == 2 else f"{count}"
-    return f"{many} classes has {np.log(count):.3f}"
 
 
 # ---- real responses ----

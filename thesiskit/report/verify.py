@@ -41,6 +41,7 @@ TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
 PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
 BEYOND, DIFFERS, NOT_COMPARABLE = "beyond all", "differs", "not comparable"
 UNKNOWN = "no reason known"
+PRIORS = ("cauchy", "gaussian")
 
 LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
 NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone
@@ -111,6 +112,28 @@ class Row:
     def experiment(self) -> str:
         """The part of numbers.yaml it is from."""
         return self.key.partition(".")[0]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The cells of tables in which it stands."""
+        place = None if self.kind == "statement" else self.spread
+        thesis, here = (
+            ", ".join(map(str, value)) if isinstance(value, list) else value
+            for value in (self.thesis, self.here)
+        )
+        return {
+            "section": SECTIONS[self.experiment].short,
+            "number": self.what,
+            "thesis": thesis,
+            "here": place.mean if place else here,
+            "sd": place.sd if place else None,
+            "0.5 %": place.low if place else None,
+            "99.5 %": place.high if place else None,
+            "percentile": f"{place.percentile:.1f}" if place else "",
+            "replicates": self.spread.replicates if self.spread else "",
+            "": self.verdict,
+            "reason": self.reason,
+        }
 
 
 # ---- one number ----
@@ -206,13 +229,27 @@ def find(tree: Any, path: str) -> Any:
 
 
 def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
-    """Return the rows of the settings of an experiment; numbers: those of the thesis."""
-    prefix = "naive_simulation" if of == LATTICE else of
-    tree = source.config | {"found": _derived(source, of)}
-    return [
-        setting(f"{prefix}.{key}", what, find(numbers, key), find(tree, path))
-        for key, (path, what) in _thesis_file("settings.yaml")[of].items()
-    ]
+    """Return the rows of the settings of an experiment, and of numbers that follow from them.
+
+    numbers : those of the thesis.
+    """
+    prefix, rows = "naive_simulation" if of == LATTICE else of, []
+    tree = source.config | {"found": _derived(source, of, numbers)}
+    for name, (path, what, *decimals) in _thesis_file("settings.yaml")[of].items():
+        key, printed, here = f"{prefix}.{name}", find(numbers, name), find(tree, path)
+        if not decimals:
+            rows.append(setting(key, what, printed, here))
+        elif not isinstance(printed, list):
+            rows.append(exact(key, what, printed, here, *decimals))
+        elif len(printed) != len(here):
+            rows.append(setting(key, what, printed, [round(float(x), *decimals) for x in here]))
+        else:
+            printed = [one[-1] if isinstance(one, list) else one for one in printed]
+            rows += [
+                exact(f"{key}.{i}", f"{what}, {i + 1}", *pair, *decimals)
+                for i, pair in enumerate(zip(printed, here, strict=True))
+            ]
+    return rows
 
 
 @lru_cache
@@ -220,7 +257,7 @@ def _thesis_file(name: str) -> Any:
     return yaml.safe_load((THESIS / name).read_text(encoding="utf-8"))
 
 
-def _derived(source: Any, of: str) -> dict[str, Any]:
+def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
     """Return settings that a config says in another way, or that only its results say."""
     model, data = source.config["model"], source.config["data"]
     if of in OWN_WAY:
@@ -228,7 +265,10 @@ def _derived(source: Any, of: str) -> dict[str, Any]:
         own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
         rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
         simpson = [rule.removeprefix("simpson-") for rule in rules if rule.startswith("simpson-")]
+        (shape, rate), n = alpha, model.get("thesis", model)["alpha_points"]
         return {
+            "log_alpha": np.log(float(data["alpha"])),
+            "alpha_grid": scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate),
             "alpha_prior": [x if x == y else [x, y] for x, y in zip(alpha, own, strict=True)],
             "simpson": int(simpson[0]) if simpson else "another rule",
             "updates": GIBBS,
@@ -243,7 +283,10 @@ def _derived(source: Any, of: str) -> dict[str, Any]:
             "genes": int(source.selection["n_features"][:groups].sum()),
         }
     if of == "logistic_sampling":
+        shape, p = model["sigma_shape"], [p for p, _ in numbers["sigma1_quantiles"]]
+        scale = (shape + 1) * model["sigma_mode"]
         return {
+            "sigma1_quantiles": scipy.stats.invgamma.ppf(p, shape, scale=scale),
             "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in SIGMA_0},
             "step": {prior: model["step"] or STEP[prior] for prior in SIGMA_0},
             "updates": 1,
@@ -263,48 +306,16 @@ def _derived(source: Any, of: str) -> dict[str, Any]:
             "windows": windows,
             "tests": len(source.response),
         }
+    # the largest entry of every row, one number where they agree
+    largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
+    likely = [one[0] if len(one) == 1 else one for one in largest]
     arrows = [[i + 1, int(np.argmax(row)) + 1] for i, row in enumerate(data["transition"])]
     return found | {
         "hidden_states": len(arrows),
-        "arrow": _likely(data["transition"]),
-        "emission": _likely(data["emission"]),
+        "arrow": likely[0],
+        "emission": likely[1],
         "known_arrows": [arrow for arrow in source.thesis["known_arrows"] if arrow in arrows],
     }
-
-
-def _likely(rows: list[list[float]]) -> Any:
-    """Return the largest entry of every row, one number where they agree."""
-    largest = sorted({max(row) for row in rows})
-    return largest[0] if len(largest) == 1 else largest
-
-
-def exact_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
-    """Return the rows of numbers that follow from the settings."""
-    model = source.config["model"]
-    if of == "naive_simulation":
-        key, what, decimals = "true_log_alpha", "log of that alpha", 1
-        printed, here = [numbers[key]], np.log([float(source.config["data"]["alpha"])])
-    elif of == "mixture_simulation":
-        key, what, decimals = "alpha_grid", "values of alpha", 2
-        (shape, rate), n = model["alpha_prior"], model["thesis"]["alpha_points"]
-        here = scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate)
-        printed = numbers[key]
-    elif of == "logistic_sampling":
-        key, what, decimals = "sigma1_quantiles", "quantiles of sigma_1", 2
-        shape, mode = model["sigma_shape"], model["sigma_mode"]
-        p, printed = map(list, zip(*numbers[key], strict=True))
-        here = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * mode)
-    else:
-        return []
-    key = f"{of}.{key}"
-    if len(printed) != len(here):
-        return [setting(key, what, printed, [round(float(value), decimals) for value in here])]
-    if len(here) == 1:
-        return [exact(key, what, printed[0], here[0], decimals)]
-    return [
-        exact(f"{key}.{i}", f"{what}, {i + 1}", printed[i], here[i], decimals)
-        for i in range(len(here))
-    ]
 
 
 # ---- chapter 2: gammas, tables, t tests ----
@@ -386,34 +397,45 @@ def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row
 # ---- chapter 3: statements of the thesis, checked in each of our data sets ----
 
 
-class Said(NamedTuple):
-    """What a statement of the thesis is about.
-
-    key : of numbers.yaml; printed : what stands there.
-    """
-
-    record: Record
-    key: str
-    printed: Any
-
-    def amlp(self, order: int, prior: str) -> np.ndarray | None:
-        """AMLP of a compressed model in each data set, (R,); None where it was not fitted."""
-        arm = self.record.of_order(order, prior)
-        return None if arm is None else self.by_set(self.record.losses(arm))
-
-    def by_set(self, values: np.ndarray) -> np.ndarray:
-        """Means over the test cases of each data set, (R,), of values (N,)."""
-        return values.reshape(self.record.n_blocks, -1).mean(axis=1)
-
-    def errors(self, order: int, prior: str) -> np.ndarray:
-        """Error rate of a compressed model in each data set, (R,)."""
-        record = self.record
-        p = record.probability(record.of_order(order, prior))
-        return self.by_set(p.argmax(axis=1) != record.response)
-
-    def compressions(self) -> list[dict[str, np.ndarray]]:
-        """Groups and patterns of each data set."""
-        return [self.record.results.load("compress", i) for i in range(self.record.n_blocks)]
+def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of whatever the thesis says of this experiment."""
+    counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
+    name = "compressed_over_original_at_order_20"
+    if name in numbers:
+        key, what = f"{of}.{name}", "groups over patterns at order 20"
+        orders = list(record.compression["order"])
+        if 20 in record.orders:
+            place = orders.index(20)
+            ratios = [one["groups"][place] / one["patterns"][place] for one in counts]
+            yield replicated(key, what, numbers[name], np.array(ratios), 3)
+        else:
+            yield unasked(key, what, "order 20 in model.orders")
+    if "helps" in numbers:
+        yield from _orders(record, of, *numbers["helps"])
+    if "cauchy_better" in numbers:
+        key, what = f"{of}.cauchy_better", "Cauchy priors predict better than Gaussian ones"
+        what += ", at most orders"
+        pairs = [[_amlp(record, order, prior) for prior in PRIORS] for order in record.orders]
+        better = [a < b for a, b in pairs if a is not None and b is not None]
+        holds = np.mean(better, axis=0) > 0.5 if better else None
+        yield unasked(key, what, "both priors") if holds is None else statement(key, what, holds)
+    if "groups_stop_at" in numbers:
+        stop, growth = numbers["groups_stop_at"], [one["growth"] for one in counts]
+        key, what = f"{of}.groups_stop_at", f"the number of groups stops growing at order {stop}"
+        if len(growth[0]) <= stop + 1:
+            yield unasked(key, what, f"orders above {stop}")
+        else:
+            yield statement(key, what, np.array([one[-1] == one[stop] for one in growth]))
+    if "best" in numbers:
+        order, prior = numbers["best"]["order"], numbers["best"]["prior"]
+        key, what = f"{of}.best", f"order {order} with {prior.capitalize()} priors predicts best"
+        claimed = record.of_order(order, prior)
+        others = [arm for arm in record.own if arm.compress and arm != claimed]
+        if claimed is None or not others:
+            yield unasked(key, what, f"order {order} and others, with {prior} priors")
+        else:
+            losses = [_by_set(record, record.losses(arm)) for arm in (claimed, *others)]
+            yield statement(key, what, losses[0] < np.min(losses[1:], axis=0))
 
 
 def unasked(key: str, what: str, needs: str) -> Row:
@@ -421,81 +443,37 @@ def unasked(key: str, what: str, needs: str) -> Row:
     return aside(key, what, "statement", "holds", f"needs {needs}")
 
 
-def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows of whatever the thesis says of this experiment."""
-    make: dict[str, Callable[[Said], Iterator[Row]]] = {
-        "compressed_over_original_at_order_20": _ratio,
-        "helps": _orders,
-        "cauchy_better": _cauchy_better,
-        "groups_stop_at": _stops,
-        "best": _best,
-    }
-    for key in make:
-        if key in numbers:
-            yield from make[key](Said(record, f"{of}.{key}", numbers[key]))
+def _by_set(record: Record, values: np.ndarray) -> np.ndarray:
+    """Return means over the test cases of each data set, (R,), of values (N,)."""
+    return values.reshape(record.n_blocks, -1).mean(axis=1)
 
 
-def _ratio(said: Said) -> Iterator[Row]:
-    what = "groups over patterns at order 20"
-    if 20 not in said.record.orders:
-        yield unasked(said.key, what, "order 20 in model.orders")
-        return
-    place = list(said.record.compression["order"]).index(20)
-    ratios = [one["groups"][place] / one["patterns"][place] for one in said.compressions()]
-    yield replicated(said.key, what, said.printed, np.array(ratios), 3)
+def _amlp(record: Record, order: int, prior: str) -> np.ndarray | None:
+    """Return AMLP of a compressed model in each data set, (R,); None where it was not fitted."""
+    arm = record.of_order(order, prior)
+    return None if arm is None else _by_set(record, record.losses(arm))
 
 
-def _orders(said: Said) -> Iterator[Row]:
+def _orders(record: Record, of: str, first: int, last: int) -> Iterator[Row]:
     """Yield that orders up to one help, and of the HMM that more do not."""
-    first, last = said.printed
-    highest = max(said.record.orders)
-    for prior in ("cauchy", "gaussian"):
-        low, middle, high = (said.amlp(order, prior) for order in (first, last, highest))
-        key, words = f"{said.key}.{prior}", prior.capitalize()
+    highest = max(record.orders)
+    for prior in PRIORS:
+        low, middle, high = (_amlp(record, order, prior) for order in (first, last, highest))
+        key, words = f"{of}.helps.{prior}", prior.capitalize()
         what = f"order {last} predicts better than {first} ({words})"
         if low is None or middle is None:
             yield unasked(key, what, f"orders {first} and {last} of both priors")
             continue
         yield statement(f"{key}.better", what, middle < low)
-        if said.key.startswith("hmm.") and high is not None and highest > last:
+        if of == "hmm" and high is not None and highest > last:
             what = f"order {highest} has a higher AMLP than {last} ({words})"
             yield statement(f"{key}.worse", what, high > middle)
             what = f"their error rates are within {ALIKE} ({words})"
-            change = said.errors(highest, prior) - said.errors(last, prior)
-            yield statement(f"{key}.error", what, np.abs(change) < ALIKE)
-
-
-def _cauchy_better(said: Said) -> Iterator[Row]:
-    what = "Cauchy priors predict better than Gaussian ones, at most orders"
-    pairs = [[said.amlp(o, prior) for prior in ("cauchy", "gaussian")] for o in said.record.orders]
-    better = [a < b for a, b in pairs if a is not None and b is not None]
-    if better:
-        yield statement(said.key, what, np.mean(better, axis=0) > 0.5)
-    else:
-        yield unasked(said.key, what, "both priors")
-
-
-def _stops(said: Said) -> Iterator[Row]:
-    what = f"the number of groups stops growing at order {said.printed}"
-    growth = [one["growth"] for one in said.compressions()]
-    if len(growth[0]) <= said.printed + 1:
-        yield unasked(said.key, what, f"orders above {said.printed}")
-    else:
-        holds = np.array([counts[-1] == counts[said.printed] for counts in growth])
-        yield statement(said.key, what, holds)
-
-
-def _best(said: Said) -> Iterator[Row]:
-    order, prior = said.printed["order"], said.printed["prior"]
-    what = f"order {order} with {prior.capitalize()} priors predicts best"
-    record = said.record
-    claimed = record.of_order(order, prior)
-    others = [arm for arm in record.own if arm.compress and arm != claimed]
-    if claimed is None or not others:
-        yield unasked(said.key, what, f"order {order} and others, with {prior} priors")
-        return
-    losses = [said.by_set(record.losses(arm)) for arm in (claimed, *others)]
-    yield statement(said.key, what, losses[0] < np.min(losses[1:], axis=0))
+            rates = [
+                _by_set(record, record.probability(arm).argmax(axis=1) != record.response)
+                for arm in (record.of_order(order, prior) for order in (highest, last)) if arm
+            ]  # fmt: skip
+            yield statement(f"{key}.error", what, np.abs(rates[0] - rates[1]) < ALIKE)
 
 
 def reduction_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
@@ -551,7 +529,7 @@ def compare(sources: list[Record]) -> list[Row]:
     rows: list[Row] = []
     for of, source in _by_section(sources).items():
         printed = thesis_numbers()["naive_simulation" if of == LATTICE else of]
-        rows += setting_rows(source, of, printed) + exact_rows(source, of, printed)
+        rows += setting_rows(source, of, printed)
         section = SECTIONS.get(of)
         if section and section.rows:
             rows += section.rows(source, of, printed)
@@ -668,7 +646,7 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
     outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
-    frame, differing, words = _frame(rows), _differing(rows), about(rows)
+    frame, differing, words = _frame(rows), list(_differing(rows)), about(rows)
     lines = ["# The thesis's numbers among ours", "", f"{summary(rows)}.", ""]
     for paragraph in words:
         lines += [paragraph, ""]
@@ -676,13 +654,9 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
     tables = [
-        _overview(rows),
-        *differing,
-        *_trusted(rows),
-        *_by_section_tables(rows),
-        *_others(rows),
-        _held_against(sources),
-    ]
+        _overview(rows), *differing, *_trusted(rows), *_by_section_tables(rows), *_others(rows),
+        _compared(sources),
+    ]  # fmt: skip
     page = template("verify.html.j2").render(
         summary=summary(rows), small=small, about=words, items=[_item(table) for table in tables]
     )
@@ -762,33 +736,14 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-def _cells(row: Row) -> dict[str, Any]:
-    """Return the cells of a number's table."""
-    place = None if row.kind == "statement" else row.spread
-    return {
-        "thesis": _text(row.thesis),
-        "here": place.mean if place else _text(row.here),
-        "sd": place.sd if place else None,
-        "0.5 %": place.low if place else None,
-        "99.5 %": place.high if place else None,
-        "percentile": f"{place.percentile:.1f}" if place else "",
-        "replicates": row.spread.replicates if row.spread else "",
-    }
-
-
-def _text(value: Any) -> Any:
-    """Return lists as text; numbers stay."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else value
-
-
-def _without_empty(cells: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return a frame without columns in which nothing is said."""
-    made = pd.DataFrame(cells, dtype=object)  # whole numbers stay whole
+def _cells(rows: list[Row], *, without: tuple[str, ...]) -> pd.DataFrame:
+    """Return a frame without some columns, and without those in which nothing is said."""
+    frame = pd.DataFrame([row.shown for row in rows], dtype=object)  # whole numbers stay whole
     empty = [
-        name for name in made
-        if all(value in ("", None) or value != value for value in made[name])
+        name for name in frame
+        if name in without or all(value in ("", None) or value != value for value in frame[name])
     ]  # fmt: skip
-    return made.drop(columns=empty)
+    return frame.drop(columns=empty)
 
 
 def _overview(rows: list[Row]) -> Table:
@@ -809,25 +764,18 @@ def _overview(rows: list[Row]) -> Table:
     return Table("overview", "Overview", pd.DataFrame(lines), caption)
 
 
-def _differing(rows: list[Row]) -> list[Table]:
-    """Return the tables of numbers that differ here; those without a known reason come first."""
+def _differing(rows: list[Row]) -> Iterator[Table]:
+    """Yield the tables of numbers that differ here; those without a known reason come first."""
     titles = {
         OUTSIDE: ("outside", "Outside 99 %"),
         BEYOND: ("beyond", "Beyond all replicates, which are too few for 99 %"),
         DIFFERS: ("differs", "Different here"),
     }
-    tables = []
     for verdict, (name, title) in titles.items():
         mine = [row for row in rows if row.verdict == verdict]
+        mine.sort(key=lambda row: row.reason != UNKNOWN)
         if mine:
-            cells = [
-                {"section": SECTIONS[row.experiment].short, "number": row.what}
-                | _cells(row)
-                | {"reason": row.reason}
-                for row in sorted(mine, key=lambda row: row.reason != UNKNOWN)
-            ]
-            tables.append(Table(name, title, _without_empty(cells), "", long=len(cells) > MANY))
-    return tables
+            yield Table(name, title, _cells(mine, without=("",)), "", long=len(mine) > MANY)
 
 
 def _trusted(rows: list[Row]) -> list[Table]:
@@ -857,13 +805,9 @@ def _by_section_tables(rows: list[Row]) -> Iterator[Table]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
     for of, section in SECTIONS.items():
         mine = [row for row in rows if row.experiment == of]
-        lines = [
-            {"number": row.what} | _cells(row) | {"": row.verdict}
-            for row in mine
-            if row.kind in ("replicated", "statement")
-        ]
-        if lines:
-            yield Table(of, section.title, _without_empty(lines), "")
+        told = [row for row in mine if row.kind in ("replicated", "statement")]
+        if told:
+            yield Table(of, section.title, _cells(told, without=("section", "reason")), "")
         cells = [row for row in mine if row.kind == "calibration"]
         if cells:
             yield from _calibration_tables(of, cells)
@@ -883,7 +827,7 @@ def _calibration_tables(of: str, cells: list[Row]) -> list[Table]:
         if row.spread:
             mark = {OUTSIDE: " ✗", BEYOND: " ✗?"}.get(row.verdict, "")
             line[category] = f"{row.spread.percentile:.0f}{mark}"
-        about_cell = {"number": row.what} | _cells(row) | {"": row.verdict}
+        about_cell = {k: v for k, v in row.shown.items() if k not in ("section", "reason")}
         if row.sound:
             way = variant_words(row.sound_way)
             about_cell |= {
@@ -915,40 +859,41 @@ def _calibration_tables(of: str, cells: list[Row]) -> list[Table]:
 
 def _others(rows: list[Row]) -> Iterator[Table]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
-    kinds: dict[str, list[dict[str, Any]]] = {"settings": [], "seconds": [], "lost": []}
-    for row in rows:
-        line = {"section": SECTIONS[row.experiment].short, "number": row.what}
-        if row.kind in ("setting", "exact"):
-            said = {"thesis": _text(row.thesis), "here": _text(row.here), "": row.verdict}
-            kinds["settings"].append(line | said)
-        elif row.kind == "seconds":
-            here = row.here if row.here != "" else None
-            kinds["seconds"].append(line | {"thesis": row.thesis, "here": here})
-        elif row.kind == "lost":
-            kinds["lost"].append({"section": line["section"], "figure": row.what})
-    words = {
+    several: dict[str, tuple[tuple[str, ...], tuple[str, ...], str, str]] = {
         "settings": (
+            ("setting", "exact"),
+            ("section", "number", "thesis", "here", ""),
             "Settings",
             "Of our configs; and numbers that follow from them, compared to the digits printed.",
         ),
         "seconds": (
+            ("seconds",),
+            ("section", "number", "thesis", "here"),
             "Seconds",
             "Seconds get no verdict. The thesis used a 1.2 GHz UltraSPARC III for naive Bayes and "
             "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
             "machines below.",
         ),
         "lost": (
+            ("lost",),
+            ("section", "number"),
             "Figures without numbers",
             "The pictures are lost, and the text prints none of their values.",
         ),
     }
-    for name, (title, caption) in words.items():
-        if kinds[name] or name == "settings":
-            yield Table(name, title, pd.DataFrame(kinds[name]), caption, long=True)
+    for name, (kinds, columns, title, caption) in several.items():
+        cells = [
+            {column: None if name == "seconds" and row.shown[column] == "" else row.shown[column]
+             for column in columns}
+            for row in rows if row.kind in kinds
+        ]  # fmt: skip
+        if cells or name == "settings":
+            frame = pd.DataFrame(cells)
+            frame = frame.rename(columns={"number": "figure"}) if name == "lost" else frame
+            yield Table(name, title, frame, caption, long=True)
 
 
-def _held_against(sources: list[Record]) -> Table:
-    """Return a table of the results that were compared, and their machines."""
+def _compared(sources: list[Record]) -> Table:
     cells = []
     for source in sources:
         record = source.results.provenance()
