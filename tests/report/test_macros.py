@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from commands import ROOT
 
-from thesiskit.report.layout import Table
+from thesiskit.report.layout import Table, display
 from thesiskit.report.macros import latex, letters, macros
-from thesiskit.report.outputs import display
 
 MACRO = re.compile(r"\\newcommand\{\\(?P<name>[A-Za-z]+)\}\{(?P<value>.*)\}")
 

@@ -12,7 +12,7 @@ from commands import ROOT, run
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, write_record
-from thesiskit.report.outputs import csv_text
+from thesiskit.report.layout import csv_text
 from thesiskit.report.page import write_index
 
 NULL = ROOT / "configs/chapter2/null.yaml"

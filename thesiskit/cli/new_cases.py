@@ -91,7 +91,7 @@ def predict(config, asked, force, new, model, output, arms) -> None:
     _warn(fitted)
     frame = fitted.frame(table)
     from thesiskit.files import write_text
-    from thesiskit.report.outputs import csv_text
+    from thesiskit.report.layout import csv_text
 
     text = csv_text(frame)
     if output is None:

@@ -139,31 +139,30 @@ def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int
     classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
     found = {}
     patterns = [str(one) for one in draws["pattern"]]
+    single = all(len(str(state)) == 1 for state in draws.get("states", ()))
+
+    def group(text: str) -> int | None:  # of features by its name, of sequences by its longest
+        if "states" not in draws:
+            wanted = sorted(item.strip() for item in text.split(",") if item.strip())
+            names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
+            return names.index(wanted) if wanted in names else None
+        history = list(text) if single else text.split()
+        for g, pattern in enumerate(patterns):
+            longest = list(pattern) if single else pattern.split()
+            inside = draws["first"][g] <= len(history) <= draws["last"][g]
+            if inside and longest[len(longest) - len(history) :] == history:
+                return g
+        return None
+
     for name in record.config["report"].get("traced", []):
         text, _, response = name.rpartition(":") if record.classes else (name, "", "")
-        g = _group(draws, patterns, "" if text == "(any)" else text)
+        g = group("" if text == "(any)" else text)
         if g is not None and response in classes:
             found[name] = (classes.index(response), g)
     medians = np.median(draws["coefficient"], axis=(0, 1))
     k, g = np.unravel_index(medians.argmax(), medians.shape)
     found[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
     return found
-
-
-def _group(draws: dict[str, np.ndarray], patterns: list[str], text: str) -> int | None:
-    """Return the group of a pattern: of features by its name, of sequences by its longest."""
-    if "states" not in draws:
-        wanted = sorted(item.strip() for item in text.split(",") if item.strip())
-        names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
-        return names.index(wanted) if wanted in names else None
-    single = all(len(str(state)) == 1 for state in draws["states"])
-    history = list(text) if single else text.split()
-    for g, pattern in enumerate(patterns):
-        longest = list(pattern) if single else pattern.split()
-        inside = draws["first"][g] <= len(history) <= draws["last"][g]
-        if inside and longest[len(longest) - len(history) :] == history:
-            return g
-    return None
 
 
 def coefficient_traces(record: Record) -> list[Figure]:

@@ -18,8 +18,7 @@ from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table, template
 from thesiskit.report.metrics import Score, aligned
-from thesiskit.report.outputs import Outputs, files_of, write_part
-from thesiskit.report.page import table_item
+from thesiskit.report.outputs import Outputs
 from thesiskit.report.record import Record
 
 FOLDER = "compare"
@@ -167,15 +166,15 @@ def compare(a: Record, b: Record, root: Path) -> tuple[Path, list[str]]:
     names = [record.results.folder.name for record in pair.both]
     results = Results(root / FOLDER, "-".join(names)[:MOST_NAME])
     results.prepare()
-    outputs = Outputs(results, ["compare.html", *(n for table in tables for n in files_of(table))])
+    outputs = Outputs(results, ["compare.html", *(n for table in tables for n in table.files)])
     for table in tables:
-        write_part(outputs, table)
+        table.write(outputs)
     pages = [record.results.folder / "report.html" for record in pair.both]
     text = template("compare.html.j2").render(
         names=pair.names,
         configs=[record.config for record in pair.both],
         links=[os.path.relpath(p, results.folder) if p.is_file() else "" for p in pages],
-        items=[table_item(table) for table in tables],
+        items=[table.item() for table in tables],
     )
     outputs.write("compare.html", text)
     outputs.finish("compare")

@@ -94,7 +94,6 @@ def _entity(crate: "ROCrate", name: str, kind: str, /, **properties: Any) -> Any
 
 
 def _software(crate: "ROCrate", record: Mapping[str, Any]) -> Any:
-    """Add thesiskit, and the packages that numbers may depend on; return thesiskit."""
     kind, versions = "SoftwareApplication", {"Python": record["python"], **record["packages"]}
     return _entity(
         crate,
@@ -112,7 +111,6 @@ def _software(crate: "ROCrate", record: Mapping[str, Any]) -> Any:
 
 
 def _objects(crate: "ROCrate", record: Mapping[str, Any]) -> list[Any]:
-    """Add config, seed and data, and return them."""
     about = {
         "name": "Config and provenance",
         "description": "The config with all defaults, the seed, the digests of data and code, and "

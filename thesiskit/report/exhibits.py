@@ -63,18 +63,15 @@ def exhibits_found(root: Path) -> list[Found]:
     results, verified = Results(root, "verify"), None
     if changed(results, "verify") == []:  # else there is no page of `verify`, or a changed one
         verified = pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
-    found = [Found(one, _link(root, one), _verdict(one, verified)) for one in exhibits()]
+    found = []
+    for one in exhibits():
+        folder = root / one.experiment
+        config = Results(root, one.experiment).provenance().get("config") if one.part else None
+        there = config and one.part in config["report"]["parts"]
+        there = there and (folder / "report.html").exists()
+        link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
+        found.append(Found(one, link, _verdict(one, verified)))
     return found if verified is not None or any(one.link for one in found) else []
-
-
-def _link(root: Path, exhibit: Exhibit) -> str:
-    """Return the link to the remake; "" if it is missing or its report leaves the part out."""
-    results = Results(root, exhibit.experiment)
-    config = results.provenance().get("config") if exhibit.part else None
-    there = config and exhibit.part in config["report"]["parts"]
-    if not (there and (results.folder / "report.html").exists()):
-        return ""
-    return f"{exhibit.experiment}/report.html#part-{exhibit.part}"
 
 
 def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:

@@ -146,8 +146,16 @@ class Content:
 
     def pattern(self, g: int, *, shortest: bool = False) -> str:
         """Write the longest pattern of a group that the page has, or a shortest one."""
-        if self.sequences:
-            return self._sequence(g, shortest=shortest)
+        if self.edges is not None:
+            assert self.above is not None
+            codes = self.edges[g]
+            if shortest:
+                codes = codes[: int(self.first[g] > 0)]
+            left_out = "…" if not shortest and self.cut[g] > 0 else ""
+            while (g := int(self.above[g])) >= 0:
+                codes = self.edges[g] + codes
+            apart = "" if all(len(one) == 1 for one in self.states) else " "
+            return left_out + apart.join(self.states[code] for code in reversed(codes))
         assert self.shortest is not None
         assert self.longest is not None
         items = self.shortest[g] + ([] if shortest else self.longest[g])
@@ -157,19 +165,6 @@ class Content:
         return ", ".join(
             f"{self.features[t]}={self.values[t][item - int(start[t])]}" for t, item in pairs
         )
-
-    def _sequence(self, g: int, *, shortest: bool) -> str:
-        assert self.edges is not None
-        assert self.above is not None
-        codes = self.edges[g]
-        if shortest:
-            codes = codes[: int(self.first[g] > 0)]
-        left_out = not shortest and self.cut[g] > 0
-        while (g := int(self.above[g])) >= 0:
-            codes = self.edges[g] + codes
-        symbols = [self.states[code] for code in reversed(codes)]
-        joined = ("" if all(len(one) == 1 for one in self.states) else " ").join(symbols)
-        return ("…" if left_out else "") + joined
 
 
 # ---- the page ----
@@ -194,6 +189,8 @@ def explorer_page(content: Content, *, report: str = "") -> str:
     report : the file of the report that it belongs to, for a link.
     """
     columns, rows = _static(content)
+    files = ["patterns.css", *(f"patterns-{name}.js" for name in SCRIPTS)]
+    style, *scripts = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in files)
     return template("patterns.html.j2").render(
         content=content,
         about=_about(content),
@@ -203,20 +200,15 @@ def explorer_page(content: Content, *, report: str = "") -> str:
         rows=rows,
         report=report,
         packed=Markup(packed(content)),
-        style=_file("patterns.css"),
-        script=Markup("\n").join(_file(f"patterns-{name}.js") for name in SCRIPTS),
+        style=style,
+        script=Markup("\n").join(scripts),
     )
 
 
 def packed(content: Content) -> str:
     """Return the data of the page as text: letters, digits, and +/= only."""
-    arrays = {
-        "cases": content.cases,
-        "patterns": content.patterns,
-        "first": content.first,
-        "last": content.last,
-        "cut": content.cut,
-    }
+    counts = ("cases", "patterns", "first", "last", "cut")
+    arrays = {name: getattr(content, name) for name in counts}
     ragged = {"edge": content.edges, "shortest": content.shortest, "longest": content.longest}
     for name, lists in ragged.items():
         if lists is not None:
@@ -229,14 +221,12 @@ def packed(content: Content) -> str:
         arrays["quantiles"] = content.quantiles.reshape(-1)
         scale = max(content.scale, LEAST)
         farthest = max(float(np.quantile(np.abs(content.quantiles), 0.995)), scale)
-        arrays |= _test_arrays(content.tests)
-    meta = {
-        "classes": content.classes,
-        "sequences": content.sequences,
-        "states": content.states,
-        "features": content.features,
-        "values": content.values,
-        "order": content.order,
+        for name in ("groups", "share", "added", "others", "total"):  # of all, one after another
+            nothing = np.empty(0, dtype=np.int64 if name == "groups" else float)
+            told = [getattr(one, name).reshape(-1) for one in content.tests]
+            arrays[f"test{name.capitalize()}"] = np.concatenate([*told, nothing])
+    named = ("classes", "sequences", "states", "features", "values", "order")
+    meta = {name: getattr(content, name) for name in named} | {
         "scale": scale,
         "farthest": farthest,
         "base": content.base,
@@ -244,50 +234,41 @@ def packed(content: Content) -> str:
         "allGroups": content.all_groups,
         "trainCases": content.n_train,
         "tests": [
-            {
-                "name": one.name, "truth": one.truth, "predicted": one.predicted,
-                "worst": one.worst, "values": one.values, "cited": len(one.groups),
-                "others": one.n_others,
-            }
+            {name: getattr(one, name) for name in ("name", "truth", "predicted", "worst", "values")}
+            | {"cited": len(one.groups), "others": one.n_others}
             for one in content.tests
         ],
-    }  # fmt: skip
+    }
     return pack(meta, arrays)
 
 
-def _test_arrays(tests: list[Case]) -> dict[str, np.ndarray]:
-    """Return what is said of all test cases, one after another."""
-    joined = {
-        "testGroups": [one.groups for one in tests],
-        "testShare": [one.share for one in tests],
-        "testAdded": [one.added.reshape(-1) for one in tests],
-        "testOthers": [one.others.reshape(-1) for one in tests],
-        "testTotal": [one.total.reshape(-1) for one in tests],
-    }
-    return {name: np.concatenate([*parts, []] if name != "testGroups" else [
-        *parts, np.empty(0, dtype=np.int64)]) for name, parts in joined.items()}  # fmt: skip
-
-
 def _about(content: Content) -> str:
-    """Say what is on the page."""
-    what = f"{content.all_groups:,} groups of patterns up to order {content.order}"
     text = (
-        f"{what}, found in {content.n_train:,} training cases. All patterns of a group are present "
-        "in the same of these cases, and have one coefficient together."
+        f"{content.all_groups:,} groups of patterns up to order {content.order}, found in "
+        f"{content.n_train:,} training cases"
     )
-    if not content.compressed:
-        text = f"{what}, found in {content.n_train:,} training cases: each pattern is one."
-    if not content.model:
-        return f"{text} {content.about}"
-    return f"{text} {content.model}. {content.about}"
+    text += (
+        ". All patterns of a group are present in the same of these cases, and have one "
+        "coefficient together."
+        if content.compressed
+        else ": each pattern is one."
+    )
+    return (
+        f"{text} {content.model}. {content.about}" if content.model else f"{text} {content.about}"
+    )
 
 
 def _static(content: Content) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of the table that needs no scripts."""
+
+    def counted(g: int) -> list[str]:
+        name = content.pattern(g, shortest=not content.sequences) or "(any)"
+        return [name, f"{content.cases[g]:,}"]
+
     quantiles, columns = content.quantiles, ["pattern", "training cases"]
     if quantiles is None:
         chosen = np.argsort(-content.cases, kind="stable")[:STATIC]
-        return columns, [_counted(content, int(g)) for g in chosen]
+        return columns, [counted(int(g)) for g in chosen]
     sets, groups = quantiles.shape[1:]
     size = np.abs(quantiles[1]).reshape(-1)
     entries = np.argsort(-size, kind="stable")[:STATIC]
@@ -297,19 +278,10 @@ def _static(content: Content) -> tuple[list[str], list[list[str]]]:
     rows = []
     for k, g in (divmod(int(entry), groups) for entry in entries):
         low, median, high = quantiles[:, k, g]
-        row = [*_counted(content, g), *([names[k]] if names else [])]
+        row = [*counted(g), *([names[k]] if names else [])]
         row += [f"{median:.3g}", f"{low:.3g}", f"{high:.3g}"]
         rows.append(row + ([f"{np.exp(np.clip(median, -700, 700)):.3g}"] if names else []))
     return columns, rows
-
-
-def _counted(content: Content, g: int) -> list[str]:
-    name = content.pattern(g, shortest=not content.sequences) or "(any)"
-    return [name, f"{content.cases[g]:,}"]
-
-
-def _file(name: str) -> Markup:
-    return Markup((FOLDER / name).read_text(encoding="utf-8"))
 
 
 # ---- arrays as text ----
@@ -323,7 +295,12 @@ def pack(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     """
     listed, planes = [], []
     for name, values in arrays.items():
-        kind = _kind(values)
+        if values.dtype.kind == "f":
+            whole_ones = len(values) and bool((np.floor(values) == values).all())
+            kind = "f8" if whole_ones else "f4"
+        else:  # the smallest type that has them all
+            low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+            kind = "i4" if low < 0 else "u1" if high < 2**8 else "u2" if high < 2**16 else "u4"
         ready = rounded(values) if kind == "f4" else values
         content = np.ascontiguousarray(ready, dtype=KINDS[kind])
         listed.append([name, kind, len(content)])
@@ -355,14 +332,3 @@ def rounded(values: np.ndarray) -> np.ndarray:
     drop = 23 - DIGITS
     kept = (bits + (1 << (drop - 1))) >> drop << drop
     return kept.astype(np.uint32).view("<f4")
-
-
-def _kind(values: np.ndarray) -> str:
-    """Return the smallest type that has whole numbers exactly; f4 of others."""
-    if values.dtype.kind == "f":
-        whole = len(values) and bool((np.floor(values) == values).all())
-        return "f8" if whole else "f4"
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    if low < 0:
-        return "i4"
-    return "u1" if high < 2**8 else "u2" if high < 2**16 else "u4"

@@ -6,19 +6,28 @@ Methods differ by line style and marker, not by colour, so that figures can be p
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
+
+from thesiskit.report.outputs import Outputs
+from thesiskit.report.svg import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 FOLDER = Path(__file__).parent / "templates"
+OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
+CLASSES = "probability: "  # before the name of a class, which is no term
+NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
+RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 # what the terms in the headers of tables mean, for readers who have not read the thesis
 TERMS = {
@@ -101,6 +110,57 @@ class Table:
             return self.caption
         return f"{self.caption} Shown are {visible:,} of {every:,} rows; the CSV file has all."
 
+    @property
+    def files(self) -> list[str]:
+        """The names of its files."""
+        return [f"tables/{self.name}.{kind}" for kind in ("csv", "md", "tex")]
+
+    def write(self, outputs: Outputs) -> None:
+        """Write it as CSV, Markdown and LaTeX."""
+        csv, md, tex = self.files
+        outputs.write(csv, csv_text(self.frame))
+        cells, names = display(self.visible), [str(name) for name in self.frame.columns]
+        lines = [f"# {self.title}", ""]
+        for paragraph in self.lead:
+            lines += [paragraph, ""]
+        lines += [*markdown(names, cells), "", self.whole_caption, ""]
+        outputs.write(md, "\n".join(lines))
+        latex = pd.DataFrame(cells, columns=names).to_latex(
+            index=False,
+            escape=True,
+            caption=re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption),
+            label=f"tab:{self.name}",
+            longtable=len(cells) > 40,
+        )
+        outputs.write(tex, latex.replace("–", "--"))
+
+    def item(self) -> dict[str, Any]:
+        """Return what the templates need to show it."""
+        names = [str(name) for name in self.frame.columns]
+        groups, short = header(names)
+        rows = display(self.visible)
+        return {
+            "name": self.name,
+            "title": self.title,
+            "caption": self.whole_caption,
+            "lead": self.lead,
+            "quiet": self.quiet,
+            "rows": rows,
+            "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
+            "columns": names,
+            "groups": groups,
+            "short": short,
+            "long": self.long,
+            "meanings": ["" if name.startswith(CLASSES) else explain(name) for name in names],
+            "file": self.files[0],
+            "words": [
+                not pd.api.types.is_numeric_dtype(column)
+                and not all(NUMBER.fullmatch(str(cell)) for cell in column)
+                for _, column in self.frame.items()
+            ],
+            "beside": beside(names),
+        }
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -110,6 +170,35 @@ class Figure:
     title: str
     canvas: Canvas
     caption: str
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its files; the picture comes first."""
+        return [f"figures/{self.name}.{kind}" for kind in ("png", "pdf")]
+
+    def write(self, outputs: Outputs) -> None:
+        """Write it as PNG and PDF; from then on it is laid out."""
+        with warnings.catch_warnings():
+            # names of the user's can have letters that the font does not have; a box stands there
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+            # the layout takes longest: it is made once, and no engine asks for another drawing
+            engine = self.canvas.get_layout_engine()
+            assert engine is not None, "figures are made by layout.canvas"
+            engine.execute(self.canvas)
+            self.canvas.set_layout_engine(None)
+            for name in self.files:
+                metadata = {"CreationDate": None} if name.endswith("pdf") else None
+                with outputs.writing(name) as temporary:
+                    kind = name[-3:]
+                    self.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+
+    def item(self) -> dict[str, Any]:
+        """Return what the templates need to show it, once it is written."""
+        svg, values = drawing(self.canvas, self.name)
+        return {
+            "name": self.name, "title": self.title, "caption": self.caption,
+            "file": self.files[-1], "svg": svg, "values": values,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,10 +211,111 @@ class Page:
     text: str
     caption: str
 
+    @property
+    def files(self) -> list[str]:
+        """The name of its file."""
+        return [self.file]
+
+    def write(self, outputs: Outputs) -> None:
+        """Write the text."""
+        outputs.write(self.file, self.text)
+
+    def item(self) -> dict[str, Any]:
+        """Return what the templates need to link it."""
+        about = {"name": self.name, "title": self.title, "caption": self.caption}
+        return about | {"page": self.file}
+
+
+Part = Table | Figure | Page
+
+
+# ---- tables as text ----
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; text that looks like a formula gets a leading apostrophe."""
+    inert = frame.copy()
+    for place, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            cells = [_inert(value) for value in frame.iloc[:, place]]
+            inert.isetitem(place, pd.Series(cells, index=frame.index, dtype=object))
+    inert.columns = [_inert(name) for name in frame.columns]
+    return inert.to_csv(index=False)
+
+
+def _inert(value: object) -> object:
+    if not (isinstance(value, str) and value.startswith(RUNS)):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    rows = [names, ["---"] * len(names), *cells]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+
+
+def display(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the cells of a table as people read them."""
+    columns = [_cells(frame[name]) for name in frame.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cells(column: pd.Series) -> list[str]:
+    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
+    values = column.tolist()
+    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
+    whole = all(v == int(v) for v in floats)
+    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
+    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
+    if column.dtype.kind == "f" and plain and not whole:
+        return ["–" if v != v else f"{v:.3f}" for v in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float):
+        size = abs(value)
+        if size < 1e6 and value == int(value):
+            return f"{int(value):,}"
+        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
+    return str(value)
+
 
 def explain(name: str) -> str:
     """Return what the header of a column means; "" if it needs no explanation."""
     return TERMS.get(name.rpartition(": ")[2].partition(",")[0], "")
+
+
+def beside(names: list[str]) -> list[int | None]:
+    """Return, for each column with the thesis's numbers, the place of the column with ours."""
+    found: list[int | None] = []
+    for name in names:
+        ours = [name.replace(", thesis", "")] if ", thesis" in name else []
+        if re.fullmatch("(the )?thesis", name.rpartition(": ")[2]):
+            ours = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
+        found.append(next((names.index(one) for one in ours if one in names), None))
+    return found
+
+
+def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Split "group: name" columns into a row of groups with their widths, and a row of names."""
+    groups: list[tuple[str, int]] = []
+    for name in names:
+        group = name.partition(": ")[0] if ": " in name else ""
+        if group and groups and groups[-1][0] == group:
+            groups[-1] = (group, groups[-1][1] + 1)
+        else:
+            groups.append((group, 1))
+    return groups, [name.partition(": ")[2] or name for name in names]
 
 
 @lru_cache
@@ -138,13 +328,10 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals["explain"] = explain
-    environment.filters["commands"] = _commands
+    environment.filters["commands"] = lambda text: Markup(  # `commands` in the letters of code
+        re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    )
     return environment.get_template(name)
-
-
-def _commands(text: str) -> Markup:
-    """Return text as HTML, with `commands` in the letters of code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 # ---- figures ----

@@ -13,8 +13,7 @@ from itertools import chain
 
 import pandas as pd
 
-from thesiskit.report.layout import Table
-from thesiskit.report.outputs import display
+from thesiskit.report.layout import Table, display
 
 ONES = [
     "Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven",

@@ -161,7 +161,7 @@ def peer_table(record: Record) -> list[Table]:
         "error": record.error,
         "seconds": record.total_seconds,
     }
-    base = _base_rate(record) | {"seconds": np.nan}
+    base = record.base_scores | {"seconds": np.nan}
     rows = []
     for words, line in record.lines(arms).items():
         by_order = {arm.order: arm for arm in line}
@@ -188,12 +188,6 @@ def peer_table(record: Record) -> list[Table]:
     ]
 
 
-def _base_rate(record: Record) -> dict[str, float]:
-    """AMLP and error of the frequencies of the classes among the training cases."""
-    p, y = record.tested.base, record.response
-    return {"AMLP": metrics.amlp(p, y), "error": metrics.error_rate(p, y)}
-
-
 def model_table(record: Record) -> list[Table]:
     """Our models and other classifiers, sorted by AMLP."""
     rows, compress = [], max(record.config["model"]["compress"])
@@ -209,7 +203,7 @@ def model_table(record: Record) -> list[Table]:
                     "seconds": record.total_seconds(arm),
                 }
             )
-    rows.append({"model": "base rate"} | _base_rate(record))
+    rows.append({"model": "base rate"} | record.base_scores)
     caption = (
         f"Means over {len(record.response):,} test cases{divided_words(record)}. AMLP is the "
         "average minus log probability of the actual class."
@@ -319,21 +313,8 @@ def statement_table(record: Record) -> list[Table]:
 
 
 def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:
-    """Return the AMLP of a minus that of b, and its standard error."""
-    d = record.losses(a) - record.losses(b)
+    d = record.losses(a) - record.losses(b)  # of AMLP
     return float(d.mean()), record.standard_error(d)
-
-
-def _better(d: float, error: float) -> bool | None:
-    """Whether a difference is below 0."""
-    return None if abs(d) < 2 * error else d < 0
-
-
-def _alike(d: float, error: float) -> bool | None:
-    """Whether a difference is close enough to 0 to count as none."""
-    if abs(d) < 0.005:
-        return True
-    return None if 3 * error > 0.02 else abs(d) < 3 * error
 
 
 def _words(difference: tuple[float, float]) -> str:
@@ -379,11 +360,12 @@ def _same_predictions(record: Record) -> Found:
                 differences[order] = _difference(record, *pair), record.supported(*pair)
         if differences:
             order = max(differences, key=lambda order: abs(differences[order][0][0]))
-            difference, supported = differences[order]
+            (difference, error), supported = differences[order]
+            alike = None if 3 * error > 0.02 else abs(difference) < 3 * error
             yield (
                 f"compressed and original parameters predict alike ({prior.capitalize()})",
-                f"largest difference of AMLP {_words(difference)}, at order {order}",
-                _alike(*difference) if supported else None,
+                f"largest difference of AMLP {_words((difference, error))}, at order {order}",
+                (abs(difference) < 0.005 or alike) if supported else None,
             )
 
 
@@ -429,7 +411,6 @@ def _cauchy_better(record: Record) -> Found:
 
 
 def _high_orders(record: Record) -> Found:
-    """Check that higher orders help up to a certain order, and do no harm beyond it."""
     if "helps" not in record.thesis:
         return
     before, helped = record.thesis["helps"]
@@ -440,7 +421,11 @@ def _high_orders(record: Record) -> Found:
         if first and middle and first is not middle:
             d = _difference(record, middle, first)
             statement = f"order {helped} predicts better than {before} ({prior.capitalize()})"
-            yield statement, f"difference of AMLP {_words(d)}", _better(*d)
+            yield (
+                statement,
+                f"difference of AMLP {_words(d)}",
+                None if abs(d[0]) < 2 * d[1] else d[0] < 0,
+            )
         if middle and last and last is not middle:
             d = _difference(record, last, middle)
             yield (
@@ -452,7 +437,6 @@ def _high_orders(record: Record) -> Found:
 
 
 def _best(record: Record) -> Found:
-    """Check which order and prior predict best."""
     if "best" not in record.thesis:
         return
     prior, order = record.thesis["best"]["prior"], record.thesis["best"]["order"]
@@ -468,5 +452,5 @@ def _best(record: Record) -> Found:
             "data are from",
             f"AMLP less that of the best other one ({rival.words.split(',')[0]}, order "
             f"{rival.order}): {_words(d)}",
-            _better(*d),
+            None if abs(d[0]) < 2 * d[1] else d[0] < 0,
         )

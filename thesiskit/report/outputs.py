@@ -1,25 +1,17 @@
-"""The files that a report writes: tables as CSV, Markdown and LaTeX, figures as PNG and PDF.
+"""The files that a report writes, and which of them are its own.
 
 They are recorded before they are written, so that a later report removes only files of an earlier
 one.  The record is `report` in provenance.json.  It holds a key, the digest of what the report was
 made from, and the sha256 of each file.  A file whose sha256 differs is written again.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from thesiskit.files import Results, remove, replacing, sha256
-from thesiskit.report.layout import Figure, Page, Table
 
-TABLE_FILES, FIGURE_FILES = ("csv", "md", "tex"), ("png", "pdf")
 FOLDERS = ("", "tables", "figures")  # in which a report writes
-RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 
 
 class Outputs:
@@ -60,14 +52,13 @@ def recorded(results: Results) -> dict[str, str]:
     files = results.provenance().get("report", {}).get("files", {})
     if not isinstance(files, dict):  # an older version recorded a list without digests
         files = dict.fromkeys(files, "")
-    return {name: digest for name, digest in files.items() if _can_be_ours(name)}
-
-
-def _can_be_ours(name: str) -> bool:
-    """Whether a name is that of a file directly in a folder in which a report writes."""
-    path = PurePosixPath(name)
-    folder = "" if len(path.parts) == 1 else str(path.parent)
-    return str(path) == name and folder in FOLDERS and path.name not in ("", "..")
+    ours = {}
+    for name, digest in files.items():
+        path = PurePosixPath(name)
+        folder = "" if len(path.parts) == 1 else str(path.parent)
+        if str(path) == name and folder in FOLDERS and path.name not in ("", ".."):
+            ours[name] = digest
+    return ours
 
 
 def changed(results: Results, key: str) -> list[str] | None:
@@ -76,129 +67,3 @@ def changed(results: Results, key: str) -> list[str] | None:
         return None
     files = recorded(results)
     return [name for name, digest in files.items() if sha256(results.folder / name) != digest]
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV; text that looks like a formula gets a leading apostrophe."""
-    inert = frame.copy()
-    for place, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(dtype):
-            cells = [_inert(value) for value in frame.iloc[:, place]]
-            inert.isetitem(place, pd.Series(cells, index=frame.index, dtype=object))
-    inert.columns = [_inert(name) for name in frame.columns]
-    return inert.to_csv(index=False)
-
-
-def _inert(value: object) -> object:
-    if not (isinstance(value, str) and value.startswith(RUNS)):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
-
-
-# ---- tables and figures ----
-
-
-def files_of(part: Table | Figure | Page) -> list[str]:
-    """Return the files of a part; of a figure, the picture comes first."""
-    if isinstance(part, Page):
-        return [part.file]
-    folder, kinds = ("tables", TABLE_FILES) if isinstance(part, Table) else (
-        "figures", FIGURE_FILES
-    )  # fmt: skip
-    return [f"{folder}/{part.name}.{kind}" for kind in kinds]
-
-
-def write_part(outputs: Outputs, part: Table | Figure | Page) -> None:
-    """Write the files of a table, a figure or a page."""
-    if isinstance(part, Page):
-        outputs.write(part.file, part.text)
-    elif isinstance(part, Table):
-        _write_table(outputs, part)
-    else:
-        _write_figure(outputs, part)
-
-
-def _write_table(outputs: Outputs, table: Table) -> None:
-    csv, md, tex = files_of(table)
-    outputs.write(csv, csv_text(table.frame))
-    cells = display(table.visible)
-    names = [str(name) for name in table.frame.columns]
-    lines = [f"# {table.title}", ""]
-    for paragraph in table.lead:
-        lines += [paragraph, ""]
-    lines += [*markdown(names, cells), "", table.whole_caption, ""]
-    outputs.write(md, "\n".join(lines))
-    shown = pd.DataFrame(cells, columns=names)
-    latex = shown.to_latex(
-        index=False,
-        escape=True,
-        caption=_latex(table.whole_caption),
-        label=f"tab:{table.name}",
-        longtable=len(cells) > 40,
-    )
-    outputs.write(tex, latex.replace("–", "--"))
-
-
-def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    return [_row(names), _row(["---"] * len(names)), *(_row(row) for row in cells)]
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _latex(text: str) -> str:
-    for mark in "#%&_$":
-        text = text.replace(mark, "\\" + mark)
-    return text
-
-
-def _write_figure(outputs: Outputs, figure: Figure) -> None:
-    with warnings.catch_warnings():
-        # names of the user's can have letters that the font does not have; a box stands for them
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)
-        # the layout takes longest: it is made once, and no engine asks for another drawing of it
-        engine = figure.canvas.get_layout_engine()
-        assert engine is not None, "figures are made by layout.canvas"
-        engine.execute(figure.canvas)
-        figure.canvas.set_layout_engine(None)
-        for name, kind in zip(files_of(figure), FIGURE_FILES, strict=True):
-            metadata = {"CreationDate": None} if kind == "pdf" else None
-            with outputs.writing(name) as temporary:
-                figure.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
-
-
-def display(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the cells of a table as people read them."""
-    columns = [_cells(frame[name]) for name in frame.columns]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _cells(column: pd.Series) -> list[str]:
-    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
-    values = column.tolist()
-    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
-    whole = all(v == int(v) for v in floats)
-    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
-    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
-    if column.dtype.kind == "f" and plain and not whole:
-        return ["–" if v != v else f"{v:.3f}" for v in values]
-    return [_cell(value) for value in values]
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, int | np.integer):
-        return f"{value:,}"
-    if isinstance(value, float):
-        size = abs(value)
-        if size < 1e6 and value == int(value):
-            return f"{int(value):,}"
-        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
-    return str(value)

@@ -1,6 +1,5 @@
 """Write the report of an experiment: tables, figures, numbers.tex, timings.csv and one page."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,12 @@ from thesiskit.files import Results, is_our_index, write_text
 from thesiskit.report.crate import NAME as CRATE
 from thesiskit.report.crate import crate_text
 from thesiskit.report.exhibits import exhibits_found
-from thesiskit.report.layout import Figure, Page, Table, explain, template
+from thesiskit.report.layout import Table, csv_text, explain, template
 from thesiskit.report.macros import macros
-from thesiskit.report.outputs import Outputs, csv_text, display, files_of, write_part
+from thesiskit.report.outputs import Outputs
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import Record
 from thesiskit.report.stages import notes, warnings
-from thesiskit.report.svg import drawing
-
-OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
-CLASSES = "probability: "  # before the name of a class, which is no term
-NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 
 
 def write_report(record: Record, key: str, *, watch: Callable) -> None:
@@ -33,11 +27,11 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
         made[name] = PARTS[name].make(record)
     parts = [part for several in made.values() for part in several]
     timings = record.timings()
-    names = [name for part in parts for name in files_of(part)]
+    names = [name for part in parts for name in part.files]
     names += ["report.html", "numbers.tex", CRATE, *["timings.csv"] * bool(timings)]
     outputs = Outputs(record.results, names)
     for part in parts:
-        write_part(outputs, part)
+        part.write(outputs)
     if timings:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     tables = [part for part in parts if isinstance(part, Table)]
@@ -78,7 +72,7 @@ def render(record: Record, made: dict[str, list]) -> str:
     """
     items = []
     for part, several in made.items():
-        found = [_item(one) for one in several]
+        found = [one.item() for one in several]
         if found:  # links lead to the first of a part
             found[0]["anchor"] = f"part-{part}"
         items += found
@@ -97,54 +91,6 @@ def render(record: Record, made: dict[str, list]) -> str:
     )
 
 
-def _item(part: Table | Figure | Page) -> dict[str, Any]:
-    """Return what the templates need to show a part."""
-    if isinstance(part, Page):
-        return {"name": part.name, "title": part.title, "page": part.file, "caption": part.caption}
-    if isinstance(part, Table):
-        return table_item(part)
-    svg, values = drawing(part.canvas, part.name)
-    return {
-        "name": part.name, "title": part.title, "caption": part.caption,
-        "file": files_of(part)[-1], "svg": svg, "values": values,
-    }  # fmt: skip
-
-
-def table_item(table: Table) -> dict[str, Any]:
-    """Return what the templates need to show a table."""
-    names = [str(name) for name in table.frame.columns]
-    groups, short = header(names)
-    rows = display(table.visible)
-    return {
-        "name": table.name,
-        "title": table.title,
-        "caption": table.whole_caption,
-        "lead": table.lead,
-        "quiet": table.quiet,
-        "rows": rows,
-        "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
-        "columns": names,
-        "groups": groups,
-        "short": short,
-        "long": table.long,
-        "meanings": ["" if name.startswith(CLASSES) else explain(name) for name in names],
-        "file": files_of(table)[0],
-        "words": [_is_text(table.frame[c]) for c in table.frame],
-        "beside": beside(names),
-    }
-
-
-def beside(names: list[str]) -> list[int | None]:
-    """Return, for each column with the thesis's numbers, the place of the column with ours."""
-    found: list[int | None] = []
-    for name in names:
-        ours = [name.replace(", thesis", "")] if ", thesis" in name else []
-        if re.fullmatch("(the )?thesis", name.rpartition(": ")[2]):
-            ours = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
-        found.append(next((names.index(one) for one in ours if one in names), None))
-    return found
-
-
 def explain_once(items: list[dict[str, Any]]) -> None:
     """Give each table the terms of its header that no table above it has, with what they mean."""
     told: set[str] = set()
@@ -158,21 +104,3 @@ def explain_once(items: list[dict[str, Any]]) -> None:
                 if not any(f"{name}{words} the " in said for words in (",", " is")):
                     found[name] = meaning
         item["terms"] = list(found.items())
-
-
-def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
-    """Split "group: name" columns into a row of groups with their widths, and a row of names."""
-    groups: list[tuple[str, int]] = []
-    for name in names:
-        group = name.partition(": ")[0] if ": " in name else ""
-        if group and groups and groups[-1][0] == group:
-            groups[-1] = (group, groups[-1][1] + 1)
-        else:
-            groups.append((group, 1))
-    return groups, [name.partition(": ")[2] or name for name in names]
-
-
-def _is_text(column: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(column):
-        return False
-    return not all(NUMBER.fullmatch(str(cell)) for cell in column)

@@ -100,7 +100,9 @@ def log_ratio(record: Record) -> list[Figure]:
     for (base, manner), axis in zip(wanted, axes.flat, strict=False):
         for arm in record.own:
             if base_label(arm.label) == base and arm.manner == manner:
-                x, weight = _log_ratios(record, arm)
+                log_joint = record.fits["log_joint"][0, record.own.index(arm)]
+                joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
+                x, weight = np.log(record.fits["ratio"]), joint / joint.sum()
                 axis.plot(x, weight, color=INK, **_look(record, arm))
                 shown += list(x[weight > NEGLIGIBLE * weight.max()])
         axis.axhline(1 / len(x), color=GREY, linewidth=1, zorder=0)
@@ -119,13 +121,6 @@ def log_ratio(record: Record) -> list[Figure]:
     if sets > 1:
         caption += f" The posteriors are those of the first of {sets:,} training sets."
     return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
-
-
-def _log_ratios(record: Record, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-    """Return log rho (R,) and its posterior in the first training set."""
-    log_joint = record.fits["log_joint"][0, record.own.index(arm)]
-    joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
-    return np.log(record.fits["ratio"]), joint / joint.sum()
 
 
 def _look(record: Record, arm: Arm) -> dict[str, Any]:
@@ -147,7 +142,6 @@ def _truth(record: Record, name: str) -> list[float]:
 
 
 def _grid(panels: int):
-    """Return a figure and its axes, one or two beside each other."""
     columns = 2 if panels > 1 else 1
     rows = -(-panels // columns)
     figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
@@ -233,14 +227,8 @@ def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _feature_names(record: Record, features: np.ndarray) -> list[str]:
-    """Return the names of features; their numbers where they have none."""
     names = record.simulated.get("names", ())
     return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
-
-
-def _width(record: Record) -> int:
-    """Return the number of features of the table."""
-    return record.results.load("simulate", 0, ("group",))["group"].shape[1]
 
 
 class Tally:
@@ -299,8 +287,17 @@ def selected_table(record: Record) -> list[Table]:
     frame = pd.concat(frames, ignore_index=True)
     caption = (
         f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
-        f"kept the feature. {_about_correlations(record)}{_about_relevant(frame)}"
+        f"kept the feature. {_about_correlations(record)}"
     )
+    told = [name for name in frame if name.startswith("probability relevant")]
+    if told:
+        several = any(": of " in name for name in told)
+        caption += (
+            " The probability that a feature is relevant allows for this: it is the probability "
+            "that the feature has to do with the response at all, given how many features there "
+            f"were to choose from{', which is in the header' if several else ''}; it is a mean "
+            "over the training sets that kept the feature."
+        )
     title = "Selected features"
     return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
 
@@ -311,7 +308,7 @@ def _tallies(record: Record) -> tuple[dict[str, Tally], int]:
     if not record.config["selection"]["screened"]:  # with all features nothing is selected
         first.pop("all", None)
     tallies: dict[str, Tally] = {}
-    splits, p = set(), _width(record)
+    splits, p = set(), record.width
     for one in each_kept(record):
         splits.add((one.block, one.split))
         base = base_label(one.label)
@@ -340,20 +337,6 @@ def _about_correlations(record: Record) -> str:
         "The correlation ratio is the square root of the share of the feature's variance that is "
         "between the classes, over the training sets that kept it. It is too large: these features "
         "were chosen because it is large in these cases. Means are those of the cases of a class."
-    )
-
-
-def _about_relevant(frame: pd.DataFrame) -> str:
-    """Say what the probability of relevance is, if it is there."""
-    columns = [name for name in map(str, frame) if name.startswith("probability relevant")]
-    if not columns:
-        return ""
-    several = any(": of " in name for name in columns)
-    return (
-        " The probability that a feature is relevant allows for this: it is the probability that "
-        "the feature has to do with the response at all, given how many features there were to "
-        "choose from" + (", which is in the header" if several else "") + "; it is a mean over "
-        "the training sets that kept the feature."
     )
 
 
@@ -431,12 +414,11 @@ def relevances(record: Record) -> list[Relevance]:
 
 
 def _relevance(record: Record, i: int, arm: Arm) -> Relevance:
-    """Return what the i-th arm with `some` says."""
     blocks = [
         record.results.load("fit", number, ("pi", "log_pi", "relevance", "relevance_offset"))
         for number in range(record.n_blocks)
     ]
-    width = _width(record)
+    width = record.width
     total, kept, sets, expected = np.zeros(width), np.zeros(width), 0, 0.0
     for one in each_kept(record):
         # features of data that are drawn are others in each data set
@@ -465,7 +447,6 @@ def _relevance(record: Record, i: int, arm: Arm) -> Relevance:
 
 
 def _widest(record: Record) -> list[Relevance]:
-    """Return what the arms with most features say, one for each number before a screening."""
     found = relevances(record)
     most = max((record.kept(one.arm.label) for one in found), default=0)
     return [one for one in found if record.kept(one.arm.label) == most]
@@ -555,7 +536,6 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
 
 
 def _draw_named(axis, probability: np.ndarray, names: list[str]) -> None:
-    """Draw the probabilities of the first features, beside their names."""
     heights = -np.arange(len(probability))
     axis.hlines(heights, 0, probability, color=PALE, linewidth=3, zorder=0)
     axis.plot(probability, heights, "o", color=INK, markersize=5, clip_on=False)

@@ -9,7 +9,7 @@ import pandas as pd
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, hide_from
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
-from thesiskit.report.record import WHOLE, Arm, Manner, Record, Way
+from thesiskit.report.record import WHOLE, Arm, Manner, Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
@@ -56,7 +56,6 @@ def _told(record: Record) -> list[Told]:
 
 
 def _guessing(record: Record) -> float:
-    """Return the error rate of guessing the most frequent class."""
     counts = record.selection["class_counts"].sum(axis=0)
     return float((counts.sum() - counts.max()) / counts.sum())
 
@@ -103,7 +102,6 @@ def promised_table(record: Record) -> list[Table]:
 
 
 def _screening(record: Record) -> str:
-    """Say which features of how many were kept."""
     screened = record.config["selection"]["screened"]
     of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
     above, f = screened["threshold"], screened.get("f")
@@ -127,9 +125,11 @@ def _promised(record: Record, found: list[Told]) -> str:
     mine = [one for one in corrected if _alike(one.arm, size, manner)]
     believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
     guess = _guessing(record)
+    by_number = [f"{_percent(one.told)} if there were {one.of:,} before" for one in mine]
+    rates = f"{_percent(mine[0].told)} of them" if len(mine) == 1 else listed(by_number)
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
-        f"{features_words(record, size)}, {mine[0].arm.words}, it is {_rates(mine)}; always "
+        f"{features_words(record, size)}, {mine[0].arm.words}, it is {rates}; always "
         f"predicting the {_frequent(record)} class is wrong in {_percent(guess)}."
     )
     if believed:
@@ -143,13 +143,6 @@ def _promised(record: Record, found: list[Told]) -> str:
 
 def _alike(arm: Arm, label: str, manner: Manner) -> bool:
     return base_label(arm.label) == base_label(label) and arm.manner == manner
-
-
-def _rates(mine: list[Told]) -> str:
-    """Return the error rates that an arm promises, by the number before the screening."""
-    if len(mine) == 1:
-        return f"{_percent(mine[0].told)} of them"
-    return listed([f"{_percent(one.told)} if there were {one.of:,} before" for one in mine])
 
 
 def _percent(rate: float) -> str:
@@ -176,7 +169,15 @@ def screened_answers(record: Record) -> list[Figure]:
     for axis, label in zip(axes.flat, labels, strict=False):
         mine = [one for one in found if base_label(one.arm.label) == label]
         for way in dict.fromkeys(one.arm.way for one in mine):
-            _line(axis, [one for one in mine if one.arm.way == way], way, ofs)
+            told = {one.of: one for one in mine if one.arm.way == way}
+            look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
+            look |= {"marker": ""} if None in told else {}  # told nothing, it is a level line
+            all_one = [told.get(of, told.get(None)) for of in ofs]
+            heights = [one.told if one else np.nan for one in all_one]
+            axis.plot(ofs, heights, color=INK, label=way.words, **look)
+            made = {of: one.actual for of, one in told.items() if of and one.actual is not None}
+            mark = "+" if way.manner.relevant == "some" else "x"
+            axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)
         axis.axhline(guess, color=GREY, linewidth=1.2, zorder=0, label="guessing")
         axis.set_title(features_words(record, mine[0].arm.label), fontsize=10)
         axis.set_xscale("log")
@@ -204,18 +205,6 @@ def screened_answers(record: Record) -> list[Figure]:
             "where some features are relevant)."
         )
     return [Figure("screened-answers", title, figure, caption)]
-
-
-def _line(axis, mine: list[Told], way: Way, ofs: list[int]) -> None:
-    """Draw what a method promises; one that is told nothing is a level line."""
-    look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
-    told = {one.of: one.told for one in mine}
-    look |= {"marker": ""} if None in told else {}
-    heights = [told.get(of, told.get(None, np.nan)) for of in ofs]
-    axis.plot(ofs, heights, color=INK, label=way.words, **look)
-    made = {one.of: one.actual for one in mine if one.of is not None and one.actual is not None}
-    mark = "+" if way.manner.relevant == "some" else "x"
-    axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)
 
 
 # ---- promised and made, a line each: two dots and what lies between ----
@@ -295,7 +284,6 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
 
 
 def _name_lines(axis, heights: dict[Line, float]) -> None:
-    """Write the names of the methods, ours below one heading and the others below another."""
     several = len({line.label for line in heights if not line.whole}) > 1
     names = [f"{line.label}: {line.words}" if several else line.words for line in heights]
     axis.set_yticks(list(heights.values()), [one.replace(", cal", ",\ncal") for one in names])

@@ -213,6 +213,11 @@ class Record:
         return {} if self.config["drawn"] else self.results.load("simulate", 0)
 
     @cached_property
+    def width(self) -> int:
+        """The number of features of a table of chapter 2, in all groups together."""
+        return self.results.load("simulate", 0, ("group",))["group"].shape[1]
+
+    @cached_property
     def selection(self) -> dict[str, np.ndarray]:
         """Arrays of the stage `select`, with one entry for each split and each size."""
         joined = self.join("select", dict.fromkeys(SELECTED, 0))
@@ -389,7 +394,12 @@ class Record:
         }  # fmt: skip
         if not self.logistic:
             division["group"] = found["group"], config["evaluation"]["groups"]
-        ids, unit = (self._cases_of_blocks if self.logistic else self._cases_of_table)()
+            case = found["case"].astype(np.int64)
+            ids = self.simulated.get("ids", np.array([], dtype=str))
+            ids = ids[case] if len(ids) else (case + 1).astype(str)
+            unit = case + (found["replicate"] * (1 + case.max()) if config["drawn"] else 0)
+        else:
+            ids, unit = self._cases_of_blocks()
         return Tested(
             response=found["response"] if self.logistic else found["response"].astype(np.int64),
             ids=ids,
@@ -399,13 +409,6 @@ class Record:
             base=self._base_rate(),
             named=self.named,
         )
-
-    def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the test cases of chapter 2 are called, and their numbers."""
-        case = self.predictions["case"].astype(np.int64)
-        ids = self.simulated.get("ids", np.array([], dtype=str))
-        place = self.predictions["replicate"] * (1 + case.max()) if self.config["drawn"] else 0
-        return ids[case] if len(ids) else (case + 1).astype(str), case + place
 
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
@@ -439,7 +442,6 @@ class Record:
         return (more / more.sum(axis=1, keepdims=True))[place]
 
     def _by_block(self, name: str) -> list[np.ndarray]:
-        """Return an array of the stage `predict`, block by block."""
         return [
             self.results.load("predict", number, (name,))[name] for number in range(self.n_blocks)
         ]
@@ -450,6 +452,12 @@ class Record:
         train = self._by_block("train_response")
         place = self.predictions["replicate"] * self.folds + self.predictions["fold"]
         return np.array([y.mean() for y in train])[place], np.array([y.std() for y in train])[place]
+
+    @property
+    def base_scores(self) -> dict[str, float]:
+        """AMLP and error of the frequencies of the classes among the training cases."""
+        p, y = self.tested.base, self.response
+        return {"AMLP": metrics.amlp(p, y), "error": metrics.error_rate(p, y)}
 
     def probability(self, arm: Arm) -> np.ndarray:
         """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
@@ -681,11 +689,15 @@ class Record:
         if self.config["data"] is None:
             return []
         if self.tables:
-            return _sums([one.timings() for one in self.tables.values()])
+            each = [one.timings() for one in self.tables.values()]
+            return [
+                {key: float(sum(row[key] for row in same)) if isinstance(value, float) else value
+                 for key, value in same[0].items()}
+                for same in zip(*each, strict=True)
+            ]  # fmt: skip
         return [self._timing(arm) for arm in self.arms]
 
     def _timing(self, arm: Arm) -> dict[str, Any]:
-        """Return the row of an arm: its seconds by stage."""
         if self.logistic:
             return {
                 "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features
@@ -717,17 +729,6 @@ class _Blocks(Results):
     def path(self, stage: str, block: int) -> Path:
         """Return the file of a block of this table."""
         return super().path(stage, self.first + block)
-
-
-def _sums(several: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return rows of which each is the sum of the same row of several tables."""
-    return [
-        {
-            key: float(sum(row[key] for row in same)) if isinstance(value, float) else value
-            for key, value in same[0].items()
-        }
-        for same in zip(*several, strict=True)
-    ]
 
 
 def several_tables(config: dict[str, Any]) -> list[str]:

@@ -338,7 +338,16 @@ def _draw_reliability(record: Record, variant: str):
     if record.n_classes > 2:
         told, true = "mean confidence", "fraction that is right"
     for i, j, arm, axis in _panels(record, rows, columns, axes, variant):
-        _diagram(axis, reliability(record, arm))
+        frame = reliability(record, arm)
+        frame = frame[frame.cases > 0]
+        low, high = frame["band low"], frame["band high"]
+        axis.vlines(frame.predicted, low, high, color=PALE, linewidth=7, zorder=0)
+        axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
+        for inside, face in (("yes", INK), ("no", "white")):
+            part = frame[frame.inside == inside]
+            look = {"color": INK, "markerfacecolor": face, "markersize": 5}
+            axis.plot(part.predicted, part.actual, "o", **look)
+        axis.set_aspect("equal")
         if i == _first_shown(axes[:, j]):
             axis.set_title(kept_words(columns[j]), fontsize=10)
         if j == _first_shown(axes[i]):
@@ -347,18 +356,6 @@ def _draw_reliability(record: Record, variant: str):
         if i == len(rows) - 1:
             axis.set_xlabel(told)
     return figure
-
-
-def _diagram(axis, frame: pd.DataFrame) -> None:
-    frame = frame[frame.cases > 0]
-    axis.vlines(
-        frame.predicted, frame["band low"], frame["band high"], color=PALE, linewidth=7, zorder=0
-    )
-    axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
-    for inside, face in (("yes", INK), ("no", "white")):
-        part = frame[frame.inside == inside]
-        axis.plot(part.predicted, part.actual, "o", color=INK, markerfacecolor=face, markersize=5)
-    axis.set_aspect("equal")
 
 
 # ---- panels: methods by selections ----
@@ -403,7 +400,6 @@ def _panels(
 
 
 def _first_shown(axes) -> int:
-    """Return the place of the first of some axes that is not hidden."""
     return next(i for i, axis in enumerate(axes) if axis.get_visible())
 
 

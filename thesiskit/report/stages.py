@@ -1,7 +1,5 @@
 """An experiment in words: what is asked, what the data are, what was done, what is doubtful."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -61,11 +59,7 @@ def question(record: Record) -> str:
         how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
         how = "with and without" if len(methods) == 2 else how
         model = config.get("model_words", "the model")  # results of before do not say
-        text = (
-            f"{_asked_of_features(record)} This is predicted from "
-            f"{_sizes(config['selection'], _width(record))}, by {model} "
-            f"{how} the correction for this selection."
-        )
+        text = f"{_asked_of_features(record)} by {model} {how} the correction for this selection."
         others = [
             method_words(arm.method) for arm in record.arms
             if arm.method in wanted and arm.method not in methods and arm.row not in record.silent
@@ -83,24 +77,19 @@ def _asked_of_features(record: Record) -> str:
         named += [f"one of {more} more"] if more else []
         text = f"To which class does a case belong: {listed(named, 'or')}"
     column = config["data"].get("response") if config["own"] else None
-    return text + (f" (the column {column} of {config['data']['path']})?" if column else "?")
-
-
-def _sizes(selection: dict, p: int) -> str:
-    """Say which of p features are kept."""
+    text += f" (the column {column} of {config['data']['path']})?" if column else "?"
+    selection, p = config["selection"], record.width
     if selection["features"]:
-        kept = [f"{one:,}" for one in selection["features"] if one != "all"]
-        if not kept:
-            return f"all {p:,} features"
-        best = f"the {listed(kept)} of {p:,} features that correlate best with it in training cases"
-        return best + (", and from all" if "all" in selection["features"] else "")
-    limits = listed([f"{one:g}" for one in selection["thresholds"]])
-    return f"those of {p:,} features whose correlation with it exceeds {limits} in training cases"
-
-
-def _width(record: Record) -> int:
-    """Return the number of features of the table, in all groups together."""
-    return record.results.load("simulate", 0, ("group",))["group"].shape[1]
+        sizes = [f"{one:,}" for one in selection["features"] if one != "all"]
+        kept = f"all {p:,} features"
+        if sizes:
+            kept = f"the {listed(sizes)} of {p:,} features that correlate best with it in "
+            kept += "training cases" + (", and from all" if "all" in selection["features"] else "")
+    else:
+        limits = listed([f"{one:g}" for one in selection["thresholds"]])
+        kept = f"those of {p:,} features whose correlation with it exceeds {limits} in training "
+        kept += "cases"
+    return f"{text} This is predicted from {kept},"
 
 
 def _asked_of_patterns(record: Record) -> str:
@@ -167,12 +156,22 @@ def data_card(record: Record) -> list[Table]:
 def card(record: Record) -> list[tuple[str, str]]:
     """Return what there is to say about the data: what, and the words."""
     if record.tables:
-        return [(name, _about_table(table)) for name, table in record.tables.items()]
-    config = record.config
+        rows = []
+        for name, table in record.tables.items():
+            drawn = table.results.load("simulate", 0, ("response", "group"))
+            y = drawn["response"][0].astype(np.int64)
+            cases = f"{len(y):,} cases ({_balance(y, table.classes)})"
+            rows.append((name, f"{cases}, {drawn['group'].shape[1]:,} features"))
+        return rows
+    config, data = record.config, record.config["data"]
+    source = f"drawn at random ({data['source']})" if config["drawn"] else data["source"]
+    if config["own"]:
+        test = data.get("test_path")
+        source = data["path"] + (f", and {test} with the test cases" if test else "")
     wanted = None if record.logistic else ("response", "fold")
     found = record.results.load("simulate", 0, wanted)
     y = found["response"] if record.logistic else found["response"][0].astype(np.int64)
-    rows = [("source", _source(config)), ("cases", f"{len(y):,}")]
+    rows = [("source", source), ("cases", f"{len(y):,}")]
     if record.continuous:
         spread = f"mean {y.mean():.4g}, standard deviation {y.std():.4g}"
         rows.append(("response", f"from {y.min():.4g} to {y.max():.4g}, {spread}"))
@@ -181,11 +180,11 @@ def card(record: Record) -> list[tuple[str, str]]:
         rows.append(("classes", _balance(y, names)))
     if not record.logistic:
         screened = _screened(config["selection"]["screened"])
-        rows.append(("features", f"{_width(record):,}{screened}"))
+        rows.append(("features", f"{record.width:,}{screened}"))
         columns = record.simulated.get("columns")
         if columns is not None:
             rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
-            rows.append(_columns(columns, config["data"], real=record.normal))
+            rows.append(_columns(columns, data, real=record.normal))
         return [*rows, ("divided", _divided(config, found["fold"][0]))]
     if "histories" in found:
         states = [str(one) for one in found["states"]]
@@ -201,29 +200,13 @@ def card(record: Record) -> list[tuple[str, str]]:
     return [*rows, ("divided", _divided_patterns(record, train, len(y) - train))]
 
 
-def _about_table(table: Record) -> str:
-    drawn = table.results.load("simulate", 0, ("response", "group"))
-    y = drawn["response"][0].astype(np.int64)
-    return f"{len(y):,} cases ({_balance(y, table.classes)}), {drawn['group'].shape[1]:,} features"
-
-
 def _balance(response: np.ndarray, classes: list[str]) -> str:
-    """Say how many cases each class has, the most frequent first."""
     counts = np.bincount(response, minlength=len(classes))
     order = np.argsort(-counts, kind="stable")
     few = [
         f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)" for k in order[:12]
     ]
     return ", ".join(few) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
-
-
-def _source(config: dict[str, Any]) -> str:
-    """Say where the data are from."""
-    data = config["data"]
-    if not config["own"]:
-        return f"drawn at random ({data['source']})" if config["drawn"] else data["source"]
-    test = data.get("test_path")
-    return data["path"] + (f", and {test} with the test cases" if test else "")
 
 
 def _screened(screened: dict | None) -> str:
@@ -262,7 +245,6 @@ def _columns(columns: np.ndarray, data: dict, *, real: bool) -> tuple[str, str]:
 
 
 def _divided(config: dict, fold: np.ndarray) -> str:
-    """Say how cases of chapter 2 were divided."""
     tests = int((fold >= 0).sum())
     text = {
         "test-set": f"{len(fold) - tests:,} training cases, and {tests:,} test cases of their own",
@@ -283,7 +265,6 @@ def _divided(config: dict, fold: np.ndarray) -> str:
 
 
 def _divided_patterns(record: Record, train: int, tests: int) -> str:
-    """Say how cases of chapter 3 were divided."""
     text = f"{train:,} training cases, and the {tests:,} after them are tested"
     if record.folded:
         spread = "" if record.continuous else "each class spread evenly and "
@@ -333,27 +314,22 @@ def _told_apart(names: list[str]) -> str:
 
 def headline(record: Record) -> list[str]:
     """Return lines with the scores of the arms, the best ones where there are many."""
-    if record.tables:
-        return _mean_scores(record)
-    if not record.continuous:
+    if not record.tables and not record.continuous:
         return headline_of(record.scores)
-    rows = [
-        (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
-        for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True)
-    ]
-    best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
-    return aligned(["", "root mean squared error"], best)
-
-
-def _mean_scores(record: Record) -> list[str]:
-    """Return lines with mean scores over tables; of many arms, those with the lowest AMLP."""
-    found: dict[str, np.ndarray] = {}
+    if record.continuous:
+        rows = [
+            (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
+            for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True)
+        ]
+        best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
+        return aligned(["", "root mean squared error"], best)
+    found: dict[str, np.ndarray] = {}  # means over tables
     for several in zip(*(table.scores for table in record.tables.values()), strict=True):
         means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
         if not np.isnan(means[-1]):  # it predicts all tables
             found[several[0].name] = means
-    best = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
-    shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in best]
+    lowest = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
+    shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in lowest]
     header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]
     more = len(record.arms) - len(shown)
     return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
@@ -372,68 +348,79 @@ def summary(record: Record, stage: str) -> str:
     arrays = record.results.load(stage, 0, COUNTED if stage == "compress" else None)
     first = record.n_blocks > 1
     if record.logistic:
-        tell = {"simulate": _cases, "compress": _groups, "fit": _chains, "predict": _lowest}
-        return ("of the first division: " if first else "") + tell[stage](record, arrays)
-    tell = {"simulate": _table, "select": _kept, "fit": _fitted, "predict": _error_rates}
+        return ("of the first division: " if first else "") + _of_patterns(record, stage, arrays)
     first = first and not (stage == "simulate" or "rhat" in arrays)
-    return tell[stage](record, arrays) + (" in the first block" if first else "")
+    return _of_selection(record, stage, arrays) + (" in the first block" if first else "")
 
 
-def _table(record: Record, arrays: Arrays) -> str:
-    fold = arrays["fold"][0]
-    tests = len(np.unique(fold[fold >= 0]))
-    groups = record.config["evaluation"]["groups"]
-    cases = (
-        f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
-        if (fold < 0).any()
-        else f"{len(fold):,} cases in {tests:,} folds"
-    )
-    p = arrays["group"].shape[1]
-    features = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "")
-    replicates = record.config["replicates"]
-    settings = len(record.config["data"].get("settings", [0]))
-    text = f"{replicates:,} x {features}, {cases}" if replicates > 1 else f"{features}, {cases}"
-    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
-
-
-def _cases(record: Record, arrays: Arrays) -> str:
-    y, train = arrays["response"], int(arrays["train_cases"])
-    if "states" in arrays:
-        few = _first([str(one) for one in arrays["states"]], 9)
-        what = f"histories of {arrays['histories'].shape[1]} states ({few})"
-    else:
-        counts = sorted({len(str(one).split("\t")) for one in arrays["values"]})
-        values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        what = f"{len(arrays['features'])} features of {values} values"
-    responses = f"{len(arrays['classes'])} classes"
-    if record.continuous:
-        responses = f"response from {y.min():.4g} to {y.max():.4g}"
-    return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
-
-
-def _kept(_record: Record, arrays: Arrays) -> str:
-    labels = [str(one) for one in arrays["label"]]
-    gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
-    kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
-    parts = [
-        f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
-        for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
-    ]
-    return f"kept {', '.join(parts)}" + (f" of {p[0]:,} features" if len(set(p)) == 1 else "")
-
-
-def _groups(_record: Record, arrays: Arrays) -> str:
-    last, stopped = int(np.argmax(arrays["order"])), int(arrays["stopped"])
-    order, groups, patterns = (int(arrays[name][last]) for name in ("order", "groups", "patterns"))
-    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
-    return (
-        f"order {order}: {groups:,} groups of {patterns:,} patterns "
-        f"(ratio {groups / patterns:.3f}){growth}"
-    )
-
-
-def _fitted(record: Record, arrays: Arrays) -> str:
+def _of_selection(record: Record, stage: str, arrays: Arrays) -> str:
+    """Say what the files of a stage of chapter 2 show."""
+    if stage == "simulate":
+        fold, p = arrays["fold"][0], arrays["group"].shape[1]
+        cases = f"{len(fold):,} cases in {len(np.unique(fold[fold >= 0])):,} folds"
+        if (fold < 0).any():
+            cases = f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
+        groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
+        settings = len(record.config["data"].get("settings", [0]))
+        text = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "") + f", {cases}"
+        text = f"{replicates:,} x {text}" if replicates > 1 else text
+        return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
+    if stage == "select":
+        labels = [str(one) for one in arrays["label"]]
+        gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
+        kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
+        parts = [
+            f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
+            for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
+        ]
+        of_all = f" of {p[0]:,} features" if len(set(p)) == 1 else ""
+        return f"kept {', '.join(parts)}{of_all}"
     names = _short_names(record, arrays)
+    if stage == "fit":
+        return _fitted(record, names, arrays)
+    rates = [
+        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
+        for name, p in zip(names, arrays["probability"], strict=True)
+        if not np.isnan(p).all()  # it takes two classes, and there are more
+    ]
+    return f"error rate (and expected) {_first(rates, 4)}"
+
+
+def _of_patterns(record: Record, stage: str, arrays: Arrays) -> str:
+    """Say what the files of a stage of chapter 3 show."""
+    if stage == "simulate":
+        y, train = arrays["response"], int(arrays["train_cases"])
+        if "states" in arrays:
+            few = _first([str(one) for one in arrays["states"]], 9)
+            what = f"histories of {arrays['histories'].shape[1]} states ({few})"
+        else:
+            counts = sorted({len(str(one).split("\t")) for one in arrays["values"]})
+            values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            what = f"{len(arrays['features'])} features of {values} values"
+        responses = f"{len(arrays['classes'])} classes"
+        if record.continuous:
+            responses = f"response from {y.min():.4g} to {y.max():.4g}"
+        return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
+    if stage == "compress":
+        last, stopped = int(np.argmax(arrays["order"])), int(arrays["stopped"])
+        order, groups, patterns = (int(arrays[name][last]) for name in COUNTED[:3])
+        growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
+        return (
+            f"order {order}: {groups:,} groups of {patterns:,} patterns "
+            f"(ratio {groups / patterns:.3f}){growth}"
+        )
+    if stage == "fit":
+        return _chains(record, arrays)
+    words = "root mean squared error" if record.continuous else "AMLP"
+    score = metrics.root_mean_square if record.continuous else metrics.amlp
+    scores = [
+        (score(one, arrays["response"]), str(name))
+        for one, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
+    ]
+    return f"lowest {words} " + ", ".join(f"{name} {x:.4g}" for x, name in sorted(scores)[:3])
+
+
+def _fitted(record: Record, names: list[str], arrays: Arrays) -> str:
     if "rhat" in arrays:
         return _sampled(record, names)
     if "promised" in arrays:  # no case is tested
@@ -450,9 +437,8 @@ def _fitted(record: Record, arrays: Arrays) -> str:
         mean, word = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0), "alpha"
     # a temperature changes no posterior
     plain = arrays["temperature"] == arrays["temperature"][0]
-    return (
-        f"mean log {word} {_first([f'{names[j]} {mean[j]:.2f}' for j in np.flatnonzero(plain)], 4)}"
-    )
+    means = [f"{names[j]} {mean[j]:.2f}" for j in np.flatnonzero(plain)]
+    return f"mean log {word} {_first(means, 4)}"
 
 
 def _sampled(record: Record, names: list[str]) -> str:
@@ -496,30 +482,7 @@ def _chains(record: Record, arrays: Arrays) -> str:
     return text + (f"; {_told_apart(apart)}" if apart else "")
 
 
-def _error_rates(record: Record, arrays: Arrays) -> str:
-    parts = [
-        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
-        for name, p in zip(_short_names(record, arrays), arrays["probability"], strict=True)
-        if not np.isnan(p).all()  # it takes two classes, and there are more
-    ]
-    return f"error rate (and expected) {_first(parts, 4)}"
-
-
-def _lowest(record: Record, arrays: Arrays) -> str:
-    words, score = (
-        ("root mean squared error", metrics.root_mean_square)
-        if record.continuous
-        else ("AMLP", metrics.amlp)
-    )
-    scores = [
-        (score(one, arrays["response"]), str(name))
-        for one, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
-    ]
-    return f"lowest {words} " + ", ".join(f"{name} {x:.4g}" for x, name in sorted(scores)[:3])
-
-
 def _short_names(record: Record, arrays: Arrays) -> list[str]:
-    """Return short names of the arms of a stage of chapter 2."""
     model = record.config["model"]
     several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
     names = ("label", "method", "variant", "relevant", "temperature")
@@ -608,7 +571,6 @@ def warnings(record: Record) -> list[str]:
 
 
 def _about_samplers(record: Record) -> list[str]:
-    """Return what is doubtful about samplers of chapter 2."""
     fits = record.fits if record.sampled else {}
     doubtful: dict[str, list[str]] = {}
     at_end: dict[str, list[str]] = {}

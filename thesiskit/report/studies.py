@@ -205,7 +205,6 @@ def _row(found: Scores, i: int, s: int, first: int) -> dict[str, Any]:
 
 
 def _sentence(found: Scores, s: int, label: str, labels: list[str]) -> str:
-    """Say which method is best in a setting."""
     first, second, difference, error = found.best(found.rivals(label), s)
     words = setting_words(found.settings[s])
     where = f"{words}, {kept_words(label)}" if len(labels) > 1 else words
@@ -255,7 +254,12 @@ def _counts(found: Scores, settings: list[tuple[int, str]]) -> Table:
                 "promised minus actual error: most": off.max(),
             }
         )
-    many = len(settings)
+    many, where = len(settings), []
+    for name in order:  # with how many relevant features
+        relevant = told[name]["relevant"][told[name]["best"]].dropna().astype(int).value_counts()
+        share = [f"{times} with {number:,}" for number, times in relevant.sort_index().items()]
+        most = f"{told[name]['best'].sum():,} ({', '.join(share)})" if share else "none"
+        where.append(f"{name} is best in {most}")
     caption = (
         f"Of {many:,} settings of the data and of the number of features kept: in how many a "
         "method has the lowest AMLP, and in how many it is not clearly worse (at most two standard "
@@ -263,20 +267,10 @@ def _counts(found: Scores, settings: list[tuple[int, str]]) -> Table:
         "rate is from the actual one, over all settings."
     )
     lead = (
-        f"Of {many:,} settings, {'; '.join(_where(name, told[name]) for name in order)}. In "
-        "brackets: with how many relevant features."
+        f"Of {many:,} settings, {'; '.join(where)}. In brackets: with how many relevant features."
     )
     title = "In how many settings each method is best"
     return Table("signals-counts", title, pd.DataFrame(rows), caption, lead=(lead,))
-
-
-def _where(name: str, places: pd.DataFrame) -> str:
-    """Say where a method is best: with how many relevant features."""
-    relevant = places["relevant"][places["best"]].dropna().astype(int).value_counts().sort_index()
-    if relevant.empty:
-        return f"{name} is best in none"
-    share = ", ".join(f"{times} with {number:,}" for number, times in relevant.items())
-    return f"{name} is best in {places['best'].sum():,} ({share})"
 
 
 # ---- maps of a grid of signals: how many features are relevant, by how large their effect is ----
@@ -411,7 +405,6 @@ def _draw_maps(
 
 
 def _draw_best(record: Record):
-    """Draw which method is best where, and by how much."""
     from matplotlib.patches import Patch
 
     found, maps = scored(record), maps_of(record)
@@ -714,7 +707,6 @@ def _board_row(board: Board, i: int, found: Against | None) -> dict[str, Any]:
 
 
 def _statements(board: Board) -> tuple[str, ...]:
-    """Say how our corrected methods stand against tuned ridge, and which method is best."""
     ours = [i for i, arm in enumerate(board.arms) if arm.method == "corrected"]
     cooled = [i for i in ours if tempered(board.arms[i])]
     # how far the promised error rate is from the actual one, mean over tables
@@ -857,7 +849,6 @@ def _name_far(axis, board: Board, i: int, most: float) -> None:
 
 
 def _draw_key(axis, labels: list[str]) -> None:
-    """Say in an empty panel what marks and shades mean."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -887,7 +878,6 @@ def short_words(arm: Arm) -> str:
 
 
 def _two_lines(words: str) -> str:
-    """Return the name of a method on two lines, unless it is short."""
     if len(words) <= 14:
         return words
     breaks = [i for i, letter in enumerate(words) if letter == " "]

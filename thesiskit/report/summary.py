@@ -45,23 +45,13 @@ def summary(record: Record) -> list[Table]:
         )
     if record.config["own"]:
         lead.append(NEXT)
-    return [
-        Table(
-            "summary",
-            "Summary",
-            pd.DataFrame([_row(one) for one in _shown(scored, best, linear, base)]),
-            _explained(record),
-            lead=tuple(filter(None, lead)),
-        )
-    ]
-
-
-def _shown(found: list[Score], best: Score, linear: Score | None, base: Score) -> list[Score]:
-    """Return the scores of the table: all arms, or the best of many, and the base rate."""
-    if len(found) > MOST_ROWS:
-        found = sorted(found, key=lambda one: one.amlp)[:MOST_ROWS]
-        found += [one for one in (best, linear) if one is not None and one not in found]
-    return [*found, base]
+    shown = scored
+    if len(scored) > MOST_ROWS:  # the best of them
+        shown = sorted(scored, key=lambda one: one.amlp)[:MOST_ROWS]
+        shown += [one for one in (best, linear) if one is not None and one not in shown]
+    frame = pd.DataFrame([_row(one) for one in (*shown, base)])
+    told = tuple(filter(None, lead))
+    return [Table("summary", "Summary", frame, _explained(record), lead=told)]
 
 
 def _row(one: Score) -> dict:
@@ -82,7 +72,6 @@ def _row(one: Score) -> dict:
 
 
 def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> str:
-    """Say how good the best arm is, beside the base rate and logistic regression."""
     low, high = best.error_interval
     first, last = best.amlp_interval
     range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
@@ -113,7 +102,6 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
 
 
 def _compared(best: Score, rival: Score) -> str:
-    """Say which of two arms has the lower AMLP, and whether chance explains it."""
     difference, error = best.less(rival)
     if not abs(difference) > 2 * error:
         return (
@@ -175,7 +163,6 @@ def _explained(record: Record) -> str:
 
 
 def _of_real_responses(record: Record) -> Table:
-    """The summary where responses are real numbers."""
     y = record.tested.response
     rows, promises = [], {}
     for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True):

@@ -26,6 +26,7 @@ DOTS = 150  # per inch, of what stays an image: clouds of many points, and squar
 ROOM = 40_000  # characters for the points of a figure: the largest clouds become images
 POINT, PLACE = 60, 14  # characters of a point with a shape of its own, and of a place of a line
 MOST_VALUES = 2_500  # points of a figure that tell their values: of more, each so many-th one
+LONG = re.compile(r"-?\d+\.\d{3,}")  # numbers
 FONT = re.compile(r"(?:; )?font-family: [^;\"]*")
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "lambda": "λ", "mu": "μ", "pi": "π",
@@ -56,18 +57,16 @@ def drawing(figure: Canvas, name: str) -> tuple[str, dict[str, Any]]:
         # the browser has letters that matplotlib's font does not have
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure.savefig(text, format="svg", dpi=DOTS, metadata=nothing)
-    clips = "".join(map(_clip, values["panels"]))
+    clips = ""
+    for panel in values["panels"]:  # beyond its rectangle its marks are not seen
+        left, bottom, right, top = panel["box"]
+        size = f'width="{right - left:.2f}" height="{bottom - top:.2f}"'
+        rectangle = f'<rect x="{left}" y="{top}" {size}/>'
+        clips += f'<clipPath id="{panel["id"]}-clip">{rectangle}</clipPath>'
     return _compact(text.getvalue(), name, written, clips), values
 
 
 # ---- the text ----
-
-
-def _clip(panel: dict[str, Any]) -> str:
-    """Return the rectangle of a panel, beyond which its marks are not seen."""
-    left, bottom, right, top = panel["box"]
-    size = f'width="{right - left:.2f}" height="{bottom - top:.2f}"'
-    return f'<clipPath id="{panel["id"]}-clip"><rect x="{left}" y="{top}" {size}/></clipPath>'
 
 
 def _compact(text: str, name: str, written: dict[str, str], clips: str) -> str:
@@ -90,7 +89,9 @@ def _compact(text: str, name: str, written: dict[str, str], clips: str) -> str:
 def _tag_of_page(tag: str, written: dict[str, str], shared: dict[str, str]) -> str:
     """Return a tag as it stands in the page: short numbers, the page's ids and no fonts."""
     if not tag.startswith("<image"):
-        tag = re.sub(r"-?\d+\.\d{3,}", lambda number: _short(number[0]), tag)
+        tag = re.sub(
+            r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), tag
+        )
         tag = FONT.sub("", tag)
         tag = re.sub(r'(href="#|url\(#)([^")]+)', lambda link: link[1] + shared[link[2]], tag)
     tag = re.sub(r' id="([^"]*)"', lambda known: " " + written.get(known[1], ""), tag)
@@ -98,16 +99,17 @@ def _tag_of_page(tag: str, written: dict[str, str], shared: dict[str, str]) -> s
     return f'<g class="mark free">{tag}</g>' if tag.startswith("<image") else tag
 
 
-def _short(number: str) -> str:
-    return f"{float(number):.2f}".rstrip("0").rstrip(".")
-
-
 # ---- what is shown ----
 
 
 def _shown(figure: Canvas, name: str, written: dict[str, str]) -> dict[str, Any]:
     """Return the values that a figure shows; write what the page looks up into its tags."""
-    legend = _legend(figure, name, written)
+    legend: list[dict[str, str]] = []  # the id of each entry, and the series that it names
+    for handle, text in _entries(figure):
+        entry = f"{name}--legend-{len(legend)}"
+        _tag(text, entry, f'id="{entry}"', written)
+        _tag(handle, f"{entry}-sign", f'id="{entry}-sign"', written)
+        legend.append({"id": entry, "series": plain(text.get_text())})
     series_of = _series(figure)
     bars = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
     seen = [axes for axes in figure.axes if axes not in bars and axes.get_visible()]
@@ -149,17 +151,6 @@ def _to_units(figure: Canvas) -> Any:
 
     times = INCH / figure.dpi
     return Affine2D().scale(times, -times).translate(0, figure.get_size_inches()[1] * INCH)
-
-
-def _legend(figure: Canvas, name: str, written: dict[str, str]) -> list[dict[str, str]]:
-    """Return the entries of all legends: the id of an entry, and the series that it names."""
-    found: list[dict[str, str]] = []
-    for handle, text in _entries(figure):
-        entry = f"{name}--legend-{len(found)}"
-        _tag(text, entry, f'id="{entry}"', written)
-        _tag(handle, f"{entry}-sign", f'id="{entry}-sign"', written)
-        found.append({"id": entry, "series": plain(text.get_text())})
-    return found
 
 
 def _entries(figure: Canvas) -> list[tuple[Any, Any]]:
@@ -228,7 +219,6 @@ def _marks(axes: Any, place: str, series_of: Callable[[Any], str]) -> list[dict[
 
 
 def _points(axes: Any, artist: Any) -> list:
-    """Return the points of an artist."""
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
@@ -268,7 +258,6 @@ def _symbols(artist: Any) -> bool:
 
 
 def _squares(image: Any) -> Iterator[list[float]]:
-    """Yield the squares of an image that have a value."""
     cells = np.ma.asarray(image.get_array())
     if cells.ndim != 2 or cells.size > MOST_VALUES:
         return

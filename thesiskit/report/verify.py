@@ -30,9 +30,8 @@ from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.divisions import divisions
 from thesiskit.report.exhibits import exhibits
-from thesiskit.report.layout import Table, template
-from thesiskit.report.outputs import Outputs, csv_text, display, markdown
-from thesiskit.report.page import table_item
+from thesiskit.report.layout import Table, csv_text, display, markdown, template
+from thesiskit.report.outputs import Outputs
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
@@ -657,23 +656,18 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
         _overview(rows), *differing, *_trusted(rows), *_by_section_tables(rows), *_others(rows),
         _compared(sources),
     ]  # fmt: skip
+    items = [table.item() for table in tables]
+    for item in items:  # columns of numbers and words align as numbers
+        numeric = [name.rpartition(": ")[2] in NUMERIC for name in item["columns"]]
+        item["words"] = [word and not n for word, n in zip(item["words"], numeric, strict=True)]
+        item["rows"] = [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]]
     page = template("verify.html.j2").render(
-        summary=summary(rows), small=small, about=words, items=[_item(table) for table in tables]
+        summary=summary(rows), small=small, about=words, items=items
     )
     for kind, text in {"csv": csv_text(frame), "md": "\n".join(lines), "html": page}.items():
         outputs.write(f"verify.{kind}", text)
     outputs.finish("verify")
     return results.folder / "verify.html", summary(rows)
-
-
-def _item(table: Table) -> dict[str, Any]:
-    """Return a table for the template; columns of numbers and words align as numbers."""
-    numeric = [str(name).rpartition(": ")[2] in NUMERIC for name in table.frame]
-    item = table_item(table)
-    return item | {
-        "rows": [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]],
-        "words": [word and not n for word, n in zip(item["words"], numeric, strict=True)],
-    }
 
 
 def about(rows: list[Row]) -> list[str]:
@@ -747,7 +741,6 @@ def _cells(rows: list[Row], *, without: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _overview(rows: list[Row]) -> Table:
-    """Return how many numbers of each section have which verdict."""
     lines = []
     for of, section in SECTIONS.items():
         count = Counter(row.verdict for row in rows if row.experiment == of)
