@@ -11,7 +11,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from thesiskit.cli import main
 from thesiskit.files import Results, replacing
-from thesiskit.report import metrics, page
+from thesiskit.report import layout, metrics
 from thesiskit.report.parts import PARTS
 
 
@@ -101,7 +101,7 @@ def test_paired_t(rng):
      (float("nan"), "–"), (float("inf"), "inf"), (None, "–"), ("x", "x")],
 )  # fmt: skip
 def test_cells(value, words):
-    assert page.display(pd.DataFrame({"x": [value]}, dtype=object)) == [[words]]
+    assert layout.display(pd.DataFrame({"x": [value]}, dtype=object)) == [[words]]
 
 
 def test_a_file_that_fails_half_way_leaves_nothing(tmp_path):
