@@ -1,15 +1,24 @@
-"""Whether samplers of the mixture model agree, their traces, and the exact posterior."""
+"""Chains, whether they mix and agree, the exact posterior, and coefficients of logistic models."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
 from thesiskit.report.record import EXACT, Arm, Record
 from thesiskit.report.stages import enough
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
+LAGS = 50
+SHOWN_GROUPS = 20  # on the page
+MOST_GROUPS = 2000  # in the file
+ENDS = [0.05, 0.5, 0.95]
+PRIORS = ("cauchy", "gaussian")
+
+
+# ---- samplers of the mixture model ----
 
 
 def diagnostics_table(record: Record) -> list[Table]:
@@ -130,3 +139,297 @@ def exact_table(record: Record) -> list[Table]:
         "allow for correlated draws. If there are several training sets, the first is shown."
     )
     return [Table("exact", "Samplers against the exact posterior", pd.DataFrame(rows), caption)]
+
+
+# ---- chains of logistic models ----
+
+
+def sampler_table(record: Record) -> list[Table]:
+    """Evaluations of densities, time, R-hat and effective draws of the sigmas."""
+    fits, rows = record.worst, []
+    model = record.config["model"]
+    chains, ran = model["chains"], np.full(len(record.own), model["iterations"])
+    if model["until"] is not None:  # how many iterations a chain had, means over divisions
+        ran = np.array([found["iterations"].mean() for _, found in record.reached()])
+    for j, arm in enumerate(record.own):
+        if arm.engine != "slice":
+            continue
+        sigma = slice(2, 2 + arm.order)
+        if not np.isfinite(fits["rhat"][j, sigma]).any():
+            continue
+        worst = int(np.nanargmin(fits["ess"][j, sigma])) + 1
+        rows.append(
+            {
+                "order": arm.order,
+                "model": arm.words,
+                "ms an iteration": 1e3 * record.seconds["train"][arm.row] / (ran[j] * chains),
+                "evaluations an iteration: coefficients": np.rint(fits["evaluations"][j, 0]),
+                "evaluations an iteration: widths": np.rint(fits["evaluations"][j, 1]),
+                "R-hat: log likelihood": fits["rhat"][j, 0],
+                "R-hat: log prior": fits["rhat"][j, 1],
+                "R-hat: worst sigma": np.nanmax(fits["rhat"][j, sigma]),
+                **({"R-hat: log noise": fits["rhat"][j, sigma.stop]} if record.continuous else {}),
+                "effective draws: log likelihood": np.rint(fits["ess"][j, 0]),
+                "effective draws: worst sigma": np.rint(np.nanmin(fits["ess"][j, sigma])),
+                "effective draws: of order": worst,
+                "reliable": "yes" if record.reliable[j] else "NO",
+            }
+        )
+    side_by_side = (
+        "chains run side by side"
+        if record.config["model"]["until"] is None
+        else "the time of a fit, in which chains run side by side, divided by all their iterations"
+    )
+    caption = (
+        f"Effective draws of {_counted(record)}. Reliable: R-hat at most "
+        f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
+        "of orders that matter little may wander without harm to predictions. Milliseconds of "
+        f"one chain's iteration; {side_by_side}."
+    )
+    return [Table("sampler", "The chains", pd.DataFrame(rows), caption, long=len(rows) > 25)]
+
+
+def _counted(record: Record) -> str:
+    """Say which iterations count."""
+    if record.config["model"]["until"] is None:
+        return "all iterations after burn-in"
+    return "the second half of the iterations"
+
+
+def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
+    """Return the autocorrelation of chains x (C, I) at lags 0..lags, averaged over chains."""
+    x = x - x.mean(axis=1, keepdims=True)
+    variance = (x**2).mean()
+    if variance == 0:
+        return np.ones(lags + 1)
+    size = x.shape[1]
+    return np.array(
+        [(x[:, lag:] * x[:, : size - lag]).sum() / x.size / variance for lag in range(lags + 1)]
+    )
+
+
+def autocorrelation_figure(record: Record) -> list[Figure]:
+    """Autocorrelations of log sigma at a large order (fig-hmm500-acf, fig-text-acf)."""
+    largest, wanted = record.widest_order, record.shown_sigmas
+    arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
+    traces = {arm: record.log_sigma_trace(arm) for arm in arms}
+    figure, axes = canvas(
+        len(arms), len(wanted), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
+    )
+    for row, arm in enumerate(arms):
+        lags = min(LAGS, traces[arm].shape[1] - 1)
+        for column, o in enumerate(wanted):
+            axis = axes[row, column]
+            axis.vlines(
+                range(lags + 1), 0, autocorrelation(traces[arm][:, :, o], lags), color=INK, lw=0.9
+            )
+            axis.axhline(0, color=GREY, linewidth=0.6)
+            if row == 0:
+                axis.set_title(rf"$\sigma_{{{o}}}$", fontsize=10)
+            if column == 0:
+                axis.set_ylabel(arm.words.replace(", ", ",\n"), fontsize=8)
+    figure.supxlabel("lag, in iterations", fontsize=10)
+    title = f"Autocorrelations of the logarithms of the sigmas, order {largest}"
+    return [Figure("autocorrelations", title, figure, f"Computed from {_counted(record)}.")]
+
+
+def median_scatter(record: Record) -> list[Figure]:
+    """Medians of the coefficients, Cauchy against Gaussian (fig-text-medians)."""
+    from matplotlib.patches import Rectangle
+
+    order = record.drawn_order
+    pair = [record.of_order(order, prior) for prior in PRIORS]
+    if None in pair:
+        return []
+    x, y = (np.median(record.draws(arm)["coefficient"], axis=(0, 1)).reshape(-1) for arm in pair)
+    far = 1.05 * max(np.abs(x).max(), np.abs(y).max())
+    near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
+    figure, axes = canvas(1, 2, height=3.8)
+    for axis, limit in zip(axes.flat, (far, near), strict=True):
+        axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
+        axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
+        axis.set(
+            xlim=(-limit, limit),
+            ylim=(-limit, limit),
+            xlabel="median with Cauchy priors",
+            ylabel="median with Gaussian priors",
+        )
+    axes[0, 0].add_patch(Rectangle((-near, -near), 2 * near, 2 * near, fill=False, edgecolor=GREY))
+    title = f"Posterior medians of the compressed coefficients, order {order}"
+    caption = (
+        f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
+        "few coefficients to be large and keep the others near 0."
+    )
+    return [Figure("medians", title, figure, caption)]
+
+
+def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
+    """Return set and group of the coefficients that are traced, by name."""
+    classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
+    found = {}
+    patterns = [str(one) for one in draws["pattern"]]
+    single = all(len(str(state)) == 1 for state in draws.get("states", ()))
+
+    def group(text: str) -> int | None:  # of features by its name, of sequences by its longest
+        if "states" not in draws:
+            wanted = sorted(item.strip() for item in text.split(",") if item.strip())
+            names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
+            return names.index(wanted) if wanted in names else None
+        history = list(text) if single else text.split()
+        for g, pattern in enumerate(patterns):
+            longest = list(pattern) if single else pattern.split()
+            inside = draws["first"][g] <= len(history) <= draws["last"][g]
+            if inside and longest[len(longest) - len(history) :] == history:
+                return g
+        return None
+
+    for name in record.config["report"].get("traced", []):
+        text, _, response = name.rpartition(":") if record.classes else (name, "", "")
+        g = group("" if text == "(any)" else text)
+        if g is not None and response in classes:
+            found[name] = (classes.index(response), g)
+    medians = np.median(draws["coefficient"], axis=(0, 1))
+    k, g = np.unravel_index(medians.argmax(), medians.shape)
+    found[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
+    return found
+
+
+def coefficient_traces(record: Record) -> list[Figure]:
+    """Traces of single coefficients, and of the one with the largest median (fig-text-betas)."""
+    order = record.drawn_order
+    priors = [prior for prior in PRIORS if record.of_order(order, prior)]
+    draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
+    places = _places(record, draws[priors[0]])
+    figure, axes = canvas(
+        len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
+    )
+    shades = [INK, "#777777", GREY]
+    for row, (name, (k, g)) in enumerate(places.items()):
+        for column, prior in enumerate(priors):
+            axis = axes[row, column]
+            for chain, values in enumerate(draws[prior]["coefficient"][:, :, k, g]):
+                axis.plot(values, color=shades[chain % 3], linewidth=0.7)
+            axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
+            axis.set_ylabel("coefficient")
+        shown = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
+        low, high = np.quantile(np.concatenate([one.ravel() for one in shown]), (0.002, 0.998))
+        axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+    for axis in axes[-1]:
+        axis.set_xlabel("draw")
+    chains = record.config["model"]["chains"]
+    named = (
+        "Coefficients are in the units of the response, and the intercept is relative to its mean."
+        if record.continuous
+        else "The name of a coefficient is its pattern (the most recent state is last), and after "
+        "the colon its class."
+    )
+    caption = (
+        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {named} "
+        "The last row is the coefficient with the largest posterior median under "
+        f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes."
+    )
+    return [Figure("traces", f"Coefficients along the chains, order {order}", figure, caption)]
+
+
+def scale_figure(record: Record) -> list[Figure]:
+    """Effective draws of each sigma, sampled on the log scale and on its own."""
+    largest = max(record.orders)
+    priors = [prior for prior in PRIORS if record.of_order(largest, prior)]
+    figure, axes = canvas(1, len(priors), sharey=True)
+    for column, prior in enumerate(priors):
+        axis = axes[0, column]
+        for scale, style in (("log", "-o"), ("natural", ":s")):
+            arm = record.of_order(largest, prior, scale=scale)
+            if arm is not None:
+                place = record.own.index(arm)
+                ess = record.worst["ess"][place, 2 : 2 + largest]
+                label = {"log": "log sigma", "natural": "sigma"}[scale]
+                label += f": {record.worst['evaluations'][place, 1]:,.0f} evaluations an iteration"
+                axis.plot(range(1, largest + 1), ess, style, color=INK, mfc="white", label=label)
+        axis.set(yscale="log", xlabel="order o of sigma")
+        axis.set_title(prior.capitalize(), fontsize=10)
+        axis.set_xticks(range(1, largest + 1) if largest < 8 else range(5, largest + 1, 5))
+        axis.legend(frameon=False, title="updated on the scale of", fontsize=7, title_fontsize=8)
+    axes[0, 0].set_ylabel("effective draws")
+    title = f"Sigma on its own scale and on the log scale, order {largest}"
+    caption = (
+        f"Effective draws of {_counted(record)}"
+        + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
+        + ". If the data say little about sigma, its posterior has the tail of the prior, over "
+        "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "
+        "tail, so this scale needs more evaluations and may give fewer effective draws. If the "
+        "data determine sigma well, chains on both scales mix alike."
+    )
+    return [Figure("scales", title, figure, caption)]
+
+
+# ---- the largest coefficients ----
+
+
+def coefficient_table(record: Record) -> list[Table]:
+    """The groups with the largest coefficients, over the divisions that have them."""
+    order, priors = record.drawn_order, record.config["model"]["priors"]
+    arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
+    # patterns can be compared in divisions of the same cases
+    same = record.folded and not record.config["drawn"]
+    divisions = record.n_blocks if same else record.folds
+    found = _coefficients(record, arm, divisions)
+    width = 1 + max(k for _, k in found)  # two classes share a coefficient, that of the last
+    classes = record.classes[-width:]
+    rows, sizes = [], []
+    for (pattern, k), several in found.items():
+        values = np.array(several)
+        low, median, high = np.median(values[:, :3], axis=0)  # heavy tails rule a mean
+        cases, patterns = values[:, 3:].mean(axis=0)
+        row: dict[str, Any] = {"pattern": pattern}
+        row |= {"class": classes[k]} if classes else {}
+        row |= {} if np.isnan(patterns) else {"patterns in its group": round(float(patterns))}
+        row["training cases"] = round(float(cases))
+        row |= {"divisions": len(values)} if divisions > 1 else {}
+        rows.append(row | {"median": median, "5 %": low, "95 %": high})
+        # an absent group has the coefficient 0: one that is rare must be large to come first
+        sizes.append(abs(median) * len(values))
+    chosen = np.argsort(-np.array(sizes), kind="stable")[:MOST_GROUPS]
+    frame = pd.DataFrame([rows[place] for place in chosen])
+    shown = min(SHOWN_GROUPS, len(frame))
+    zero = (frame["5 %"] <= 0) & (frame["95 %"] >= 0)
+    several_words = (
+        "Medians and ends of the intervals of 90 % are medians over those of the "
+        f"{divisions:,} divisions of the cases whose training cases have the pattern. "
+    )
+    return [
+        Table(
+            "coefficients",
+            "The largest coefficients",
+            frame,
+            f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
+            f"medians, without the intercept. {several_words if divisions > 1 else ''}"
+            "A row is grey if its interval contains 0. Each group is shown as one of its "
+            "shortest patterns, and its coefficient is the sum of the coefficients of its patterns"
+            + (", in the units of the response." if record.continuous else "."),
+            shown=tuple(range(shown)),
+            quiet=tuple(int(row) for row in np.flatnonzero(zero[:shown])),
+        )
+    ]
+
+
+def _coefficients(
+    record: Record, arm: Arm, divisions: int
+) -> dict[tuple[str, int], list[tuple[float, ...]]]:
+    """Return the coefficients of an arm by pattern and class, without the intercept.
+
+    Each is a list over the divisions that have the group: low end, median, high end, training cases
+    that express it, and how many patterns it has, NaN where draws do not say.
+    """
+    found: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    for division in range(divisions):
+        draws = record.draws(arm, division)
+        values = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
+        quantiles = np.quantile(values, ENDS, axis=0)  # (3, K, G)
+        cases = draws["cases"]
+        patterns = draws.get("patterns", np.full(len(cases), np.nan))
+        for k in range(values.shape[1]):
+            for g in np.flatnonzero(cases < cases.max()):
+                about = (*quantiles[:, k, g], cases[g], patterns[g])
+                found.setdefault((str(draws["pattern"][g]), k), []).append(about)
+    return found

@@ -194,11 +194,10 @@ def probability_scatter(record: Record) -> list[Figure]:
 def error_scatter(record: Record) -> list[Figure]:
     """Expected against actual error in each group of the first division."""
     frame = _group_frame(record, 0)
+    every = frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]]
     figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True, framed=True)
     for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
-        actual, expected = frame[f"{method}: error"], frame[f"{method}: expected error"]
-        _diagonal(axis, frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]])
-        axis.plot(actual, expected, "o", color=INK, markerfacecolor="none")
+        _scatter(axis, frame[[f"{method}: error", f"{method}: expected error"]], every)
         axis.set(title=method, xlabel="actual error rate")
     axes.flat[0].set_ylabel("expected error rate")
     caption = (
@@ -214,9 +213,8 @@ def performance_scatter(record: Record) -> list[Figure]:
     figure, axes = canvas(1, 2, height=3.6, framed=True)
     pairs = (("AMLP", "average minus log probability"), ("squared error", "average squared error"))
     for (name, words), axis in zip(pairs, axes.flat, strict=True):
-        both = frame[[f"{method}: {name}" for method in METHODS]]
-        _diagonal(axis, both)
-        axis.plot(both.iloc[:, 1], both.iloc[:, 0], "o", color=INK, markerfacecolor="none")
+        both = frame[[f"uncorrected: {name}", f"corrected: {name}"]]
+        _scatter(axis, both, both)
         axis.set(title=words, xlabel="uncorrected", ylabel="corrected")
     title = "Average minus log probability and squared error"
     caption = (
@@ -226,12 +224,14 @@ def performance_scatter(record: Record) -> list[Figure]:
     return [Figure("performance-scatter", title, figure, caption)]
 
 
-def _diagonal(axis, frame: pd.DataFrame) -> None:
-    low, high = frame.min().min(), frame.max().max()
+def _scatter(axis, pairs: pd.DataFrame, every: pd.DataFrame) -> None:
+    """Draw pairs of numbers and the diagonal, on axes that have room for every number."""
+    low, high = every.min().min(), every.max().max()
     margin = 0.06 * (high - low)
     ends = [low - margin, high + margin]
     axis.plot(ends, ends, color=GREY, linewidth=0.7, zorder=0)
     axis.set(xlim=ends, ylim=ends, aspect="equal")
+    axis.plot(pairs.iloc[:, 0], pairs.iloc[:, 1], "o", color=INK, markerfacecolor="none")
 
 
 def division_figure(record: Record) -> list[Figure]:

@@ -33,15 +33,18 @@ def expected_error(p: np.ndarray) -> float:
 
 def amlp(p: np.ndarray, y: np.ndarray) -> float:
     """Average minus log probability of the actual class."""
-    return float(np.mean(log_losses(p, y) if p.ndim > 1 else losses(p, y)))
+    return float(np.mean(losses(p, y)))
 
 
 def losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Minus log probability of the actual class, (N,), of p (N,).
+    """Minus log probability of the actual class, (N,).
 
     Probabilities are kept 2.2e-16 away from 0 and 1, as scikit-learn's log_loss does.
     """
-    p = np.clip(p, np.finfo(float).eps, 1 - np.finfo(float).eps)
+    least = np.finfo(float).eps
+    if p.ndim > 1:
+        return -np.log(np.maximum(p[np.arange(len(y)), y], least))
+    p = np.clip(p, least, 1 - least)
     return -np.log(np.where(y == 1, p, 1 - p))
 
 
@@ -162,11 +165,6 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     return float(scipy.stats.ttest_rel(a, b).pvalue)
 
 
-def log_losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Minus log probability of the actual class, (N,), of p (N, K) kept 2.2e-16 from 0."""
-    return -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
-
-
 def confidence(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of the predicted class, and whether it is right, (N,) each."""
     return p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64)
@@ -202,7 +200,6 @@ class Tested:
     division : for each column that tells how cases were divided, (N,) numbers from 1.
     classes : what the classes are called; none of real responses.
     base : (N, K) frequencies of the classes in the training cases.
-    named : whether classes have names, not only numbers.
     """
 
     response: np.ndarray
@@ -211,7 +208,6 @@ class Tested:
     division: dict[str, np.ndarray]
     classes: list[str]
     base: np.ndarray
-    named: bool = True
 
     @cached_property
     def repeat(self) -> np.ndarray:
@@ -249,7 +245,7 @@ class Score:
         two = probability.shape[1] == 2
         top = probability[:, -1] >= 0.5 if two else probability.argmax(axis=1)
         self.wrong, self.risk = top != tested.response, 1 - probability.max(axis=1)
-        self.loss = log_losses(probability, tested.response)
+        self.loss = losses(probability, tested.response)
         self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
         self.amlp = float(self.loss.mean())
 

@@ -7,7 +7,7 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report import metrics
-from thesiskit.report.coefficients import LAGS, autocorrelation
+from thesiskit.report.chains import LAGS, autocorrelation
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import Arm, Record
 from thesiskit.report.stages import divided_words
@@ -357,7 +357,8 @@ def _same_predictions(record: Record) -> Found:
         for order in record.orders:
             pair = [record.of_order(order, prior, compress=is_so) for is_so in (True, False)]
             if all(pair):
-                differences[order] = _difference(record, *pair), record.supported(*pair)
+                well = all(record.reliable[record.own.index(arm)] for arm in pair)
+                differences[order] = _difference(record, *pair), well
         if differences:
             order = max(differences, key=lambda order: abs(differences[order][0][0]))
             (difference, error), supported = differences[order]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
-    coefficients,
     divisions,
     orders,
     posteriors,
@@ -186,18 +185,18 @@ PARTS: dict[str, Part] = {
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
     "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
-    "coefficient-table": Part(coefficients.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
     "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
-    "chain-table": Part(coefficients.sampler_table, (LOGISTIC, SLICE)),
+    "chain-table": Part(chains.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
-    "autocorrelation-figure": Part(coefficients.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
-    "scale-figure": Part(coefficients.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
-    "median-scatter": Part(coefficients.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
+    "scale-figure": Part(chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
+    "median-scatter": Part(chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
     "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),
     "rank-table": Part(ranks.rank_table, (DATA, RANKS)),
-    "coefficient-traces": Part(coefficients.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-traces": Part(chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
 }
 
 

@@ -370,14 +370,10 @@ class Record:
             return len(self.classes)
         return int(self.results.load("select", 0, ("class_counts",))["class_counts"].shape[1])
 
-    @property
-    def named(self) -> bool:
-        """Whether classes have names, not only numbers."""
-        return self.logistic or self.classes != [str(g) for g in range(self.n_classes)]
-
     def class_words(self, y: int) -> str:
         """Return a class as captions and axes name it."""
-        return self.classes[y] if self.named else f"class {y}"
+        named = self.logistic or self.classes != [str(g) for g in range(self.n_classes)]
+        return self.classes[y] if named else f"class {y}"
 
     @cached_property
     def tested(self) -> Tested:
@@ -407,7 +403,6 @@ class Record:
             division={name: one + 1 for name, (one, many) in division.items() if many > 1},
             classes=self.classes,
             base=self._base_rate(),
-            named=self.named,
         )
 
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
@@ -627,7 +622,7 @@ class Record:
 
     def losses(self, arm: Arm) -> np.ndarray:
         """Minus log probability of each test case, (N,)."""
-        return metrics.log_losses(self.probability(arm), self.response)
+        return metrics.losses(self.probability(arm), self.response)
 
     @property
     def n_cases(self) -> int:
@@ -644,23 +639,12 @@ class Record:
         """Whether the chains of each of our models support predictions, in 19 of 20 divisions."""
         return self.worst["reliable"] >= (0.95 if self.n_blocks > 1 else 1)
 
-    def supported(self, *arms: Arm) -> bool:
-        """Whether the chains of all these models of ours support predictions."""
-        return all(self.reliable[self.own.index(arm)] for arm in arms)
-
     # ---- how long it took ----
 
     def reached(self) -> Iterator[tuple[Arm, dict[str, np.ndarray]]]:
         """Yield each arm that has draws, and what its chains had reached in each fit, (D,)."""
         for j, arm in enumerate(self.own) if self.logistic else self.sampled:
             yield arm, {name: self.fits[name][:, j] for name in REACHED}
-
-    @cached_property
-    def iterations(self) -> np.ndarray:
-        """How many iterations a chain of each of our models had, means over divisions."""
-        if self.config["model"]["until"] is None:
-            return np.full(len(self.own), self.config["model"]["iterations"])
-        return np.array([found["iterations"].mean() for _, found in self.reached()])
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from commands import ROOT, arrays, run
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.files import read_draws
-from thesiskit.report.coefficients import autocorrelation
+from thesiskit.report.chains import autocorrelation
 
 CONFIG = """
 experiment: tiny
