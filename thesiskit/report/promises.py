@@ -55,13 +55,12 @@ def _told(record: Record) -> list[Told]:
     return found
 
 
-def _guessing(record: Record) -> float:
+def _guessing(record: Record) -> tuple[float, str]:
+    """Return the error rate of always predicting the most frequent class, and that in words."""
     counts = record.selection["class_counts"].sum(axis=0)
-    return float((counts.sum() - counts.max()) / counts.sum())
-
-
-def _frequent(record: Record) -> str:
-    return "more frequent" if record.n_classes == 2 else "most frequent"
+    which = "more frequent" if record.n_classes == 2 else "most frequent"
+    words = f"always predicting the {which} class"
+    return float((counts.sum() - counts.max()) / counts.sum()), words
 
 
 # ---- no case is tested ----
@@ -124,13 +123,13 @@ def _promised(record: Record, found: list[Told]) -> str:
     size = max(corrected, key=lambda one: record.kept(one.arm.label)).arm.label
     mine = [one for one in corrected if _alike(one.arm, size, manner)]
     believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
-    guess = _guessing(record)
+    guess, always = _guessing(record)
     by_number = [f"{_percent(one.told)} if there were {one.of:,} before" for one in mine]
     rates = f"{_percent(mine[0].told)} of them" if len(mine) == 1 else listed(by_number)
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
-        f"{features_words(record, size)}, {mine[0].arm.words}, it is {rates}; always "
-        f"predicting the {_frequent(record)} class is wrong in {_percent(guess)}."
+        f"{features_words(record, size)}, {mine[0].arm.words}, it is {rates}; "
+        f"{always} is wrong in {_percent(guess)}."
     )
     if believed:
         told += f" Without the correction one would have believed in {_percent(believed[0].told)}."
@@ -165,7 +164,7 @@ def screened_answers(record: Record) -> list[Figure]:
         sharey=True, sharex=True,
     )  # fmt: skip
     ofs = sorted({one.of for one in found if one.of is not None})
-    guess = _guessing(record)
+    guess, always = _guessing(record)
     for axis, label in zip(axes.flat, labels, strict=False):
         mine = [one for one in found if base_label(one.arm.label) == label]
         for way in dict.fromkeys(one.arm.way for one in mine):
@@ -196,8 +195,7 @@ def screened_answers(record: Record) -> list[Figure]:
     caption = (
         "The error rate that each method promises for new cases, by how many features it is "
         "told that there were before the screening. Uncorrected methods are told nothing, so "
-        "they promise the same whatever it was. The grey line is the error rate of always "
-        f"predicting the {_frequent(record)} class."
+        f"they promise the same whatever it was. The grey line is the error rate of {always}."
     )
     if any(one.actual is not None for one in found):
         caption += (
@@ -232,12 +230,12 @@ class Promise:
 
 
 class Line(NamedTuple):
-    """A line of the figure."""
+    """A line of the figure; `whole` takes all features, whatever is kept."""
 
     label: str
     words: str
     own: bool
-    whole: bool  # it takes all features, whatever is kept
+    whole: bool
 
 
 def dumbbells(found: list[Promise], *, amlp: bool = False):
@@ -261,7 +259,14 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
         for one in mine:
             _dumbbell(axis, one, heights[one.line])
         if amlp:
-            _write_amlp(axis, mine, heights)
+            lowest = min(one.amlp[0] for one in mine)  # in bold, at the right edge
+            texts = [(max(heights.values()) + 0.72, "AMLP", False)] + [
+                (heights[one.line], f"{one.amlp[0]:.3f}", one.amlp[0] == lowest) for one in mine
+            ]
+            for height, text, bold in texts:
+                axis.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right",
+                              va="center", fontsize=8, color=INK,
+                              fontweight="bold" if bold else "normal")  # fmt: skip
         axis.set_title(_title(data), fontsize=9.5)
         axis.set_xlim(-0.08 if amlp else -0.06, most + (0.26 if amlp else 0.075))
         axis.set_xticks([place for place in axis.get_xticks() if 0 <= place <= most + 0.03])
@@ -295,18 +300,6 @@ def _name_lines(axis, heights: dict[Line, float]) -> None:
                 xytext=(-7, 0), textcoords="offset points", ha="right", va="center",
                 fontsize=10, fontweight="bold", annotation_clip=False,
             )  # fmt: skip
-
-
-def _write_amlp(axis, found: list[Promise], heights: dict[Line, float]) -> None:
-    """Write the AMLP at the right edge, the lowest one in bold."""
-    lowest = min(one.amlp[0] for one in found)
-    texts = [(max(heights.values()) + 0.72, "AMLP", False)] + [
-        (heights[one.line], f"{one.amlp[0]:.3f}", one.amlp[0] == lowest) for one in found
-    ]
-    for height, text, bold in texts:
-        axis.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right",
-                      va="center", fontsize=8, fontweight="bold" if bold else "normal",
-                      color=INK)  # fmt: skip
 
 
 def _title(data: str) -> str:

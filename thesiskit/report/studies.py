@@ -326,6 +326,11 @@ def signals_maps(record: Record) -> list[Figure]:
     """Maps of what each method promises and makes, and of which is best where."""
     mean, each = scored(record).mean, record.config["replicates"]
     off = mean[:, :, PROMISED] - mean[:, :, ERROR]
+
+    def signed(value: float) -> str:
+        text = f"{value:+.2f}"
+        return "0" if text[1:] == "0.00" else text.replace("0.", ".").replace("-", "−")
+
     words, amlp_words = "promised minus actual error rate", "average minus log probability"
     best = (
         "In each square is the method with the lowest AMLP, and by how much it is lower than "
@@ -346,7 +351,7 @@ def signals_maps(record: Record) -> list[Figure]:
         Figure("signals-best", "Which method is best where", _draw_best(record), best),
         Figure(
             "signals-promise", words.capitalize(),
-            _draw_maps(record, off, (-0.4, 0.0, 0.4), COLOURS, words, _signed), promise,
+            _draw_maps(record, off, (-0.4, 0.0, 0.4), COLOURS, words, signed), promise,
         ),
         Figure(
             "signals-amlp", amlp_words.capitalize(),
@@ -354,11 +359,6 @@ def signals_maps(record: Record) -> list[Figure]:
                        amlp_words, lambda value: f"{value:.2f}".lstrip("0")), amlp,
         ),
     ]  # fmt: skip
-
-
-def _signed(value: float) -> str:
-    text = f"{value:+.2f}"
-    return "0" if text[1:] == "0.00" else text.replace("0.", ".").replace("-", "−")
 
 
 def _draw_maps(
@@ -725,25 +725,23 @@ def _statements(board: Board) -> tuple[str, ...]:
 def _against_ridge(board: Board, i: int) -> str:
     found, mine = board.against(i), board.mean(i, AMLP)
     ridge, difference = board.mean(board.rival, AMLP), found.difference
+    lower, higher = (
+        f"{count} tables (clearly on {clearly})" if count != 1 else f"1 table (clearly: {clearly})"
+        for count, clearly in (
+            (found.lower, found.clearly_lower), (found.higher, found.clearly_higher)
+        )
+    )  # fmt: skip
     text = (
         f"The mean AMLP of {board.name(i)} is {mine.value:.3f}, "
         f"{'at most' if difference.value <= 0 else 'above'} that of {RIDGE} ({ridge.value:.3f}): "
         f"a difference of {difference.value:+.3f} ({difference.low:+.3f} to "
-        f"{difference.high:+.3f}). It is lower than ridge on "
-        f"{_tables(found.lower, found.clearly_lower)}, and higher on "
-        f"{_tables(found.higher, found.clearly_higher)}"
+        f"{difference.high:+.3f}). It is lower than ridge on {lower}, and higher on {higher}"
     )
     loss = board.values[i, :, AMLP] - board.values[board.rival, :, AMLP]
     if (loss > 0).any():
         s = int(np.nanargmax(loss))
         text += f", most on {board.names[s]} ({loss[s]:+.3f})"
     return f"{text}."
-
-
-def _tables(count: int, clearly: int) -> str:
-    return f"{count} tables (clearly on {clearly})" if count != 1 else (
-        f"1 table (clearly: {clearly})"
-    )  # fmt: skip
 
 
 def board_scores(study: Record) -> list[Table]:
@@ -794,7 +792,16 @@ def board_promises(study: Record) -> list[Figure]:
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
         mine = [i for i, arm in enumerate(board.arms) if short_words(arm) == words]
         for i in mine:
-            _draw_promises(axis, board, i, hollow=board.arms[i].label in labels[:-1])
+            colour, hollow = _colour(board.arms[i]), board.arms[i].label in labels[:-1]
+            for s in np.flatnonzero(board.predicts[i]):
+                told, error = board.values[i, s, PROMISED], board.values[i, s, ERROR]
+                if not hollow:
+                    ends = board.scores[i][s].error_interval
+                    axis.plot([told] * 2, ends, color=colour, linewidth=0.7, alpha=0.5, zorder=2)
+                axis.plot(
+                    told, error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
+                    markerfacecolor="white" if hollow else colour, markeredgewidth=1, clip_on=False,
+                )  # fmt: skip
         _name_far(axis, board, mine[-1], most)
         axis.set_title(_two_lines(words), fontsize=8, color=_colour(board.arms[mine[0]]))
         axis.set(xlim=(-0.02, most), ylim=(-0.02, most), aspect="equal")
@@ -815,19 +822,6 @@ def board_promises(study: Record) -> list[Figure]:
         f"that are farthest off, by more than {100 * OFF:.0f} points, are named."
     )
     return [Figure("board-promises", "What each method promises and makes", figure, caption)]
-
-
-def _draw_promises(axis, board: Board, i: int, *, hollow: bool) -> None:
-    colour = _colour(board.arms[i])
-    for s in np.flatnonzero(board.predicts[i]):
-        promised, error = board.values[i, s, PROMISED], board.values[i, s, ERROR]
-        if not hollow:
-            low, high = board.scores[i][s].error_interval
-            axis.plot([promised] * 2, [low, high], color=colour, linewidth=0.7, alpha=0.5, zorder=2)
-        axis.plot(
-            promised, error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
-            markerfacecolor="white" if hollow else colour, markeredgewidth=1, clip_on=False,
-        )  # fmt: skip
 
 
 def _name_far(axis, board: Board, i: int, most: float) -> None:

@@ -48,18 +48,6 @@ OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
 UNSELECTED = "not among the selections here"
 COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
-COLON = {  # of numbers.yaml: the column of our divisions, decimals printed, words
-    "gamma_about": ("mean gamma", 1, "correlation of the last gene kept"),
-    "amlp_better": ("AMLP better", 0, "groups where correction improves AMLP"),
-    "squared_error_better": (
-        "squared error better",
-        0,
-        "groups where correction improves squared error",
-    ),
-    "amlp_p_value": ("AMLP p-value", 5, "paired t test of AMLP, p-value"),
-    "squared_error_p_value": ("squared error p-value", 3, "the same of squared error"),
-    "optimistic": ("optimistic", 0, "groups where the uncorrected error is above expectation"),
-}
 ALIKE = 0.02  # error rates that differ by less are called the same
 # what configs leave to the models: a test holds these to what the models do
 GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
@@ -388,7 +376,7 @@ def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
 def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of counts and t tests over groups of genes, in every division."""
     frame = divisions(record)
-    for key, (column, decimals, words) in COLON.items():
+    for key, (column, decimals, words) in _thesis_file("settings.yaml")["divisions"].items():
         values = frame[column].to_numpy()
         yield replicated(f"{of}.{key}", words, numbers[key], values, decimals)
 
