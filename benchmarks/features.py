@@ -113,7 +113,7 @@ def drawn_model(**options):
         rng, features=7, values=3, order=4, sigma=sigma, cases=5_500, train=500
     )
     groups = compress_features(table.X[:500], 7)
-    settings = logistic.Settings(**options)
+    settings = logistic.Logistic(**options)
     return logistic.Model(groups, table.response[:500], 2, settings), table.X[500:]
 
 

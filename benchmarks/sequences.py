@@ -32,7 +32,7 @@ def hidden_markov(cases, history=20, seed=1, classes=2):
 
 def model(drawn, order, cases=500, classes=2, **options):
     groups = compress_sequences(drawn.histories[:cases], order)
-    settings = logistic.Settings(**options)
+    settings = logistic.Logistic(**options)
     return logistic.Model(groups, drawn.response[:cases], classes, settings)
 
 

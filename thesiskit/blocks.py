@@ -1,8 +1,17 @@
 """Types that the blocks of configs are made of: those of experiments, of data and of models."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+)
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from thesiskit.defaults import MOST_POINTS
 from thesiskit.errors import cut
@@ -60,3 +69,26 @@ class Block(BaseModel):
     """A mapping of a config; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def block_of_class(named: Any) -> type[Block]:
+    """Return the block of a class that a config names: that which it tells, or itself."""
+    return named.block() if hasattr(named, "block") else named
+
+
+def by_tag(tag: str, classes: Mapping[str, Any]) -> PlainValidator:
+    """Return what validates a block by the class that one of its keys names; that is imported."""
+
+    def schema_of(name: str) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            lambda block: block_of_class(classes[name]).model_validate(block)
+        )
+
+    def validated(value: Any) -> Block:
+        given = value.get(tag) if isinstance(value, dict) else None
+        known = [given] if isinstance(given, str) and given in classes else classes
+        choices = {name: schema_of(name) for name in known}
+        schema = core_schema.tagged_union_schema(choices, discriminator=tag)
+        return SchemaValidator(schema).validate_python(value)
+
+    return PlainValidator(validated)

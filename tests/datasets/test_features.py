@@ -26,7 +26,7 @@ from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable
 from thesiskit.datasets.synthetic import draw_sigma
 from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
-from thesiskit.study.pattern_design import folds
+from thesiskit.study.patterns import folds
 
 
 def data_file(name):

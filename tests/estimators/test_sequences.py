@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import SequenceClassifier
-from thesiskit.models.logistic import Settings
+from thesiskit.models.logistic import Logistic
 
 QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
@@ -156,12 +156,12 @@ def test_bad_data():
 
 
 def test_settings_of_the_thesis():
-    settings = Settings()
+    settings = Logistic()
     assert (settings.iterations, settings.burn_in, settings.thin, settings.kept) == (
         2000, 750, 5, 250,
     )  # fmt: skip
     assert (settings.step, settings.sigma_0, settings.most_steps) == (20, 5, 50)
-    assert (Settings(prior="gaussian").step, Settings(prior="gaussian").sigma_0) == (10, 10)
+    assert (Logistic(prior="gaussian").step, Logistic(prior="gaussian").sigma_0) == (10, 10)
     assert settings.sigma_updates == 10
 
 

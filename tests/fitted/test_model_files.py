@@ -198,6 +198,18 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
         for name, values in wrong.items():
             for value in values:
                 crafted(path, models, kind, nothing, **{name: value})
+    header, found = read_model(models["sequences"])
+    number = [arm["name"] for arm in header["arms"]].index("2-n-gram")
+    mine = {name: found[f"arm-{number}/learnt/{name}"] for name in ("history", "class", "cases")}
+    wrong = {
+        "history": [mine["history"][1:], np.zeros((len(mine["history"]), 9), dtype=int)],
+        "class": [mine["class"] - 10, mine["class"] + 10],
+        "cases": [mine["cases"] * 0, mine["cases"][1:]],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            arrays = {f"arm-{number}/learnt/{name}": value}
+            crafted(path, models, "sequences", nothing, **arrays)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def cases_of(name, n_classes, prior, **options):
     """A chain of so many classes (0: of real responses), and its twin."""
     rng = np.random.default_rng([len(name), n_classes])
     groups = groups_named(name, rng)
-    settings = logistic.Settings(prior=prior, thin=1, sigma_shape=2.0, **options)
+    settings = logistic.Logistic(prior=prior, thin=1, sigma_shape=2.0, **options)
     common = (design_of(groups), groups.patterns_per_order)
     prior_of = (settings.cauchy, settings.sigma_shape, settings.sigma_mode)
     if n_classes:

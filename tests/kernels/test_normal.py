@@ -46,7 +46,7 @@ PRIORS = ("cauchy", "gaussian")
 
 def both(groups, response, log_noise=0.0, **options):
     """The model, and its twin."""
-    model = logistic.Normal(groups, response, logistic.Settings(**options))
+    model = logistic.Normal(groups, response, logistic.Logistic(**options))
     settings = model.settings
     return model, twin.NormalPosterior(
         design_of(groups), groups.patterns_per_order, np.asarray(response), 1, settings.cauchy,
@@ -523,7 +523,7 @@ def some_model(seed=3, **options):
     rng = np.random.default_rng(seed)
     groups = sequences(rng, cases=20, length=4, order=4)
     settings = {"iterations": 100, "burn_in": 20, "thin": 3, **options}
-    return logistic.Normal(groups, rng.normal(size=20), logistic.Settings(**settings))
+    return logistic.Normal(groups, rng.normal(size=20), logistic.Logistic(**settings))
 
 
 def generators(n):
@@ -583,7 +583,7 @@ def test_responses_of_any_scale(prior, scale):
     # the model is not invariant, but must not break
     rng = np.random.default_rng(1)
     groups = sequences(rng, cases=20, length=4, order=4)
-    settings = logistic.Settings(prior=prior, iterations=50, burn_in=0, thin=1)
+    settings = logistic.Logistic(prior=prior, iterations=50, burn_in=0, thin=1)
     model = logistic.Normal(groups, (rng.normal(size=20) + 100) * scale / 100, settings)
     draws = logistic.sample(model, generators(2))
     for one in (draws.coefficient, draws.trace, draws.noise_trace, draws.info):
@@ -604,7 +604,7 @@ def test_bad_responses():
         ([[1.0, 2.0, 3.0]], UserError, r"3 cases but responses of shape \(1, 3\)"),
     ]:
         with pytest.raises(kind, match=message) as raised:
-            logistic.Normal(groups, response, logistic.Settings())
+            logistic.Normal(groups, response, logistic.Logistic())
         assert "\n" not in str(raised.value)
     for options, message in [
         ({"noise": 0}, "noise must be a positive number, got 0"),
@@ -613,6 +613,6 @@ def test_bad_responses():
         ({"noise_shape": 0.1}, "noise_shape must be at least 0.2, got 0.1: with less, noise is"),
     ]:
         with pytest.raises(UserError, match=message):
-            logistic.Settings(**options)
+            logistic.Logistic(**options)
     with pytest.raises(UserError, match="sigma needs 3 values, of orders 0 to 2, got 2"):
-        logistic.Normal(groups, [1, 2, 3], logistic.Settings(sigma=(1, 2)))
+        logistic.Normal(groups, [1, 2, 3], logistic.Logistic(sigma=(1, 2)))

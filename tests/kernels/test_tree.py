@@ -73,7 +73,7 @@ def test_polya_gamma_variables_number_by_number(c):
 def test_passes_are_linear_regression(name):
     rng = np.random.default_rng(5)
     groups = groups_named(name, rng)
-    layout = logistic.Model(groups, np.arange(groups.n_cases) % 2, 2, logistic.Settings()).layout
+    layout = logistic.Model(groups, np.arange(groups.n_cases) % 2, 2, logistic.Logistic()).layout
     first = [int(np.flatnonzero(groups.row_of == r)[0]) for r in range(groups.n_rows)]
     A, G = design_of(groups)[first], groups.n_groups
     for spread in (1.0, 3.0):
@@ -126,7 +126,7 @@ def test_which_groups_are_a_tree(rng):
         groups = groups_named(name, rng)
         for classes in (2, 3):
             model = logistic.Model(
-                groups, np.arange(groups.n_cases) % classes, classes, logistic.Settings()
+                groups, np.arange(groups.n_cases) % classes, classes, logistic.Logistic()
             )
             assert (model.moves == "tree") == (is_tree and classes == 2)
             assert len(model.layout.parent) == is_tree * groups.n_groups
@@ -135,7 +135,7 @@ def test_which_groups_are_a_tree(rng):
 def chain_of(prior, real, burn_in=60, iterations=120):
     rng = np.random.default_rng(7)
     groups = sequences(rng, cases=40, length=6, order=6)
-    settings = logistic.Settings(prior=prior, burn_in=burn_in, iterations=iterations, thin=1)
+    settings = logistic.Logistic(prior=prior, burn_in=burn_in, iterations=iterations, thin=1)
     if real:
         model = logistic.Normal(groups, rng.normal(size=40), settings)
     else:

@@ -109,7 +109,7 @@ def settings(until=TARGETS, **options):
     # a chain of a fixed length learns how to move for as long
     burn_in = 0 if until else LEARNING
     length = {"burn_in": burn_in, "thin": 1, "iterations": 2500, "chains": 3}
-    return logistic.Settings(until=until, **length | options)
+    return logistic.Logistic(until=until, **length | options)
 
 
 def model_of(kind, responses, prior, until, limit):
@@ -183,8 +183,8 @@ def test_a_process_runs_until_its_chains_agree(classes):
     def run(until, limit):
         chosen = settings(until, prior="gaussian", iterations=limit, chains=2, burn_in=0)
         generators = [np.random.default_rng(seed) for seed in range(2)]
-        options = {"patterns": "features", "judged": judged}
-        return process.sample(X, y, classes, 1, chosen, generators, **options)
+        target = process.Process(X, y, classes, 1, chosen, "features")
+        return process.sample(target, generators, judged=judged)
 
     found = run((1.1, 40), 450)
     done = int(found.state["done"])

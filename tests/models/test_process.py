@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import linalg, special, stats
 from statistical import ALARM
 
 from thesiskit._kernels import splitting as splitting_kernel
@@ -23,11 +23,36 @@ SIGMA = (2.0, 1.0, 0.9, 0.7, 1.2, 0.6)
 
 
 def settings(**changes):
-    return logistic.Settings(prior="gaussian", **changes)
+    return logistic.Logistic(prior="gaussian", **changes)
 
 
 def generators(seed, count=2):
     return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(count)]
+
+
+def normal_posterior(
+    X, y, X_test, order: int, sigma, noise: float, patterns: str = "features"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean (T,) and covariance (T, T) of l at X_test given y (N,) = l(X) + noise * N(0, 1).
+
+    sigma (O + 1,).  Unseen features of two test cases count as different.  Digits are lost where
+    noise is below 1e-7 of the standard deviation of l.
+    """
+    words = gp.KINDS[patterns].words
+    X, X_test = gp.as_codes(X, *words), gp.as_codes(X_test, f"test {words[0]}", words[1])
+    gp.check_order(order, X)
+    logistic.check_sigma(sigma, order)
+    prior = gp.covariance(gp.agreement(X, patterns=patterns), sigma, patterns)
+    cross = gp.covariance(gp.agreement(X_test, X, patterns), sigma, patterns)
+    factor = linalg.cho_factor(prior + noise**2 * np.eye(len(X)))
+    mean = cross @ linalg.cho_solve(factor, np.asarray(y, dtype=float))
+    own = gp.covariance(gp.agreement(X_test, patterns=patterns), sigma, patterns)
+    return mean, own - cross @ linalg.cho_solve(factor, cross.T)
+
+
+def sampled(X, response, n_classes, order, settings, generators, patterns="sequences", **options):
+    process = gp.Process(X, response, n_classes, order, settings, patterns)
+    return gp.sample(process, generators, **options)
 
 
 def cases(seed, n_states=2, n_classes=2, n=25, length=5):
@@ -328,7 +353,7 @@ def test_features_by_importance(K, fixed):
         "sigma_0": 1.5, "sigma_shape": 2.0, "sigma_mode": 0.8,
     }  # fmt: skip
     told = settings(iterations=2050 if fixed else 1050, burn_in=50, thin=1, **changes)
-    draws = gp.sample(X, y, K, 3, told, generators(61), patterns="features")
+    draws = sampled(X, y, K, 3, told, generators(61), patterns="features")
     mine = by_batches(draws, tests, 25, np.random.default_rng(62), 4)
     theirs = by_importance(X, y, K, told, 3, tests, 25, 8000, np.random.default_rng(63))
     agree(mine, theirs)
@@ -339,7 +364,7 @@ def test_normal_posterior_is_that_of_the_coefficients(rng, order, noise):
     X, tests = table(rng, 20, 3, 3, 0.1), table(rng, 8, 3, 3, 0.1)
     tests[-2:, 1] = -2
     y, sigma = rng.normal(size=20), rng.gamma(2, size=order + 1)
-    mean, cov = gp.normal_posterior(X, y, tests, order, sigma, noise)
+    mean, cov = normal_posterior(X, y, tests, order, sigma, noise)
     sets = patterns_of(X, order), patterns_of(tests, order, "unseen")
     patterns = sorted(set.union(*sets[0], *sets[1]), key=str)
     train, test = (np.array([[a in one for a in patterns] for one in part]) * 1.0 for part in sets)
@@ -349,9 +374,9 @@ def test_normal_posterior_is_that_of_the_coefficients(rng, order, noise):
     np.testing.assert_allclose(mean, expected, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(cov, test @ of_coefficients @ test.T, rtol=1e-8, atol=1e-10)
     with pytest.raises(UserError, match=f"sigma needs {order + 1} values"):
-        gp.normal_posterior(X, y, tests, order, (*sigma, 1), noise)
+        normal_posterior(X, y, tests, order, (*sigma, 1), noise)
     with pytest.raises(UserError, match="order must be from 0 to 3, got 4"):
-        gp.normal_posterior(X, y, tests, 4, sigma, noise)
+        normal_posterior(X, y, tests, 4, sigma, noise)
 
 
 # --- the sampler leaves the posterior as it is --------------------------------------------------
@@ -570,7 +595,7 @@ def check_two_rows(sigma_1, mine, theirs):
     exact = exact_two_rows(counts, 3.0, sigma_1)
     fixed = {"sigma": (3.0, sigma_1)} if np.ndim(sigma_1) == 0 else {"sigma_0": 3.0}
     told = settings(iterations=mine + 100, burn_in=100, thin=1, **fixed)
-    draws = gp.sample(X, response, 2, 1, told, generators(21))
+    draws = sampled(X, response, 2, 1, told, generators(21))
     agree(by_batches(draws, tests, 25, None), exact)
     told = settings(iterations=theirs + 1000, burn_in=1000, thin=2, **fixed)
     rngs = generators(22)
@@ -590,7 +615,7 @@ def test_two_rows_by_quadrature_longer(sigma_1):
 
 def test_one_row_by_quadrature():
     told = settings(iterations=1100, burn_in=100, thin=1, sigma=(1.5, 2.0))
-    draws = gp.sample(np.zeros((4, 1), dtype=int), [0, 1, 1, 1], 2, 1, told, generators(23, 1))
+    draws = sampled(np.zeros((4, 1), dtype=int), [0, 1, 1, 1], 2, 1, told, generators(23, 1))
     assert draws.latent.shape == (1, 1000, 1, 1)
     f = np.arange(-30, 30, 0.01)
     density = np.exp(-0.5 * f**2 / (1.5**2 + 4)) * special.expit(-f) * special.expit(f) ** 3
@@ -606,7 +631,7 @@ def test_the_compressed_model_is_this_process(n_states, K):
     X, y, tests = cases(10 * n_states + K, n_states, K)
     told = settings(iterations=1050, burn_in=50, thin=2, sigma=SIGMA)
     rng = np.random.default_rng(31)
-    draws = gp.sample(X, y, K, 5, told, generators(32))
+    draws = sampled(X, y, K, 5, told, generators(32))
     mine = by_batches(draws, tests, 25, rng, 4)
     told = settings(iterations=10_500, burn_in=500, thin=4, sigma=SIGMA)
     for seed, compress in ((33, True), (34, False)):
@@ -635,7 +660,7 @@ def test_the_compressed_model_of_features_is_this_process(n_values, K, order):
     sigma = FEATURE_SIGMA[: order + 1]
     told = settings(iterations=1050, burn_in=50, thin=2, sigma=sigma)
     rng = np.random.default_rng(51)
-    draws = gp.sample(X, y, K, order, told, generators(52), patterns="features")
+    draws = sampled(X, y, K, order, told, generators(52), patterns="features")
     mine = by_batches(draws, tests, 25, rng, 4)
     told = settings(iterations=10_500, burn_in=500, thin=4, sigma=sigma)
     for seed, compress in ((53, True), (54, False)):
@@ -658,7 +683,7 @@ def test_the_compressed_model_of_features_is_this_process_longer(n_values, K, or
         iterations=10_500 if fixed else 4200, burn_in=500 if fixed else 200, thin=4, **options
     )
     rng = np.random.default_rng(61)
-    draws = gp.sample(X, y, K, order, told, generators(62), patterns="features")
+    draws = sampled(X, y, K, order, told, generators(62), patterns="features")
     mine = by_batches(draws, tests, 25, rng, 4)
     told = settings(iterations=201_000, burn_in=1000, thin=20, **options)
     for seed, compress in ((63, True), (64, False)):
@@ -679,7 +704,7 @@ def test_the_compressed_model_is_this_process_longer(n_states, K, order, fixed):
         iterations=10_500 if fixed else 4200, burn_in=500 if fixed else 200, thin=4, sigma=sigma
     )
     mine = by_batches(
-        gp.sample(X, y, K, order, told, generators(42)), tests, 25, np.random.default_rng(41), 4
+        sampled(X, y, K, order, told, generators(42)), tests, 25, np.random.default_rng(41), 4
     )
     told = settings(iterations=401_000, burn_in=1000, thin=20, sigma=sigma)
     for seed, compress in ((43, True), (44, False)):
@@ -699,7 +724,7 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
 
     def run(iterations, seed, **more):
         told = settings(iterations=iterations, thin=3, burn_in=more.pop("burn_in", 7))
-        return gp.sample(X, y, K, 4, told, generators(seed), patterns=patterns, **more)
+        return sampled(X, y, K, 4, told, generators(seed), patterns=patterns, **more)
 
     long, short = run(60, 51), run(30, 51)
     write_draws(tmp_path / "draws.nc", short.as_arviz({}, {}))
@@ -719,7 +744,7 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
     with pytest.raises(UserError, match="other data or settings"):
         run(60, 51, saved=stored, burn_in=8)
     with pytest.raises(UserError, match="there are 2 stored chains, not 1"):
-        gp.sample(X, y, K, 4, settings(), generators(51, 1), saved=stored, patterns=patterns)
+        sampled(X, y, K, 4, settings(), generators(51, 1), saved=stored, patterns=patterns)
     with pytest.raises(UserError, match="have done 60 iterations, more than 30"):
         run(30, 51, saved=long.state)
     assert json.loads(str(short.state["state-0-model"]))["rows"] == len(long.process.rows)
@@ -728,7 +753,7 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"settings": logistic.Settings()}, "has Gaussian priors; use prior: gaussian"),
+        ({"settings": logistic.Logistic()}, "has Gaussian priors; use prior: gaussian"),
         ({"order": 4}, "order must be from 0 to 3, got 4"),
         ({"order": -1}, "order must be from 0 to 3"),
         ({"response": [0, 1]}, "3 histories but 2 responses"),
@@ -749,8 +774,8 @@ def test_mistakes(changes, words):
         "settings": settings(iterations=3, burn_in=1, thin=1), "generators": generators(1, 1),
     }  # fmt: skip
     with pytest.raises((UserError, DataError), match=words):
-        gp.sample(**arguments | changes)
-    draws = gp.sample(**arguments)
+        sampled(**arguments | changes)
+    draws = sampled(**arguments)
     with pytest.raises(UserError, match="have 3 states, these 2"):
         gp.predict(draws, np.zeros((2, 2), dtype=int), generators(1)[0])
     with pytest.raises(UserError, match="split_draws must be a whole number from 1"):

@@ -47,13 +47,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def with_test_table(folder, text):
+def with_test_table(folder, text, name="probability"):
     """Return what an experiment predicts of its test table, (arms, T) or (arms, T, K), by arm."""
     experiment = opened(folder, text, Experiment, "tested")
     for stage in experiment.stages:
         experiment.run(stage, watch=watch)
     arms = list(experiment.graph.work.all_arms)
-    return dict(zip(arms, experiment.results.load("predict", 0)["probability"], strict=True))
+    return dict(zip(arms, experiment.results.load("predict", 0)[name], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,31 @@ def test_test_sequences_are_predicted_as_new_ones_are(folder):
     for arm in model.arms:
         found = model.predict_proba(folder / "new.txt", arm)
         np.testing.assert_allclose(found, expected[arm], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["features", "real", "sequences"])
+def test_methods_of_others_predict_new_cases_as_test_cases(kind, folder):
+    text, name = CONFIGS[kind], "median" if kind == "real" else "probability"
+    if kind == "sequences":
+        cases = (folder / "reads.txt").read_text().splitlines(keepends=True)
+        (folder / "reads.txt").write_text("".join(cases[:30]))
+        (folder / "test.txt").write_text("".join(cases[30:]))
+        new = folder / "new.txt"
+        new.write_text("".join(line.rsplit(maxsplit=1)[0] + "\n" for line in cases[30:]))
+        source = "path: reads.txt, train: 30"
+        other = text.replace(source, "path: reads.txt, test_path: test.txt")
+        text = text.replace(source, "path: reads.txt, train: 29")
+    else:
+        new = folder / "test.csv"
+        pd.read_csv(folder / "shapes.csv")[:9].to_csv(new, index=False)
+        other = text.replace("path: shapes.csv", "path: shapes.csv, test_path: test.csv")
+    expected = with_test_table(folder, other, name)
+    model = fitted(folder, text)
+    arms = [arm for arm, one in model.arms.items() if one.kind == "peer"]
+    assert len(arms) == {"features": 2, "real": 2, "sequences": 4}[kind]
+    for arm in arms:
+        predict = model.predict if kind == "real" else model.predict_proba
+        np.testing.assert_allclose(predict(new, arm), expected[arm], rtol=1e-12)
 
 
 def test_a_mixture_takes_no_missing_value(folder):

@@ -20,12 +20,12 @@ from thesiskit.errors import ConfigError
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
 from thesiskit.models import ranks
-from thesiskit.models.logistic import Settings
+from thesiskit.models.logistic import Logistic
 from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import ranks as rank_bands
 from thesiskit.study.design import Design
-from thesiskit.study.pattern_design import LogisticDesign
+from thesiskit.study.patterns import PatternDesign
 
 # ---- bands ----
 
@@ -468,7 +468,7 @@ def test_logistic_ranks_are_those_of_the_posterior(tmp_path, rng, data, model):
     model = {"kind": "logistic", "orders": [1]} | CHAIN | model
     config, found, first = study(tmp_path, TINY | {"data": data, "model": model})
     assert (first["rank_draws"] == 99).all()
-    design = LogisticDesign(config, tmp_path)
+    design = PatternDesign(config, tmp_path)
     chances = []
     for replicate in range(6):
         cases = design.cases(replicate)
@@ -494,10 +494,10 @@ def test_logistic_ranks_are_those_of_the_posterior(tmp_path, rng, data, model):
 
 def test_probabilities_of_a_process_have_its_predictions_as_mean(rng):
     X = rng.integers(0, 2, (12, 2))
-    settings = Settings(prior="gaussian", iterations=600, burn_in=100, thin=1)
+    settings = Logistic(prior="gaussian", iterations=600, burn_in=100, thin=1)
     for classes in (2, 3):
         y = np.arange(12) % classes
-        draws = gp.sample(X, y, classes, 2, settings, [rng])
+        draws = gp.sample(gp.Process(X, y, classes, 2, settings), [rng])
         test = rng.integers(0, 2, (4, 2))
         p = gp.probabilities(draws, test, rng)
         assert p.shape == (500, 4, classes)
@@ -514,7 +514,7 @@ def test_features_are_drawn_from_the_model(tmp_path):
              "response": "gaussian", "standardise": False, "noise_shape": 3.0}  # fmt: skip
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump(TINY | {"replicates": 800, "data": FEATURES, "model": model}))
-    design = LogisticDesign(load_config(path), tmp_path)
+    design = PatternDesign(load_config(path), tmp_path)
     truth = [design.cases(replicate).truth for replicate in range(800)]
     sigma = np.exp([one["log_sigma"] for one in truth])
     np.testing.assert_allclose(sigma[:, 0], 5)

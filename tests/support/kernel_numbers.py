@@ -82,7 +82,7 @@ def of_logistic_models() -> Iterator[tuple[str, Any]]:
     ):
         rng = np.random.default_rng([5, classes])
         groups = groups_named(name, rng)
-        settings = logistic.Settings(
+        settings = logistic.Logistic(
             prior=prior, sigma_scale=scale, iterations=12, burn_in=2, thin=2
         )
         if classes:

@@ -66,7 +66,8 @@ model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumerati
     + f"""
 data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}
 model: {{ {SHORT}, orders: [2], priors: [cauchy, gaussian], compress: [true, false],
-         engine: [slice, gp], peers: [naive-bayes] }}
+         engine: [slice, gp],
+         peers: [naive-bayes, pairwise-logistic-regression, gradient-boosting] }}
 """,
     "frequent": PATTERNS
     + f"""
@@ -76,12 +77,13 @@ model: {{ {SHORT}, orders: [all], min_cases: 3 }}
     "real": PATTERNS
     + f"""
 data: {{ source: table, path: shapes.csv, response: size, ignore: [name] }}
-model: {{ {SHORT}, orders: [2], response: gaussian }}
+model: {{ {SHORT}, orders: [2], response: gaussian, peers: [ridge, random-forest] }}
 """,
     "sequences": PATTERNS
     + f"""
 data: {{ source: sequences, path: reads.txt, train: 30 }}
-model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp] }}
+model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp],
+         peers: [n-gram, logistic-regression] }}
 """,
     "text": PATTERNS
     + f"""

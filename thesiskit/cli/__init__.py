@@ -169,7 +169,7 @@ FITS = {
     Example:  thesiskit fit-mixture mixture-simulation
     """,
 }
-for kind in MODELS.names:
+for kind in [one for one in MODELS.names if one != "logistic"]:  # its command has --extend
     text = f"""Fit the model of experiments with `model.kind: {kind}`.
 
     Example:  thesiskit {fit_command(kind)} CONFIG

@@ -41,9 +41,9 @@ from thesiskit.blocks import (
     Positive,
     PositiveNumber,
     Text,
+    block_of_class,
+    by_tag,
 )
-from thesiskit.config.kinds import KINDS, ModelOf, by_tag
-from thesiskit.config.logistic import check_peers
 from thesiskit.config.reduction import Reduction
 from thesiskit.config.yamlfile import Places, kind_of, read_yaml
 from thesiskit.datasets import SOURCES
@@ -60,7 +60,7 @@ from thesiskit.errors import (
 )
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
-from thesiskit.models.peers import BITS, PEERS, REALS, names
+from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
 
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
@@ -332,7 +332,7 @@ Name = Annotated[
     str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
 ]
 Data = Annotated[SerializeAsAny[Source], by_tag("source", SOURCES)]
-ModelBlock = Annotated[Any, ModelOf, by_tag("kind", KINDS)]
+ModelBlock = Annotated[Any, MODELS, by_tag("kind", MODELS)]
 
 
 class Config(Block):
@@ -360,7 +360,7 @@ class Config(Block):
     """How cases and features are divided."""
     selection: SelectionBlock | None = None
     """How many features to keep."""
-    model: ModelBlock = Field(default_factory=lambda: KINDS["naive-bayes"]())
+    model: ModelBlock = Field(default_factory=lambda: MODELS["naive-bayes"].block()())
     """The model. Its key `kind` says which."""
     lattice: Lattice | None = None
     """In place of `data` and `selection`: the display of Cor(I0, I1)."""
@@ -405,12 +405,10 @@ class Config(Block):
         Of methods of others those are left that can be exported.  How cases are divided and the
         report do not matter then, and have their defaults.
         """
-        if self.selects:
-            fitted = {*models.OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
-            left = {"methods": [method for method in self.model.methods if method in fitted]}
-        else:
-            left = {"peers": []}
-        model = self.model.model_copy(update=left)
+        fitted = {*models.OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
+        key = "methods" if self.selects else "peers"
+        left = [method for method in getattr(self.model, key) if method in fitted]
+        model = self.model.model_copy(update={key: left})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
@@ -435,7 +433,7 @@ class Config(Block):
     @property
     def selects(self) -> bool:
         """Whether the model follows a selection of features; a logistic model takes patterns."""
-        return self.model.kind != "logistic"
+        return getattr(self.model, "takes", "") != "patterns"
 
     @property
     def takes_reals(self) -> bool:
@@ -693,9 +691,11 @@ def _misfits_of_patterns(config: Config) -> Iterator[str]:
         yield "evaluation.groups: a logistic model takes all features; leave it out"
     if sequences and model.min_cases > 1:
         yield "model.min_cases: is for discrete features; leave it out"
-    problem = check_peers(model, sequences=sequences)
-    if problem:
-        yield f"model.peers: {problem}"
+    kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
+    for peer in model.peers:
+        if peer not in names(kind):
+            known = ", ".join(names(kind))
+            yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {known}"
 
 
 def _either(words: Iterator[str]) -> str:
@@ -786,23 +786,24 @@ def _tag(block: type[BaseModel]) -> str | None:
     return next((name for name in TAGS if name in block.model_fields), None)
 
 
-def _blocks(field: FieldInfo) -> Mapping[str, type[BaseModel]]:
-    """Return the blocks that a key may hold, by the tag in their `source` or `kind`."""
+def _blocks(field: FieldInfo) -> Mapping[str, Any]:
+    """Return the classes of the blocks that a key may hold, by their `source` or `kind`."""
 
-    def within(annotation: Any) -> Mapping[str, type[BaseModel]]:
+    def within(annotation: Any) -> Mapping[str, Any]:
         if annotation is Source:
             return SOURCES
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             name = _tag(annotation)
             tags = get_args(annotation.model_fields[name].annotation) if name else ()
             return {(*tags, annotation.__name__)[0]: annotation}
-        found: Mapping[str, type[BaseModel]] = {}
+        found: Mapping[str, Any] = {}
         for part in get_args(annotation):
             more = within(part)
             found = {**found, **more} if found and more else found or more
         return found
 
-    return KINDS if ModelOf in field.metadata else within(field.annotation)
+    listed = any(one is MODELS for one in field.metadata)
+    return MODELS if listed else within(field.annotation)
 
 
 def _explained(error: ValidationError, places: Places) -> list[str]:
@@ -834,17 +835,17 @@ def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
     """
     keys: list[str | int] = []
     block: type[BaseModel] = Config
-    members: Mapping[str, type[BaseModel]] = {}
+    members: Mapping[str, Any] = {}
     for i, part in enumerate(location):
         if isinstance(part, int) or (unknown and i == len(location) - 1):
             keys.append(part)
         elif part in members:
-            block, members = members[part], {}
+            block, members = block_of_class(members[part]), {}
         elif part in block.model_fields:
             keys.append(part)
             members = _blocks(block.model_fields[part])
             if len(members) == 1:
-                (block,) = members.values()
+                block = block_of_class(*members.values())
     return tuple(keys), block
 
 
@@ -857,7 +858,7 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     if kind.startswith("union_tag"):
         members = _blocks(block.model_fields[name])
         tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
-        key = _tag(next(iter(members.values())))
+        key = _tag(block_of_class(next(iter(members.values()))))
         if kind == "union_tag_not_found":
             return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
         tag = str(context.get("tag"))
@@ -923,7 +924,7 @@ def _keys(model: type[BaseModel], prefix: str, block: str) -> Iterator[Key]:
         whole = f"{prefix}{name}"
         text = " ".join((field.description or "").split())
         yield Key(whole, block, _default(field), text)
-        inner = _blocks(field)
+        inner = {word: block_of_class(one) for word, one in _blocks(field).items()}
         many = len(inner) > 1
         tag = many and _tag(next(iter(inner.values())))
         if tag:
@@ -988,7 +989,7 @@ def described(name: str | None) -> list[str]:
 def schema() -> dict[str, Any]:
     """Return a JSON schema of configs, with which an editor completes and checks keys."""
     sources: Any = Union[tuple(SOURCES.values())]  # noqa: UP007
-    kinds: Any = Union[tuple(KINDS.values())]  # noqa: UP007
+    kinds: Any = Union[tuple(map(block_of_class, MODELS.values()))]  # noqa: UP007
     data: Any = Annotated[sources, Field(discriminator="source")]
     model: Any = Annotated[kinds, Field(discriminator="kind")]
     texts = {name: field.description for name, field in Config.model_fields.items()}
@@ -1017,7 +1018,7 @@ def schema() -> dict[str, Any]:
 def _all_blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     yield model
     for field in model.model_fields.values():
-        for block in _blocks(field).values():
+        for block in map(block_of_class, _blocks(field).values()):
             yield from _all_blocks(block)
 
 

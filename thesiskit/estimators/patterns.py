@@ -1,7 +1,10 @@
 """Classifiers and a regressor with patterns: of sequences, and of interactions of features."""
 
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +22,7 @@ from sklearn.utils.validation import (
 from thesiskit import defaults
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import (
+    AUTO,
     REQUIRED,
     as_table,
     encode,
@@ -28,22 +32,23 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models import logistic
-from thesiskit.models.base import CLOSEST
+from thesiskit.models.base import CLOSEST, PatternTraining
+from thesiskit.models.logistic import ENGINES, Logistic, model_by, original_coefficients
 from thesiskit.models.patterns import (
     UNSEEN,
+    FeaturePatterns,
+    Patterns,
+    SequencePatterns,
     check_histories,
     check_order,
-    compress_features,
-    compress_sequences,
 )
 from thesiskit.models.priors import positive, whole
 
 USUAL = {  # lengths of chains that are not judged
-    "chains": defaults.CHAINS,
     "iterations": defaults.ITERATIONS,
     "burn_in": defaults.BURN_IN,
     "thin": defaults.THIN,
+    "chains": defaults.CHAINS,
 }
 SPLIT_DRAWS = 10  # where no expectation is known
 LEVELS = (0.05, 0.95)  # of the intervals of `largest`
@@ -51,71 +56,75 @@ LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are nu
 NO_COEFFICIENTS = "a Gaussian process has no coefficients; use engine='slice'"
 
 
-PARAMETERS = {
+# what all estimators here have, in the order of their signatures; the others are of the model
+PARAMETERS = (
+    "order", "prior", "compress", "min_cases", "engine", "noise", "until", *USUAL, "sigma",
+    "sigma_scale", "n_jobs", "random_state",
+)  # fmt: skip
+DEFAULTS = {one.name: one.default for one in fields(Logistic)} | {
     "order": REQUIRED,
-    "prior": defaults.PRIOR,
-    "compress": True,
-    "min_cases": defaults.MIN_CASES,
-    "engine": "slice",
-    "noise": None,
-    "until": "auto",
-    "iterations": None,
-    "burn_in": None,
-    "thin": None,
-    "chains": None,
-    "sigma": None,
-    "sigma_scale": defaults.SIGMA_SCALE,
-    "n_jobs": None,
-    "random_state": None,
+    "engine": Logistic.engine,
+    "until": AUTO,
+    **dict.fromkeys((*USUAL, "n_jobs", "random_state")),
 }
-
-
-def _with_parameters(without: tuple[str, ...]) -> Any:
-    """Return the __init__ of an estimator that has all parameters but some."""
-    return initialiser({n: value for n, value in PARAMETERS.items() if n not in without})
 
 
 class PatternModel(BaseEstimator):
     """A linear function of patterns; subclasses add the kind of cases and of responses."""
 
-    patterns: ClassVar[str]  # "sequences" or "features"
     order: Any
     prior: Any
     compress: Any
-    min_cases: Any
-    engine: Any = "slice"
+    min_cases: Any = defaults.MIN_CASES
+    engine: Any = Logistic.engine
     noise: Any = None
     until: Any
     sigma: Any
     sigma_scale: Any
     n_jobs: Any
     random_state: Any
-    compression_: Any
     _unit = 1.0  # of the coefficients
 
-    def _fit(self, codes: np.ndarray, order: int, y: np.ndarray):
-        """Run the chains of codes (n, p) and responses y (n,)."""
+    def __init_subclass__(cls, without: Sequence[str] | None = None):
+        """Give an estimator the parameters of the models, but for some."""
+        super().__init_subclass__()
+        if without is not None:
+            names = [name for name in PARAMETERS if name not in without]
+            cls.__init__ = initialiser({name: DEFAULTS[name] for name in names})  # type: ignore[assignment]
+
+    def _fit(self, patterns: Patterns, codes: np.ndarray, order: int, y: np.ndarray):
+        """Run the chains of codes (n, p) of patterns, and responses y (n,)."""
         response = self._responses(y)
-        if self.engine not in ("slice", "gp"):
+        if self.engine not in ENGINES:
             raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
         if not isinstance(self.compress, bool | np.bool_):
             raise UserError(f"compress must be True or False, got {self.compress!r}")
+        compress = bool(self.compress)
         length = run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL)
-        settings = logistic.Settings(
+        self._model = model_by(self.engine)(
+            order=order,
             prior=self.prior,
+            compress=compress,
+            min_cases=self.min_cases,
             sigma=self.sigma,
             sigma_scale=self.sigma_scale,
+            standardise=False,  # they are
             noise=None if self.noise is None else positive("noise", self.noise) / self._unit,
             **length,
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        *generators, self._predicting = np.random.default_rng(seed).spawn(settings.chains + 1)
-        self._draws = self._sample(codes, order, response, settings, generators)
+        *generators, self._predicting = np.random.default_rng(seed).spawn(self._model.chains + 1)
+        find = partial(patterns.groups, codes, order, compress=compress, min_cases=self.min_cases)
+        classes = len(getattr(self, "classes_", ()))
+        self._training = PatternTraining(patterns, codes, response, classes, find)
+        self.compression_ = self._training.groups if self._model.grouped else None
+        jobs = threads_for(self.n_jobs)
+        self._draws = self._model.sample(self._training, generators, jobs=jobs)
         rhat, ess = self._draws.compared()
         self.diagnostics_ = {
             "rhat": float(rhat[0]),
             "ess": float(ess[0]),
-            "reliable": logistic.reliable(rhat, ess),
+            "reliable": self._model.reliable(rhat, ess),
         }
         reached = self._draws.judgement
         if reached is not None:
@@ -139,27 +148,13 @@ class PatternModel(BaseEstimator):
         """Return the responses in the form that the model needs."""
         raise NotImplementedError
 
-    def _model(self, response: np.ndarray, settings: logistic.Settings) -> logistic.Linear:
-        raise NotImplementedError
-
-    def _group(self, codes: np.ndarray, order: int) -> Any:  # SequenceGroups or FeatureGroups
-        raise NotImplementedError
-
     def _codes(self, X) -> np.ndarray:
         """Return test cases as codes (m, p)."""
         raise NotImplementedError
 
     @property
-    def _names_of_codes(self) -> tuple[Any, ...]:
-        """What groups need to write a pattern."""
-        raise NotImplementedError
-
-    def _sample(self, codes, order, response, settings, generators) -> Any:
-        self.compression_ = self._group(codes, order)
-        model, probe = self._model(response, settings), None
-        if settings.until is not None:
-            probe = logistic.Probe.of_training(self.compression_, codes)
-        return logistic.sample(model, generators, probe=probe, jobs=threads_for(self.n_jobs))
+    def _posterior(self) -> Any:
+        return self._draws.posterior(self._model, self._training)
 
     def _coordinates(self) -> dict[str, Any]:
         """Return what the dimensions of the draws are called."""
@@ -180,7 +175,7 @@ class PatternModel(BaseEstimator):
 
         No name stands for two groups.  The group of all cases is called "(all)".
         """
-        groups, names = self._grouped(), self._names_of_codes
+        groups, names = self._grouped(), self._training.patterns.names
         patterns = [groups.pattern(g, *names) for g in range(groups.n_groups)]
         return np.array([pattern or "(all)" for pattern in patterns], dtype=object)
 
@@ -200,15 +195,13 @@ class PatternModel(BaseEstimator):
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         coefficient, log_sigma = self._draws.flat
         cauchy, rng = self.prior == "cauchy", np.random.default_rng(seed)
-        return self._unit * logistic.original_coefficients(
+        return self._unit * original_coefficients(
             coefficient, log_sigma, groups, cauchy=cauchy, rng=rng
         )
 
 
 class PatternClassifier(ClassifierMixin, PatternModel):
     """A logistic function of patterns."""
-
-    exact_cauchy: ClassVar[bool]  # whether each case shares at most one group in part
 
     def _responses(self, y):
         check_classification_targets(y)
@@ -217,21 +210,6 @@ class PatternClassifier(ClassifierMixin, PatternModel):
             (only,) = self.classes_.tolist()
             raise ValueError(f"{type(self).__name__} needs two classes, got one class: {only!r}")
         return coded
-
-    def _model(self, response, settings):
-        return logistic.Model(self.compression_, response, len(self.classes_), settings)
-
-    def _sample(self, codes, order, response, settings, generators):
-        if self.engine == "slice":
-            return super()._sample(codes, order, response, settings, generators)
-        from thesiskit.models import process
-
-        self.compression_ = None
-        return process.sample(
-            codes, response, len(self.classes_), order, settings, generators,
-            patterns=self.patterns, judged=process.judged_at(codes, test=False),
-            jobs=threads_for(self.n_jobs),
-        )  # fmt: skip
 
     def predict_proba(self, X, *, split_draws=None):
         """Return the probabilities of the classes, (m, K).
@@ -246,19 +224,9 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         check_is_fitted(self)
         codes = self._codes(X)
         if split_draws is None:
-            known = len(self.classes_) == 2 and (self.exact_cauchy or self.prior == "gaussian")
-            split_draws = "exact" if known else SPLIT_DRAWS
-        rng = self._generator()
-        if self.engine == "gp":
-            from thesiskit.models import process
-
-            draws = 1 if split_draws == "exact" else split_draws
-            return process.predict(self._draws, codes, rng, draws)
-        coefficient, log_sigma = self._draws.flat
-        return logistic.predict(
-            coefficient, log_sigma, self.compression_.shared(codes), len(self.classes_),
-            cauchy=self.prior == "cauchy", rng=rng, split_draws=split_draws,
-        )  # fmt: skip
+            known = self.prior == "gaussian" or self._grouped().one_in_part
+            split_draws = "exact" if known and len(self.classes_) == 2 else SPLIT_DRAWS
+        return self._posterior.predict(codes, self._generator(), split_draws)
 
     def predict_log_proba(self, X, *, split_draws=None):
         """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
@@ -281,7 +249,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
 # ---- sequences ----
 
 
-class SequenceClassifier(PatternClassifier):
+class SequenceClassifier(PatternClassifier, without=("noise", "min_cases")):
     """Bayesian logistic sequence prediction with patterns of any order.
 
     Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
@@ -322,11 +290,6 @@ class SequenceClassifier(PatternClassifier):
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
 
-    patterns = "sequences"
-    exact_cauchy = True
-
-    __init__ = _with_parameters(without=("noise", "min_cases"))
-
     def fit(self, X, y):
         """Fit to histories X (n, length) and the labels y (n,) that follow them.
 
@@ -341,11 +304,12 @@ class SequenceClassifier(PatternClassifier):
             check_non_negative(X, "SequenceClassifier")
         self.states_ = _states(X)
         histories = check_histories(self._as_codes(X), "histories")
-        order = check_order(self.order, histories.shape[1], self.patterns)
-        return self._fit(histories, order, y)
-
-    def _group(self, codes, order):
-        return compress_sequences(codes, order, compress=bool(self.compress))
+        order = check_order(self.order, histories.shape[1], "sequences")
+        known: Any = self.states_
+        if known is None:
+            known = range(int(histories.max(initial=-1)) + 1)
+        patterns = SequencePatterns([str(state) for state in known])
+        return self._fit(patterns, histories, order, y)
 
     def _codes(self, X):
         return check_histories(self._as_codes(self._checked(X)), "histories", unseen=True)
@@ -361,13 +325,6 @@ class SequenceClassifier(PatternClassifier):
         X = X.astype(str)
         place = np.minimum(np.searchsorted(self.states_, X), len(self.states_) - 1)
         return np.where(self.states_[place] == X, place, UNSEEN)
-
-    @property
-    def _names_of_codes(self):
-        known: Any = self.states_
-        if known is None:
-            known = range(int(self.compression_.histories.max()) + 1)
-        return ([str(state) for state in known],)
 
     def _checked(self, X, y=None):
         """Return what scikit-learn's own checks leave of the data."""
@@ -416,20 +373,14 @@ def _numbers(X):
 class FeatureModel(PatternModel):
     """Features of any discrete values, and the groups of their patterns."""
 
-    patterns = "features"
-
     def _learn(self, X, y, **checks):
-        """Return codes (n, p), the order and the responses, once the categories are known."""
+        """Return patterns, codes (n, p), the order and the responses; learn the categories."""
         X = as_table(X)
         X, y = validate_data(self, X, y, **_options(X), **checks)
-        order = check_order(self.order, X.shape[1], self.patterns)
+        order = check_order(self.order, X.shape[1], "features")
         self.categories_ = find_categories(X, self._names)
-        return encode(X, self._names, self.categories_), order, y
-
-    def _group(self, codes, order):
-        return compress_features(
-            codes, order, compress=bool(self.compress), min_cases=self.min_cases
-        )
+        patterns = FeaturePatterns(self._names, [symbols(one) for one in self.categories_])
+        return patterns, encode(X, self._names, self.categories_), order, y
 
     def _codes(self, X):
         X = as_table(X)
@@ -441,10 +392,6 @@ class FeatureModel(PatternModel):
         """Names of the features; x0, x1, ... if the table has no names."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-
-    @property
-    def _names_of_codes(self):
-        return self._names, [symbols(values) for values in self.categories_]
 
     def largest(self, k=20):
         """Return the k groups of patterns with the largest coefficients, by absolute median.
@@ -464,7 +411,7 @@ class FeatureModel(PatternModel):
         sets, place = np.unravel_index(largest, size.shape)
         found = interactions[place]
         low, high = np.quantile(draws[:, sets, found], LEVELS, axis=0)
-        names = self._names_of_codes
+        names = self._training.patterns.names
         labels = getattr(self, "classes_", None)  # the last is that of a single set
         return pd.DataFrame({
             "pattern": [groups.pattern(g, *names) for g in found],
@@ -490,7 +437,7 @@ def _options(X) -> dict[str, Any]:
     return {"dtype": None if isinstance(X, np.ndarray) else object, "ensure_all_finite": False}
 
 
-class InteractionClassifier(FeatureModel, PatternClassifier):
+class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",)):
     """Bayesian logistic classification with interactions of discrete features, of any order.
 
     Section "Application to Logistic Classification Models" of the thesis.  Features are any
@@ -502,24 +449,9 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     Parameters
     ----------
     order : the largest number of features that a pattern fixes, or "all".
-    prior : "cauchy" or "gaussian", of the coefficients.
-    compress : whether patterns that are present in the same training cases share a coefficient.
     min_cases : patterns that are present in fewer training cases are left out of the model.
-    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
-    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
-        are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
-        when the log likelihood and the predictions for up to 20 training cases have reached both.
-        At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
-        are given, or one chain; None never stops before `iterations`.
-    iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
-        all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
-        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
-        every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
-    sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
-    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
-    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
-        It changes no draw.
-    random_state : seeds the chains and the predictions.
+    prior, compress, engine, until, iterations, burn_in, thin, chains, sigma, sigma_scale, n_jobs,
+        random_state : as of SequenceClassifier.
 
     Attributes
     ----------
@@ -527,17 +459,9 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     categories_ : p arrays, the values of each feature, sorted; their places are the codes.
     compression_ : groups of patterns of the codes, as `models.patterns.compress_features` returns
         them; None with engine "gp".
-    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
-        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
-        called by its class and a group by a pattern, as get_feature_names_out returns them.
-    diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
-        "reliable"; with until also "iterations" and "reached", whether the targets were.
+    draws_, diagnostics_ : as of SequenceClassifier.
     n_features_in_, feature_names_in_ : as scikit-learn's.
     """
-
-    exact_cauchy = False
-
-    __init__ = _with_parameters(without=("noise",))
 
     def fit(self, X, y):
         """Fit to features X (n, p) and labels y (n,).
@@ -550,7 +474,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
         return self._fit(*self._learn(X, y))
 
 
-class InteractionRegressor(RegressorMixin, FeatureModel):
+class InteractionRegressor(RegressorMixin, FeatureModel, without=("engine",)):
     """Bayesian linear regression with interactions of discrete features, of any order.
 
     The model of section "Application to Logistic Classification Models" of the thesis with
@@ -572,8 +496,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         InteractionClassifier; draws_ has log_noise too.
     noise_ : posterior median of the standard deviation of the noise.
     """
-
-    __init__ = _with_parameters(without=("engine",))
 
     def fit(self, X, y):
         """Fit to features X (n, p) and numbers y (n,).
@@ -597,9 +519,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
             )
         return (y - self._mean) / self._unit
 
-    def _model(self, response, settings):
-        return logistic.Normal(self.compression_, response, settings)
-
     def predict(self, X):
         """Return the medians of the responses, (m,).
 
@@ -616,10 +535,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
             with the training cases and what it does not.
         """
         check_is_fitted(self)
-        shared = self.compression_.shared(self._codes(X))
-        coefficient, log_sigma = self._draws.flat
-        found = logistic.predict_response(
-            coefficient, log_sigma, self._draws.log_noise.reshape(-1), shared,
-            cauchy=self.prior == "cauchy", rng=self._generator(), split_draws=split_draws,
-        )  # fmt: skip
+        shared = self._grouped().shared(self._codes(X))
+        found = self._posterior.respond(shared, self._generator(), split_draws)
         return self._mean + self._unit * found.quantile(q).T

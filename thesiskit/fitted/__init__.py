@@ -19,13 +19,13 @@ from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import Inputs
-from thesiskit.fitted.patterns import PatternArm, ProcessArm
+from thesiskit.fitted.patterns import ENGINES, PatternArm
 from thesiskit.models.chains import Arrays
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
-ARMS: dict[str, type[FittedArm]] = {one.kind: one for one in (PatternArm, PeerArm, ProcessArm)}
+ARMS: dict[str, type[FittedArm]] = {"peer": PeerArm, **dict.fromkeys(ENGINES, PatternArm)}
 
 
 @dataclass(frozen=True)

@@ -112,23 +112,28 @@ class PeerArm(FittedArm):
         self.method, self.task, self.columns, self.learnt = method, task, columns, learnt
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        """Return `probability` (T, G) of cases (T, p)."""
+        """Return `probability` (T, G) of cases (T, p), or `median` of real responses, (T,)."""
         bits = self.task.kind == BITS
         table = inputs.bits(cases, self.columns) if bits else read_columns(cases, self.columns)
-        return {"probability": peers.predict(self.method, self.task, self.learnt, table)}
+        answer = peers.predict(self.method, self.task, self.learnt, table)
+        if inputs.classes:
+            return {"probability": answer}
+        unknown = np.full(len(answer), np.nan)  # such a method says no more
+        return {"median": answer, "low": unknown, "high": unknown}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
-        task = {"kind": self.task.kind, "classes": self.task.classes, "keep": self.task.keep}
+        task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
         arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
         return {"method": self.method, "task": task}, arrays | {"columns": self.columns}
 
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":
         """Return the arm that `stored` described."""
-        if inputs.family != "table":
-            raise ValueError("its cases have no features to select")
-        task, columns = Task(**about["task"]), arrays["columns"].astype(np.intp)
+        task = Task(**about["task"], values=inputs.n_values)
+        columns = arrays["columns"].astype(np.intp)
+        check(inputs.family == peers.FAMILIES[task.kind])
+        check(isinstance(task.order, int) and 0 <= task.order <= len(columns))
         check(columns.ndim == 1 and ((columns >= 0) & (columns < inputs.width)).all())
         check(task.classes == len(inputs.classes))
         if task.kind == BITS:  # they have thresholds

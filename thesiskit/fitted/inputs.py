@@ -51,6 +51,12 @@ class Inputs:
         """How many features cases have, or states a history."""
         return self.like.inputs.shape[1]
 
+    @property
+    def n_values(self) -> Any:
+        """How many values each of discrete features has, (p,), or each state; 0 of other tables."""
+        values = getattr(self.like, "values", None)
+        return len(getattr(self.like, "states", ())) if values is None else [*map(len, values)]
+
     def of_data(self, X: Any) -> np.ndarray:
         """Return cases from a DataFrame or AnnData, matched by name, or from an array."""
         if hasattr(X, "to_df"):

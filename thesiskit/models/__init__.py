@@ -13,6 +13,7 @@ MODELS = Registry(
         "naive-bayes": "naive_bayes:NaiveBayes",
         "mixture": "mixture:Mixture",
         "normal": "normal:Normal",
+        "logistic": "logistic:Logistic",
     },
 )
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_origin
 
 import numpy as np
@@ -70,6 +70,32 @@ class Training:
     correct: bool = True
     rngs: Sequence[np.random.Generator] = ()
     jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class PatternTraining:
+    """What a model of patterns is fitted to.
+
+    patterns : what the codes mean, as of models/patterns.py.
+    codes (n, p), response (n,) : the training cases; classes : how many, 0 of real responses.
+    find : returns the groups of the training cases, of a model that has coefficients of groups.
+    tests (T, p) : cases in whose predictions chains have to agree; without, training cases.
+    shared : returns what the tests share with these groups.
+    """
+
+    patterns: Any
+    codes: np.ndarray
+    response: np.ndarray
+    classes: int
+    find: Callable[[], Any] | None = None
+    tests: np.ndarray | None = None
+    shared: Callable[[], Any] | None = None
+
+    @cached_property
+    def groups(self) -> Any:  # SequenceGroups or FeatureGroups
+        """The groups of the training cases."""
+        assert self.find is not None
+        return self.find()
 
 
 class SelectingBlock(Block):

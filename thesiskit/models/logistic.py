@@ -35,11 +35,14 @@ expectation.  So the contributions of all groups add up to `expected`, draw by d
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import product
+from pkgutil import resolve_name
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field, StrictBool, model_validator
 from scipy import sparse
 from scipy.special import expit
 
@@ -50,17 +53,30 @@ from thesiskit._kernels import (  # type: ignore[attr-defined]
     tree,
 )
 from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
+from thesiskit.blocks import (
+    Block,
+    Count,
+    Each,
+    Once,
+    Positive,
+    PositiveNumber,
+    Text,
+    distinct,
+)
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.base import PatternTraining, check, shaped
 from thesiskit.models.chains import (
     Arrays,
     Judgement,
     Named,
+    PredictionUntilBlock,
     Rule,
     Until,
     as_named,
     as_tree,
     as_until,
+    check_length,
     check_run,
     check_saved,
     compare_chains,
@@ -72,9 +88,11 @@ from thesiskit.models.chains import (
     run,
     spread,
     states,
+    with_until,
 )
-from thesiskit.models.patterns import Groups, Shared
+from thesiskit.models.patterns import Groups, Shared, one_by_one
 from thesiskit.models.priors import positive, whole
+from thesiskit.models.ranks import Ranks, compare, spaced
 from thesiskit.models.splitting import (
     Response,
     cauchy_split_cdf,
@@ -85,9 +103,9 @@ from thesiskit.models.splitting import (
 )
 
 __all__ = [
-    "SCALES", "Chain", "Draws", "Linear", "Model", "Normal", "Probe", "Response", "Settings",
+    "SCALES", "Chain", "Draws", "Linear", "Logistic", "Model", "Normal", "Probe", "Response",
     "cauchy_split_cdf", "check_sigma", "expected_logistic_gaussian", "flat",
-    "original_coefficients", "predict", "predict_response", "reliable", "sample", "saved_from",
+    "original_coefficients", "predict", "predict_response", "sample", "saved_from",
     "separated", "separates",
 ]  # fmt: skip
 
@@ -140,38 +158,191 @@ class Layout:
         return hamiltonian.lists(self.begin, self.end, self.members, len(self.weight))
 
 
-# ---- priors and sampler ----
+# ---- what configs say ----
+
+Order = Count | Literal["all"]
+Listed = Annotated[list[Order], Field(min_length=1), AfterValidator(distinct)]
+Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
+Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
+
+
+class LogisticBlock(Block):
+    """Priors, sampler and variants of a logistic model; each list is combined with the others."""
+
+    takes: ClassVar[str] = "patterns"
+    kind: Literal["logistic"]
+    """`logistic`, for sequences and for tables of discrete features."""
+    response: Literal["classes", "gaussian"] = "classes"
+    """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
+    patterns plus normal noise. The responses are standardised by the training cases. Coefficients
+    in files of draws are on this scale; all other results are in the units of the response."""
+    orders: Each[Order]
+    """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
+    priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
+    """The priors of the coefficients, `cauchy` and `gaussian`."""
+    compress: Each[StrictBool] = [True]
+    """`true`: one coefficient for all patterns that are present in the same training cases;
+    `false`: one for each pattern."""
+    original_orders: Listed | None = None
+    """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
+    Such models have the posterior of compressed ones, and their chains take several times as
+    long."""
+    engine: Each[Literal["slice", "gp"]] = ["slice"]
+    """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
+    the square of the number of distinct cases."""
+    sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
+    """The scale on which sigma is updated: `log`, or `natural` as in the thesis."""
+    peers: Once[Text] = []
+    """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
+    three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
+    `gradient-boosting`. For features: `logistic-regression`, `pairwise-logistic-regression`,
+    `random-forest`, `gradient-boosting`, `naive-bayes`. For real responses: `ridge`,
+    `pairwise-ridge`, `random-forest`, `gradient-boosting`."""
+    min_cases: Positive = defaults.MIN_CASES
+    """Features: patterns that are present in fewer training cases are left out of the model. From 2
+    on, patterns that occur only in test cases are left out too."""
+    chains: Positive = defaults.CHAINS
+    """Number of chains."""
+    iterations: Positive = defaults.ITERATIONS
+    """Number of all iterations; with `until` the limit, 10000 unless given. If only this number
+    grows, stored chains are continued."""
+    until: PredictionUntilBlock | None = None
+    """Chains stop when they agree in the log likelihood, in the noise of real responses, and in the
+    predictions for up to 20 test cases. They are compared after 200, 300, 450, ... iterations, of
+    which the second half counts; `burn_in` and `thin` are left out. At most 1,000 draws are kept.
+    It needs two chains or more."""
+    burn_in: Count = defaults.BURN_IN
+    """Number of first iterations that are not kept."""
+    thin: Positive = defaults.THIN
+    """Of the iterations after `burn_in`, every so many-th is kept."""
+    sigma_updates: Positive = defaults.SIGMA_UPDATES
+    """How often an iteration updates each sigma, with the coefficients held fixed."""
+    joint_updates: Count = defaults.JOINT_UPDATES
+    """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
+    of the thesis. For sequences with two classes, all coefficients are drawn at once, and the
+    sigmas move with the coefficients integrated out. For features, and for sequences with three or
+    more classes, all of them move along Hamiltonian trajectories."""
+    sigma_0: Width | None = None
+    """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
+    Gaussian priors."""
+    sigma_shape: Shape = defaults.SIGMA_SHAPE
+    """The prior of sigma_o is Inverse-Gamma with this shape."""
+    sigma_mode: Width = defaults.SIGMA_MODE
+    """The prior of sigma_o has its mode at `sigma_mode` / o."""
+    standardise: StrictBool = True
+    """`gaussian`: `false` leaves responses in their own units, so that the prior does not depend on
+    the data, as `evaluation.ranks` requires."""
+    noise: Width | None = None
+    """`gaussian`: standard deviation of the noise, in the response's units; sampled unless given.
+    """
+    noise_shape: Shape = defaults.NOISE_SHAPE
+    """`gaussian`: shape of the Inverse-Gamma prior of the noise where it is sampled."""
+    noise_mode: Width = defaults.NOISE_MODE
+    """`gaussian`: mode of this prior, for responses of standard deviation 1."""
+    step: PositiveNumber | None = None
+    """Slice sampling: the first interval for a coefficient; unless given, 20 for Cauchy and 10 for
+    Gaussian priors."""
+    sigma_step: PositiveNumber = defaults.SIGMA_STEP
+    """Slice sampling: the first interval for a sigma."""
+    most_steps: Positive = defaults.MOST_STEPS
+    """Slice sampling: the largest number of steps by which an interval grows."""
+    split_draws: Positive | Literal["exact"] = 1
+    """Predictions: how many random splits of each draw are averaged, or `exact`, which is possible
+    for two classes (for features only with Gaussian priors; not with `gaussian` responses)."""
+    original: StrictBool = False
+    """Also keep draws of every original coefficient of a compressed model."""
+
+    @property
+    def targets(self) -> tuple[Any, ...] | None:
+        """What chains reach before they stop; None of chains of a fixed length."""
+        return None if self.until is None else self.until.targets
+
+    @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return self.response == "gaussian"
+
+    @property
+    def drawn_with(self) -> dict[str, object]:
+        """What data drawn from this model depend on."""
+        real = ("noise", "noise_shape", "noise_mode") if self.continuous else ()
+        names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
+        priors = {name: getattr(self, name) for name in names}
+        return {"order": self.orders[0], "prior": self.priors[0], **priors}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _length_with_until(cls, value):
+        if isinstance(value, dict) and value.get("until") is not None:
+            return with_until(value, burn_in=0, thin=1)
+        return value
+
+    @model_validator(mode="after")
+    def _together(self):
+        if self.until is not None:
+            check_length(self.until, self.chains, "model", self.iterations, self.burn_in, self.thin)
+        if self.burn_in + self.thin > self.iterations:
+            raise ValueError(
+                f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
+                f"with thin {self.thin}; use more iterations"
+            )
+        originals = self.orders if self.original_orders is None else self.original_orders
+        if False in self.compress and not set(originals) & set(self.orders):
+            raise ValueError("original_orders has none of orders, and compress has false")
+        for name in ("standardise", "noise", "noise_shape", "noise_mode"):
+            if name in self.model_fields_set and not self.continuous:
+                raise ValueError(f"{name} is for real responses; add `response: gaussian`")
+        if self.continuous and "gp" in self.engine:
+            raise ValueError("engine: gp is for classes; leave it out with response: gaussian")
+        if self.continuous and self.split_draws == "exact":
+            raise ValueError("split_draws: exact is for classes; give a number of splits")
+        alone = self.engine == ["gp"] and self.priors != ["gaussian"]
+        if alone or ("gp" in self.engine and "gaussian" not in self.priors):
+            raise ValueError(
+                "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
+            )
+        if "gp" in self.engine and self.min_cases > 1:
+            raise ValueError("engine: gp has all patterns; leave out min_cases, or use slice")
+        return self
+
+
+# ---- the model: priors and sampler ----
 
 PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
+OF_ARMS = ("order", "compress", "min_cases", "standardise", "split_draws")  # not of chains
+ENGINES = {"slice": "logistic:Logistic", "gp": "process:GaussianProcess"}
+
+
+def model_by(engine: str) -> type["Logistic"]:
+    """Return the class of a sampler; its module is imported when it is asked for."""
+    return resolve_name(f"thesiskit.models.{ENGINES[engine]}")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Priors and sampler; the defaults are the thesis's but for sigma_scale and joint_updates.
+class Logistic:
+    """A model of patterns with its priors and its sampler.
 
-    sigma_0 is the width of the coefficient of order 0, and `step` the first interval of the slice
-    sampler; None for the thesis's (5 and 20 for Cauchy priors, 10 and 10 for Gaussian ones).
-    sigma : None to sample sigma_1..sigma_O, or their values: a number for each order 0..O.
-    noise : of continuous responses alone: None to sample the noise's standard deviation, or its
-        value.  Its Inverse-Gamma prior is as vague as those of the sigmas; the mode is for
-        responses of standard deviation 1: as much noise as leaves three quarters explained.
-    sigma_scale : "log" updates log sigma, whose conditional density is about one wide wherever it
-        lies, so that steps of one suit it; "natural" sigma itself, as the thesis.
-    joint_updates : how often an iteration also moves all coefficients and sigmas together; the
-        thesis has no such updates.  For sequences with two classes or real responses all
-        coefficients are drawn at once, and sigmas move with them integrated out (`_kernels.tree`);
-        for features, and for three or more classes, all of them move along Hamiltonian
-        trajectories (`_kernels.hamiltonian`).
-    iterations : the number of all iterations of a chain; the first burn_in are not kept, and of
-        the others every thin-th is kept.
-    until : the R-hat and the effective draws with which chains stop before `iterations`, and
-        perhaps the rest of `chains.Until`; what is kept is then not for burn_in (0) and thin
-        (1) to say, but for models/chains.py.
+    Responses are classes, or numbers: then it is the linear function plus normal noise.  What the
+    fields mean is told in `LogisticBlock`, but for sigma: None to sample sigma_1..sigma_O, or a
+    number for each order 0..O.  The defaults are the thesis's but for sigma_scale ("log": the
+    conditional density of log sigma is about one wide wherever it lies, so that steps of one suit
+    it) and joint_updates, which the thesis has not (`_kernels.tree`, `_kernels.hamiltonian`).
+    None of sigma_0 and step is the thesis's value: 5 and 20 for Cauchy priors, 10 and 10 for
+    Gaussian ones.  The prior of the noise is as vague as those of the sigmas; its mode is for
+    responses of standard deviation 1: as much noise as leaves three quarters explained.
     """
 
+    kind: ClassVar[str] = "logistic"
+    engine: ClassVar[str] = "slice"
+    grouped: ClassVar[bool] = True  # whether it has coefficients of groups
+
+    order: int | str = "all"
     prior: str = defaults.PRIOR
+    compress: bool = True
+    min_cases: int = defaults.MIN_CASES
+    standardise: bool = True
     sigma_0: float | None = None
     sigma_shape: float = defaults.SIGMA_SHAPE
     sigma_mode: float = defaults.SIGMA_MODE
@@ -190,6 +361,7 @@ class Settings:
     thin: int = defaults.THIN
     chains: int = defaults.CHAINS
     until: tuple[Any, ...] | None = None
+    split_draws: int | Literal["exact"] = 1
 
     def __post_init__(self):
         if self.prior not in PRIORS:
@@ -229,19 +401,52 @@ class Settings:
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)
             object.__setattr__(self, "sigma", sigma)
 
-    @classmethod
-    def of(cls, block: Any, prior: str, sigma_scale: str) -> "Settings":
-        """Return the settings of an arm of a config, whose block has the other keys."""
-        keys = cls.keys_of(block)
-        return cls(prior=prior, sigma_scale=sigma_scale, until=block.targets, **keys)
+    # ---- the arms of a config ----
 
     @classmethod
-    def keys_of(cls, block: Any) -> dict[str, Any]:
-        """Return the keys of a config's block that all its arms share, and chains depend on."""
-        others = ("prior", "sigma", "sigma_scale", "until")
-        names = [one.name for one in fields(cls) if one.name not in others]
-        noisy = block.continuous
-        return {n: getattr(block, n) for n in names if noisy or not n.startswith("noise")}
+    def block(cls) -> type[LogisticBlock]:
+        """Return the block of a config."""
+        return LogisticBlock
+
+    @classmethod
+    def arms(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
+        """Return the models that a block lists, of all its engines; the orders are numbers.
+
+        originals : the orders of models that are not compressed.
+        """
+        found: list[Logistic] = []
+        for engine in block.engine:
+            found += model_by(engine).of_block(block, orders, originals)
+        return found
+
+    @classmethod
+    def modules(cls, block: Any) -> list[str]:
+        """Return the modules of the models that a block lists."""
+        return sorted(model_by(engine).__module__ for engine in block.engine)
+
+    @classmethod
+    def of_block(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
+        """Return the models of this engine that a block lists."""
+        listed = product(block.priors, block.compress, block.sigma_scale, orders)
+        return [
+            cls.of(block, order=order, prior=prior, compress=compress, sigma_scale=scale)
+            for prior, compress, scale, order in listed
+            if compress or order in originals
+        ]
+
+    @classmethod
+    def of(cls, block: Any, **arm: Any) -> "Logistic":
+        """Return the model of an arm of a config, of which the block has the other keys."""
+        names = [one.name for one in fields(cls) if one.name in type(block).model_fields]
+        real = block.continuous
+        keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
+        return cls(**keys | {"until": block.targets} | arm)
+
+    @property
+    def name(self) -> str:
+        """What files and tables call it."""
+        how = "compressed" if self.compress else "original"
+        return f"{self.order}-{self.prior}-{how}" + "-natural" * (self.sigma_scale == "natural")
 
     @property
     def cauchy(self) -> bool:
@@ -284,8 +489,147 @@ class Settings:
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        others = {"iterations", "chains"} | ({"until"} if self.until is None else set())
+        others = {"iterations", "chains", *OF_ARMS} | ({"until"} if self.until is None else set())
         return {name: value for name, value in vars(self).items() if name not in others}
+
+    # ---- fitting: the groups of patterns, chains, and what they come to ----
+
+    def target(self, training: PatternTraining) -> "Linear":
+        """Return the model of the training cases with these settings, which chains sample."""
+        if training.classes:
+            return Model(training.groups, training.response, training.classes, self)
+        mean, unit = self.scale(training.response)
+        noise = None if self.noise is None else self.noise / unit
+        response = (training.response - mean) / unit
+        return Normal(training.groups, response, replace(self, noise=noise))
+
+    def scale(self, response: np.ndarray) -> tuple[float, float]:
+        """Return what real responses are reduced by, and then divided by.
+
+        That the widths of priors suit them makes the prior depend on the data: where the truth is
+        known to come from the prior, configs have `standardise: false`.
+        """
+        return (float(response.mean()), float(response.std())) if self.standardise else (0.0, 1.0)
+
+    def sample(
+        self,
+        training: PatternTraining,
+        generators: list[np.random.Generator],
+        *,
+        saved: Arrays | None = None,
+        save: Callable[[Arrays], None] | None = None,
+        jobs: int | None = None,
+    ) -> Any:
+        """Return the draws of a chain for each generator: see `sample`."""
+        probe = None
+        if self.until is not None:
+            probe = (
+                Probe.of_tests(training.shared())
+                if training.shared is not None
+                else Probe.of_training(training.groups, training.codes)
+            )
+        target = self.target(training)
+        return sample(target, generators, probe=probe, saved=saved, save=save, jobs=jobs)
+
+    @staticmethod
+    def saved_from(arrays: Arrays) -> Arrays:
+        """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
+        return saved_from(arrays)
+
+    @staticmethod
+    def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
+        """Whether chains support predictions: R-hat and effective draws of the log likelihood.
+
+        Sigmas are not included: those of orders that matter little may mix slowly without changing
+        the predictions.
+        """
+        return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
+
+    def separated(self, training: PatternTraining, draws: Any) -> bool:
+        """Whether draws prove that patterns tell the classes of all training cases apart."""
+        if not training.classes:
+            return False
+        groups, cases = training.groups, self.target(training).responses()["response"].T
+        return separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, cases)
+
+    def described(self, training: PatternTraining, draws: Any) -> Named:
+        """Return what files of draws say of groups, and of the scale of real responses."""
+        groups, patterns = training.groups, training.patterns
+        kept = draws.coefficient.astype(np.float32)  # as files have it
+        size = np.abs(np.median(kept, axis=(0, 1))).max(axis=0)
+        names = np.full(groups.n_groups, "", dtype=object)
+        for g in np.argsort(-size, kind="stable")[:NAMED]:
+            names[g] = groups.pattern(int(g), *patterns.names)
+        mean, unit = self.scale(training.response)
+        scale = {"response_mean": ((), np.array(mean)), "response_unit": ((), np.array(unit))}
+        return {
+            **({} if training.classes else scale),
+            "cases": (("group",), groups.expressed),
+            **patterns.named(groups),
+            "pattern": (("group",), names.astype(str)),
+        }
+
+    def original(self, training: PatternTraining, draws: Any, rng: np.random.Generator) -> Named:
+        """Return the draws of every original coefficient of a compressed model for a file."""
+        coefficient, log_sigma = draws.flat
+        beta = original_coefficients(
+            coefficient, log_sigma, training.groups, cauchy=self.cauchy, rng=rng
+        )
+        shape = (*draws.coefficient.shape[:2], *beta.shape[1:])
+        dimensions = ("chain", "draw", "set", "pattern")
+        return {"original": (dimensions, beta.reshape(shape).astype(np.float32))}
+
+    def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
+        """Return the bytes of draws on disk and in memory, and the iterations of all chains.
+
+        cases : of the training set; classes : 0 of real responses.  Groups of patterns are not
+        known before they are counted: the bytes of their coefficients are not in it.
+        """
+        splits = 1 if self.split_draws == "exact" else self.split_draws
+        updates = max(1, self.sigma_updates // 10, self.joint_updates)
+        iterations = self.iterations * updates + self.most_kept * (splits - 1)
+        return 0, 0, self.chains * iterations
+
+    @property
+    def most_kept(self) -> int:
+        """Draws that each chain keeps, if none stops before the limit."""
+        return max(1, self.kept) if self.until is None else max(1, self.kept) // 2 + 1
+
+    # ---- predictions, files, ranks ----
+
+    def posterior(self, training: PatternTraining, drawn: Arrays) -> Any:
+        """Return the draws of a file, of chains or in a row, as predictions need them."""
+        mean, unit = (0.0, 1.0) if training.classes else self.scale(training.response)
+        coefficient, log_sigma = flat(drawn["coefficient"], drawn["log_sigma"])
+        coefficient = np.ascontiguousarray(coefficient, dtype=float)
+        noise = None if training.classes else drawn["log_noise"].reshape(-1)
+        return Posterior(self, training, coefficient, log_sigma, noise, mean, unit)
+
+    @classmethod
+    def restored(cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining) -> Any:
+        """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
+        check(about["prior"] in PRIORS and isinstance(about["min_cases"], int))
+        model = cls(
+            prior=about["prior"], order=about["order"], compress=about["compress"],
+            min_cases=about["min_cases"], split_draws=checked_splits(about["split_draws"]),
+        )  # fmt: skip
+        K = training.classes
+        stored = {"coefficient": (float, "D S G"), "log_sigma": (float, "D O")}
+        stored |= {} if K else {"log_noise": (float, "D")}
+        drawn = shaped(
+            arrays, stored, S=K if K > 2 else 1, G=training.groups.n_groups, O=about["order"] + 1
+        )
+        check(len(drawn["log_sigma"]))
+        # what is drawn between infinite widths would be drawn for ever
+        check(np.isfinite(drawn["coefficient"]).all() and bounded(drawn["log_sigma"]))
+        mean, unit = (0.0, 1.0) if K else (about["mean"], about["unit"])
+        check(isinstance(mean, float) and isinstance(unit, float))
+        check(bool(K) or bounded(drawn["log_noise"]))
+        check(digest_of(training.groups) == about["groups"])
+        noise = drawn.get("log_noise")
+        return Posterior(
+            model, training, drawn["coefficient"], drawn["log_sigma"], noise, mean, unit
+        )
 
 
 def check_sigma(sigma, order: int) -> None:
@@ -534,7 +878,7 @@ class Draws:
     trace: np.ndarray
     noise_trace: np.ndarray | None
     info: np.ndarray
-    settings: Settings
+    settings: Logistic
     state: Arrays = field(repr=False)
     judgement: Judgement | None = None
 
@@ -621,6 +965,16 @@ class Draws:
         attributes = {**attributes, "burn_in": self.first, "thin": thin}
         return as_tree(groups, state | diagnostics, attributes)
 
+    def posterior(self, model: Logistic, training: PatternTraining) -> "Posterior":
+        """Return the draws as predictions need them."""
+        return model.posterior(training, self.drawn)
+
+    @property
+    def drawn(self) -> Arrays:
+        """The draws by name, as the file of draws has them."""
+        noise = {} if self.noise_trace is None else {"log_noise": self.log_noise}
+        return {"coefficient": self.coefficient, "log_sigma": self.log_sigma} | noise
+
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (C D, S, G) and log sigma (C D, O + 1) of all draws in a row."""
@@ -635,15 +989,6 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
     )
 
 
-def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
-    """Whether chains support predictions: R-hat and effective draws of the log likelihood.
-
-    Sigmas are not included: those of orders that matter little may mix slowly without changing
-    the predictions.
-    """
-    return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
-
-
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
     traces = [name for name in ("log_sigma", "log_noise") if f"{name}_trace" in arrays]
@@ -656,6 +1001,180 @@ def saved_from(arrays: Arrays) -> Arrays:
         for c, coefficient in enumerate(arrays["coefficient"])
     ]
     return numbered(drawn) | from_named(arrays)
+
+
+# ---- what models are fitted to, and what they come to ----
+
+NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
+LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
+ALONE = 10  # splits at least of each draw for a case alone, where no expectation is known
+FARTHEST = 100.0  # abs log of a width in a model file; chains stay within 80
+MOST_SPLITS = 100_000  # that a file may ask for
+TOGETHER = 256  # cases whose linear functions are held at once
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Draws of coefficients, in a row, as predictions need them.
+
+    coefficient (D, S, G), log_sigma (D, O + 1); of real responses (classes: 0) log_noise (D,), on
+    the scale of the responses less `mean`, in units of `unit`.
+    """
+
+    model: Logistic
+    training: PatternTraining
+    coefficient: np.ndarray
+    log_sigma: np.ndarray
+    log_noise: np.ndarray | None = None
+    mean: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are, 0 of real responses."""
+        return self.training.classes
+
+    def predict(
+        self, codes: np.ndarray, rng: np.random.Generator, split_draws: int | str = 1,
+        shared: Shared | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return P(class) of cases (T, p), (T, K); shared : what they share, if it is known."""
+        if shared is None:
+            shared = self.training.groups.shared(codes)
+        return predict(
+            self.coefficient, self.log_sigma, shared, self.classes,
+            cauchy=self.model.cauchy, rng=rng, split_draws=split_draws,
+        )  # fmt: skip
+
+    def respond(self, shared: Shared, rng: np.random.Generator, split_draws: int = 1) -> Response:
+        """Return the predictive distributions of real responses, on the scale of the draws."""
+        assert self.log_noise is not None
+        return predict_response(
+            self.coefficient, self.log_sigma, self.log_noise, shared,
+            cauchy=self.model.cauchy, rng=rng, split_draws=split_draws,
+        )  # fmt: skip
+
+    def quantile(self, predicted: Response, levels: Any) -> np.ndarray:
+        """Return quantiles of real responses in their own units, (len(levels), T)."""
+        return self.mean + self.unit * predicted.quantile(levels)
+
+    def tested(
+        self, codes: np.ndarray, response: np.ndarray, rng: np.random.Generator,
+        shared: Shared | None = None,
+    ) -> Arrays:  # fmt: skip
+        """Return what is predicted of test cases (T, p) with these responses, (T, .) each.
+
+        probability (T, K); or of real responses median, low and high, and log_density.
+        """
+        splits = self.model.split_draws
+        if self.classes:
+            return {"probability": self.predict(codes, rng, splits, shared)}
+        assert splits != "exact"
+        predicted = self.respond(shared or self.training.groups.shared(codes), rng, splits)
+        low, median, high = self.quantile(predicted, LEVELS)
+        density = predicted.log_density((response - self.mean) / self.unit) - np.log(self.unit)
+        return {"median": median, "low": low, "high": high, "log_density": density}
+
+    def predict_alone(self, codes: np.ndarray, seed: int) -> Arrays:
+        """Return what is predicted of each case (T, p), whatever other cases there are.
+
+        probability (T, K); or of real responses median, low and high, (T,) each.
+        """
+        shared = self.training.groups.shared(codes)
+        # of real responses each draw is a distribution already
+        splits = ALONE if self.classes else 1
+        if self.model.split_draws != "exact":
+            splits = max(splits, self.model.split_draws)
+        # an expectation is known for two classes where a case shares at most one group in part
+        if self.classes == 2 and (not self.model.cauchy or self.training.groups.one_in_part):
+            rng = np.random.default_rng(seed)
+            return {"probability": self.predict(codes, rng, "exact", shared)}
+        singles = list(one_by_one(shared))
+        if self.classes:
+            found = [
+                self.predict(codes, np.random.default_rng(seed), splits, one)[0] for one in singles
+            ]
+            return {"probability": np.array(found)[shared.case_of]}
+        quantiles = []
+        for start in range(0, len(singles), TOGETHER):
+            each = [
+                self.respond(one, np.random.default_rng(seed), splits)
+                for one in singles[start : start + TOGETHER]
+            ]
+            distinct = np.hstack([one.distinct for one in each])
+            together = Response(distinct, each[0].noise, np.arange(len(each)))
+            quantiles.append(together.quantile(LEVELS))
+        whole = self.mean + self.unit * np.hstack(quantiles)[:, shared.case_of]
+        return dict(zip(("low", "median", "high"), whole, strict=True))
+
+    def saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what of it a model file has, besides the training cases: for `restored`."""
+        model = self.model
+        about: dict[str, Any] = {
+            name: getattr(model, name)
+            for name in ("order", "prior", "compress", "min_cases", "split_draws")
+        }
+        coefficient = self.coefficient.astype(np.float32)  # as it was in the file of draws
+        arrays = {"coefficient": coefficient, "log_sigma": self.log_sigma}
+        if self.log_noise is not None:
+            arrays["log_noise"] = self.log_noise
+            about |= {"mean": self.mean, "unit": self.unit}
+        return about | {"groups": digest_of(self.training.groups)}, arrays
+
+    def ranks(self, truth: Arrays, case: np.ndarray, rng: np.random.Generator) -> Ranks:
+        """Compare the truth with draws: log sigma_1 and P(last class) of a case.
+
+        Of real responses also log noise, and in place of the probability the linear function.
+        truth : log_sigma (O + 1,), and the case's probability (K,); or log_noise, and linear.
+        """
+        draws = {"log sigma_1": self.log_sigma[:, 1]}
+        shared = self.training.groups.shared(case[None])
+        if self.log_noise is not None:
+            draws["log noise"] = self.log_noise
+            draws["linear function"] = self.respond(shared, rng).linear[:, 0]
+        else:
+            each = [replace(self, coefficient=self.coefficient[d : d + 1],
+                            log_sigma=self.log_sigma[d : d + 1])
+                    for d in range(len(self.log_sigma))]  # fmt: skip
+            p = np.concatenate([one.predict(case[None], rng, 1, shared) for one in each])
+            draws["predictive probability"] = p[:, -1]
+        return ranked(draws, truth, rng)
+
+
+def ranked(draws: Arrays, truth: Arrays, rng: np.random.Generator) -> Ranks:
+    """Compare draws (L,) with the truth, by the names of quantities."""
+    true = {
+        "log sigma_1": truth["log_sigma"][1],
+        "log noise": truth.get("log_noise"),
+        "linear function": truth.get("linear"),
+        "predictive probability": truth["probability"][-1] if "probability" in truth else None,
+    }
+    chosen = spaced(len(draws["log sigma_1"]))
+    return compare(
+        {name: values[chosen] for name, values in draws.items()},
+        {name: true[name] for name in draws},
+        rng,
+    )
+
+
+def digest_of(groups: Groups) -> str:
+    """Return what coefficients belong to: a digest of the groups, in their order."""
+    whole = hashlib.sha256()
+    for values in (groups.begin, groups.end, groups.members):
+        whole.update(values.astype("<i8").tobytes())
+    return whole.hexdigest()
+
+
+def checked_splits(split_draws: Any) -> Any:
+    """Return a number of splits; ValueError for one that would take for ever, or is none."""
+    check(split_draws == "exact" or isinstance(split_draws, int))
+    check(split_draws == "exact" or 0 < split_draws <= MOST_SPLITS)
+    return split_draws
+
+
+def bounded(log: np.ndarray) -> bool:
+    """Whether logs of widths are such as chains have."""
+    return bool((np.abs(log) <= FARTHEST).all())
 
 
 # ---- models and their chains ----
@@ -673,7 +1192,7 @@ class Linear:
 
     parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma")  # as `start` gives them
 
-    def __init__(self, groups: Groups, settings: Settings, sets: int):
+    def __init__(self, groups: Groups, settings: Logistic, sets: int):
         settings.check_order(groups.order)
         self.groups, self.settings, self.sets = groups, settings, sets
         self.weight = np.bincount(groups.row_of, minlength=groups.n_rows).astype(float)
@@ -741,7 +1260,7 @@ class Model(Linear):
     response : (N,) classes 0..n_classes - 1 of the training cases.
     """
 
-    def __init__(self, groups: Groups, response, n_classes: int, settings: Settings):
+    def __init__(self, groups: Groups, response, n_classes: int, settings: Logistic):
         response = np.asarray(response)
         if len(response) != groups.n_cases:
             raise UserError(f"{groups.n_cases} histories but {len(response)} responses")
@@ -774,7 +1293,7 @@ class Normal(Linear):
 
     parameters = ("coefficient", "log_sigma", "log_noise")
 
-    def __init__(self, groups: Groups, response, settings: Settings):
+    def __init__(self, groups: Groups, response, settings: Logistic):
         try:
             response = np.asarray(response, dtype=float)
         except (TypeError, ValueError):

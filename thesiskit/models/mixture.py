@@ -65,9 +65,11 @@ from thesiskit.models.chains import (
     Named,
     Rule,
     Until,
+    UntilBlock,
     after_fork,
     as_tree,
     as_until,
+    check_length,
     check_run,
     compare_chains,
     most_kept,
@@ -76,6 +78,7 @@ from thesiskit.models.chains import (
     run,
     spread,
     unmixed,
+    with_until,
 )
 from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
@@ -83,7 +86,6 @@ from thesiskit.models.packed import as_bits
 from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
-from thesiskit.models.until_keys import UntilBlock, check_length, with_until
 
 SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica

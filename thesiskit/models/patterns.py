@@ -36,7 +36,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -86,6 +86,28 @@ class Shared:
         return tuple(one.name for one in fields(cls))
 
 
+def one_by_one(shared: Shared) -> Iterator[Shared]:
+    """Yield what each distinct case shares with the groups, in an order that is its own."""
+    none = np.zeros(1, dtype=np.intp)
+    for d in range(len(shared.new_kind)):
+        whole = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
+        part = slice(shared.partial_begin[d], shared.partial_begin[d + 1])
+        order = np.argsort(shared.partial[part], kind="stable")
+        kinds, kind = np.unique(shared.partial_kind[part][order], return_inverse=True)
+        yield Shared(
+            case_of=none,
+            whole_begin=np.array([0, len(whole)], dtype=np.intp),
+            whole=np.sort(whole),
+            partial_begin=np.array([0, len(order)], dtype=np.intp),
+            partial=shared.partial[part][order],
+            partial_kind=kind.astype(np.int32),
+            shared_counts=shared.shared_counts[kinds],
+            other_counts=shared.other_counts[kinds],
+            new_kind=np.zeros(1, dtype=np.int32),
+            new_counts=shared.new_counts[shared.new_kind[d]][None],
+        )
+
+
 class Groups:
     """Groups of patterns, in the form that a sampler needs.
 
@@ -101,6 +123,7 @@ class Groups:
 
     stored: ClassVar[tuple[str, ...]]
     case: ClassVar[str] = "case"  # what messages call a case
+    one_in_part: ClassVar[bool] = False  # whether a case shares at most one group in part
     order: int
     row_of: np.ndarray
     n_rows: int
@@ -234,7 +257,7 @@ class SequenceGroups(Groups):
     they are then not found again.
     """
 
-    case = "history"
+    case, one_in_part = "history", True
     stored = (
         "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "above",
         "_leaf", "_first", "_last", "_parent", "_offset", "_node",
@@ -1086,3 +1109,121 @@ def _encode(name: str) -> str:
         f"{name} must be whole numbers from 0; encode other values, for example by "
         "scikit-learn's OrdinalEncoder, or use InteractionClassifier, which does"
     )
+
+
+# ---- what patterns there are, and what they are called ----
+
+
+class PatternsOf:
+    """What codes of cases mean; a subclass has the kind of cases."""
+
+    @classmethod
+    def like(cls, table: Any) -> Any:
+        """Return what the codes of a table of cases mean, which has the same attributes."""
+        return cls(**{one.name: getattr(table, one.name) for one in fields(cls)})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class SequencePatterns(PatternsOf):
+    """Patterns of histories.
+
+    states : the symbol of each code of a history.
+    """
+
+    states: list[str]
+    kind: ClassVar[str] = "sequences"
+    coded: ClassVar[str] = "histories"  # the array of the codes that the simulate stage keeps
+    stored: ClassVar[tuple[str, ...]] = SequenceGroups.stored
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray]) -> "SequencePatterns":
+        """Return the patterns that `arrays` described."""
+        return cls([str(state) for state in arrays["states"]])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what codes mean, for the simulate stage."""
+        return {"states": np.array(self.states)}
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What groups need to write a pattern, or to find a pattern that is written."""
+        return (self.states,)
+
+    def groups(self, train: np.ndarray, order: int, *, min_cases: int, **options) -> Any:
+        """Return the groups of patterns of training histories; with all of them: min_cases is 1."""
+        assert min_cases == 1
+        return compress_sequences(train, order, **options)
+
+    def describe(self, groups: SequenceGroups, g: int) -> str:
+        """Write a group, and its orders."""
+        first, last = groups.first[g], groups.last[g]
+        orders = f"order {first}" if first == last else f"orders {first} to {last}"
+        return f"{groups.describe(g, self.states) or '(any)'}: {orders}"
+
+    def named(self, groups: SequenceGroups) -> dict[str, tuple]:
+        """Return what files of draws say of groups besides their patterns: dimensions, values."""
+        return {
+            "first": (("group",), groups.first),
+            "last": (("group",), groups.last),
+            "states": (("state",), np.array(self.states)),
+        }
+
+
+@dataclass(frozen=True)
+class FeaturePatterns(PatternsOf):
+    """Patterns of discrete features.
+
+    features : their names.
+    values : the symbol of each code of each feature.
+    """
+
+    features: list[str]
+    values: list[list[str]]
+    kind: ClassVar[str] = "features"
+    coded: ClassVar[str] = "cases"
+    stored: ClassVar[tuple[str, ...]] = FeatureGroups.stored
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray]) -> "FeaturePatterns":
+        """Return the patterns that `arrays` described."""
+        pairs = zip(arrays["values"], arrays["n_values"], strict=True)
+        values = [str(joined).split("\t") if n else [] for joined, n in pairs]
+        return cls([str(name) for name in arrays["features"]], values)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what codes mean, for the simulate stage."""
+        return {
+            "features": np.array(self.features),
+            "values": np.array(["\t".join(symbols) for symbols in self.values]),
+            "n_values": np.array([len(symbols) for symbols in self.values]),
+        }
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What groups need to write a pattern, or to find a pattern that is written."""
+        return self.features, self.values
+
+    def groups(self, train: np.ndarray, order: int, *, min_cases: int, **options) -> Any:
+        """Return the groups of patterns of training cases that min_cases of them express."""
+        return compress_features(train, order, min_cases=min_cases, **options)
+
+    def describe(self, groups: FeatureGroups, g: int) -> str:
+        """Write a group, and how many patterns it has."""
+        count = int(groups.patterns_per_order[g].sum())
+        patterns = "1 pattern" if count == 1 else f"{count:,} patterns"
+        return f"{groups.describe(g, *self.names)}: {patterns}"
+
+    def named(self, groups: FeatureGroups) -> dict[str, tuple]:
+        """Return what files of draws say of groups besides their patterns: dimensions, values."""
+        counts = groups.patterns_per_order
+        return {
+            "least_order": (("group",), (counts > 0).argmax(axis=1)),
+            "patterns": (("group",), counts.sum(axis=1)),
+        }
+
+
+Patterns = SequencePatterns | FeaturePatterns
+PATTERNS: dict[str, type[SequencePatterns] | type[FeaturePatterns]] = {
+    "sequences": SequencePatterns,
+    "features": FeaturePatterns,
+}

@@ -59,6 +59,9 @@ Arrays = dict[str, np.ndarray]
 # responses; the states before a response
 BITS, REALS, SEQUENCES = "bits", "reals", "sequences"
 FEATURES, RESPONSES = "features", "real responses"
+# of data that have such cases
+FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATURES,
+            RESPONSES: FEATURES}  # fmt: skip
 
 CS = np.logspace(-4, 4, 10)  # of logistic regression
 PAIRWISE_CS = np.logspace(-5, 3, 9)  # more columns, more shrinkage
@@ -227,8 +230,9 @@ def predict(name: str, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndar
     if name == "n-gram":
         history = learnt["history"]
         test = np.asarray(table[:, table.shape[1] - history.shape[1] :], dtype=np.int64)
-        training = history, learnt["class"], test, task.values, task.classes, learnt["cases"]
-        *_, p = n_grams(*training)
+        states = np.where(test < 0, task.values, test)  # what no training case has is one more
+        training = history, learnt["class"], states, task.values + 1, task.classes
+        *_, p = n_grams(*training, learnt["cases"])
         return p
     answer = None
     if len(learnt) > 1:  # more than the base rate
@@ -260,8 +264,14 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
     for indices in ("best", "feature"):
         if indices in learnt and (learnt[indices] < (0 if indices == "best" else -2)).any():
             raise ValueError("its columns are damaged")
-    p = predict(name, task, learnt, np.zeros((2, width)))
-    if p.shape != (2, task.classes) or not np.isfinite(p).all() or (p < 0).any():
+    if "class" in learnt and not ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all():
+        raise ValueError("its counts are damaged")
+    codes = task.kind not in (BITS, REALS)
+    p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
+    if task.kind == RESPONSES:
+        if p.shape != (2,) or not np.isfinite(p).all():
+            raise ValueError("it predicts no numbers")
+    elif p.shape != (2, task.classes) or not np.isfinite(p).all() or (p < 0).any():
         raise ValueError("it predicts no probabilities")
 
 

@@ -27,10 +27,12 @@ of a sigma R^3 / 3 (about seven for each of two updates of each sigma in an iter
 predictions R^3 / 3.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ from scipy import linalg, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.base import PatternTraining, check, shaped
 from thesiskit.models.chains import (
     Arrays,
     Judgement,
@@ -49,6 +52,7 @@ from thesiskit.models.chains import (
     check_saved,
     compare_chains,
     from_named,
+    most_kept,
     named_state,
     names_of_cases,
     numbered,
@@ -57,13 +61,18 @@ from thesiskit.models.chains import (
     states,
 )
 from thesiskit.models.logistic import (
-    Settings,
-    check_sigma,
+    OF_ARMS,
+    Logistic,
+    bounded,
+    checked_splits,
     flat,
     judged_probabilities,
+    ranked,
+    separates,
 )
 from thesiskit.models.patterns import MISSING
 from thesiskit.models.priors import whole
+from thesiskit.models.ranks import Ranks
 from thesiskit.models.splitting import expected_logistic_gaussian
 
 # ---- what cases share, and independent steps between their values ----
@@ -71,11 +80,12 @@ from thesiskit.models.splitting import expected_logistic_gaussian
 __all__ = [
     "Chain",
     "Draws",
+    "GaussianProcess",
+    "Posterior",
     "Process",
     "agreement",
     "covariance",
     "judged_at",
-    "normal_posterior",
     "predict",
     "probabilities",
     "sample",
@@ -314,7 +324,7 @@ LEAST_PIVOT = 1e-10  # share of a step's variance that the steps before it leave
 
 
 class Process:
-    """Training cases, as Sequences or Features, and responses.
+    """PatternTraining cases, as Sequences or Features, and responses.
 
     cases (R, K), how many of each distinct row have each response; settings.
     """
@@ -325,7 +335,7 @@ class Process:
         response,
         n_classes: int,
         order: int,
-        settings: Settings,
+        settings: Logistic,
         patterns: str = "sequences",
     ):
         if settings.cauchy:
@@ -525,6 +535,15 @@ class Draws:
     state: Arrays = field(repr=False)
     judgement: Judgement | None = None
 
+    def posterior(self, model: GaussianProcess, training: PatternTraining) -> Posterior:
+        """Return the draws as predictions need them."""
+        return Posterior(self)
+
+    @property
+    def drawn(self) -> Arrays:
+        """The draws by name, as the file of draws has them."""
+        return {name: getattr(self, name) for name in KEPT}
+
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Latent (C D, S, R) and log sigma (C D, O + 1) of all draws in a row."""
@@ -559,14 +578,9 @@ class Draws:
 
 
 def sample(
-    X,
-    response,
-    n_classes: int,
-    order: int,
-    settings: Settings,
+    process: Process,
     generators: list[np.random.Generator],
     *,
-    patterns: str = "sequences",
     judged: Judged | None = None,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
@@ -574,14 +588,12 @@ def sample(
 ) -> Draws:
     """Run one chain for each generator, in threads, of which there are `jobs`.
 
-    X (N, L) histories in time order or, for patterns "features", (N, p) codes from 0, MISSING
-    where not known; response (N,) classes from 0.  Of `settings`, those that concern coefficients
-    (step, sigma_scale, sigma_updates, joint_updates) do not matter.  With settings.until, `judged`
-    says what is judged of a process: `judged_at` of some cases.  `save` and `saved` are as
-    in `logistic.sample`; at the end they are `Draws.state`.  Raises UserError for Cauchy priors, an
-    impossible order, too many distinct rows, or `saved` of other data or settings.
+    Of the settings of the process, those that concern coefficients (step, sigma_scale,
+    sigma_updates, joint_updates) do not matter.  With `until`, `judged` says what is judged of a
+    process: `judged_at` of some cases.  `save` and `saved` are as in `logistic.sample`; at the end
+    they are `Draws.state`.  Raises UserError for `saved` of other data or settings.
     """
-    process = Process(X, response, n_classes, order, settings, patterns)
+    settings = process.settings
     chains = [Chain(process, rng) for rng in generators]
     if saved is not None:
         check_saved(saved, len(chains), settings.iterations)
@@ -710,21 +722,118 @@ def _given_draws(
         yield mean, sd
 
 
-def normal_posterior(
-    X, y, X_test, order: int, sigma, noise: float, patterns: str = "features"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean (T,) and covariance (T, T) of l at X_test given y (N,) = l(X) + noise * N(0, 1).
+# ---- the model, as experiments, estimators and model files know it ----
 
-    sigma (O + 1,).  Unseen features of two test cases count as different.  Digits are lost where
-    noise is below 1e-7 of the standard deviation of l.
-    """
-    words = KINDS[patterns].words
-    X, X_test = as_codes(X, *words), as_codes(X_test, f"test {words[0]}", words[1])
-    check_order(order, X)
-    check_sigma(sigma, order)
-    prior = covariance(agreement(X, patterns=patterns), sigma, patterns)
-    cross = covariance(agreement(X_test, X, patterns), sigma, patterns)
-    factor = linalg.cho_factor(prior + noise**2 * np.eye(len(X)))
-    mean = cross @ linalg.cho_solve(factor, np.asarray(y, dtype=float))
-    own = covariance(agreement(X_test, patterns=patterns), sigma, patterns)
-    return mean, own - cross @ linalg.cho_solve(factor, cross.T)
+ALONE = 10  # values at least of each draw for more than two classes, for a case alone
+
+
+@dataclass(frozen=True)
+class GaussianProcess(Logistic):
+    """A logistic model with Gaussian priors, as a Gaussian process: it has no groups."""
+
+    engine, grouped = "gp", False
+    saved_from = staticmethod(saved_from)
+
+    @classmethod
+    def of_block(cls, block: Any, orders: list[int], originals: list[int]) -> list[Logistic]:  # noqa: ARG003
+        """Return the models of a block: Gaussian priors, nothing to compress, one sigma_scale."""
+        same = {"prior": "gaussian", "compress": False, "sigma_scale": "log"}
+        return [cls.of(block, order=order, **same) for order in orders]
+
+    @property
+    def name(self) -> str:
+        """What files and tables call it."""
+        return f"{self.order}-{self.prior}-process"
+
+    def process(self, training: PatternTraining) -> Process:
+        """Return the training cases and responses."""
+        return Process(
+            training.codes, training.response, training.classes, int(self.order), self,
+            training.patterns.kind,
+        )  # fmt: skip
+
+    def sample(self, training, generators, **options) -> Draws:
+        """Return the draws of a chain for each generator."""
+        tests = training.tests is not None
+        judged = judged_at(training.tests if tests else training.codes, test=tests)
+        return sample(self.process(training), generators, judged=judged, **options)
+
+    def separated(self, training: PatternTraining, draws: Draws) -> bool:
+        """Whether draws prove that patterns tell the classes of all training cases apart."""
+        return separates(draws.flat[0], draws.process.cases)
+
+    def described(self, training: PatternTraining, draws: Draws) -> Named:
+        """Return nothing: there are no groups."""
+        return {}
+
+    def original(self, training: PatternTraining, draws: Draws, rng: np.random.Generator) -> Named:
+        """Return nothing: there are no coefficients."""
+        return {}
+
+    def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
+        """Return the bytes of draws on disk and in memory, and the iterations of all chains."""
+        kept, sets = self.most_kept, classes - (classes == 2)
+        if self.until is not None:
+            kept = min(kept, most_kept(self.chains, sets * cases))
+        latent = self.chains * kept * sets * 4 * cases
+        return latent, latent + 8 * cases**2, super().needs(cases, classes)[2]
+
+    def posterior(self, training: PatternTraining, drawn: Arrays) -> Posterior:
+        """Return the draws of chains, of a file, as predictions need them."""
+        process = self.process(training)
+        return Posterior(
+            Draws(drawn["latent"], drawn["log_sigma"], drawn["log_likelihood"], process, {})
+        )
+
+    @classmethod
+    def restored(
+        cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining
+    ) -> Posterior:
+        """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
+        own = {"order": about["order"], "split_draws": checked_splits(about["split_draws"])}
+        process = cls(**about["settings"] | own).process(training)
+        stored = {"latent": (float, "D S R"), "log_sigma": (float, "D O")}
+        sizes = {"S": process.sets, "R": len(process.rows), "O": about["order"] + 1}
+        drawn = shaped(arrays, stored, **sizes)
+        check(len(drawn["log_sigma"]))
+        check(np.isfinite(drawn["latent"]).all() and bounded(drawn["log_sigma"]))
+        latent, log_sigma = drawn["latent"][None], drawn["log_sigma"][None]
+        return Posterior(Draws(latent, log_sigma, np.zeros((1, log_sigma.shape[1])), process, {}))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Draws, as predictions need them."""
+
+    draws: Draws
+
+    def predict(
+        self, codes: np.ndarray, rng: np.random.Generator, split_draws: int | str = 1, shared=None
+    ) -> np.ndarray:
+        """Return P(class) of cases (T, p), (T, K)."""
+        return predict(self.draws, codes, rng, 1 if split_draws == "exact" else int(split_draws))
+
+    def tested(self, codes, response, rng: np.random.Generator, shared=None) -> Arrays:
+        """Return what is predicted of test cases (T, p): probability (T, K)."""
+        settings = self.draws.process.settings
+        return {"probability": self.predict(codes, rng, settings.split_draws)}
+
+    def predict_alone(self, codes: np.ndarray, seed: int) -> Arrays:
+        """Return the probability (T, K) of each case (T, p), whatever other cases there are."""
+        splits = self.draws.process.settings.split_draws
+        many = ALONE if splits == "exact" else max(ALONE, int(splits))
+        rng = np.random.default_rng(seed)
+        return {"probability": predict(self.draws, codes, rng, many, alone=True)}
+
+    def saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what of it a model file has, besides the training cases: for `restored`."""
+        model = self.draws.process.settings
+        settings = {n: value for n, value in asdict(model).items() if n not in OF_ARMS}
+        about = {"order": model.order, "split_draws": model.split_draws, "settings": settings}
+        return about, dict(zip(("latent", "log_sigma"), self.draws.flat, strict=True))
+
+    def ranks(self, truth: Arrays, case: np.ndarray, rng: np.random.Generator) -> Ranks:
+        """Compare the truth with draws: log sigma_1 and P(last class) of a case."""
+        p = probabilities(self.draws, case[None], rng)[:, 0, -1]
+        named = {"log sigma_1": self.draws.flat[1][:, 1], "predictive probability": p}
+        return ranked(named, truth, rng)

@@ -5,7 +5,6 @@ one division in which all cases train.  What predictions need of them becomes a 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,13 @@ from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
-from thesiskit.fitted.patterns import PatternArm, ProcessArm
+from thesiskit.fitted.patterns import PatternArm
 from thesiskit.models.base import OWN
 from thesiskit.models.chains import unmixed
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.study.cells import Block
 from thesiskit.study.experiment import Experiment, Watch
-from thesiskit.study.pattern_design import Arm as PatternsArm
-from thesiskit.study.pattern_design import SequencePatterns
-from thesiskit.study.pattern_fits import ResponseFits
-from thesiskit.study.patterns import LogisticWork
+from thesiskit.study.patterns import PatternWork
 from thesiskit.study.selecting import SelectionWork
 
 FOLDER = "all-cases"  # below the results of the experiment
@@ -57,10 +53,8 @@ class AllCases(Experiment):
     @property
     def arms(self) -> list[str]:
         """The names of the arms that are fitted."""
-        assert isinstance(self._work, LogisticWork | SelectionWork)
-        if isinstance(self._work, SelectionWork):
-            return list(self._work.fitted_arms)
-        return list(self._work.own_arms)
+        assert isinstance(self._work, PatternWork | SelectionWork)
+        return list(self._work.fitted_arms)
 
     def check_arms(self, names: Sequence[str]) -> None:
         """Raise UserError for an arm that is not fitted: a peer, or none at all."""
@@ -92,7 +86,7 @@ class AllCases(Experiment):
     @property
     def _like(self) -> Any:
         work = self._work
-        if isinstance(work, LogisticWork):
+        if isinstance(work, PatternWork):
             return work.design.any_cases
         assert isinstance(work, SelectionWork)
         return work.design.tables[0]
@@ -108,8 +102,8 @@ class AllCases(Experiment):
         ------
         UserError: a stage is not made.
         """
-        if isinstance(self._work, LogisticWork):
-            return _logistic(self._work, self.graph.block(0))
+        if isinstance(self._work, PatternWork):
+            return _of_patterns(self._work, self.graph.block(0))
         assert isinstance(self._work, SelectionWork)
         return _selecting(self._work, self.graph.block(0))
 
@@ -160,40 +154,24 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
 # ---- chapter 3 ----
 
 
-def _logistic(work: LogisticWork, block: Block) -> FittedModel:
+def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
     fits = work.fits(block)
     cases, patterns = fits.cases, fits.patterns
-    if isinstance(patterns, SequencePatterns):
-        inputs = Inputs(Sequences.empty(patterns.states, cases.classes, cases.train.shape[1]))
-    else:
-        inputs = Inputs(FeatureTable.empty(patterns.features, patterns.values, cases.classes))
+    width = cases.train.shape[1]
+    sequences = patterns.kind == "sequences"
+    empty: Any = Sequences.empty if sequences else FeatureTable.empty
+    inputs = Inputs(empty(*patterns.names, cases.classes, *([width] if sequences else [])))
     arms: dict[str, FittedArm] = {}
-    for name, (_, arm) in work.own_arms.items():
+    for name, (_, arm) in work.fitted_arms.items():
         stored = block.read("fit", name)
+        if arm.model is None:
+            task = arm.task(patterns, len(cases.classes))
+            arms[name] = PeerArm(name, arm.engine, task, np.arange(width), stored)
+            continue
+        kind = "patterns" if arm.model.grouped else "process"
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
-        arms[name] = _logistic_arm(fits, arm, inputs, warning)
+        arms[name] = PatternArm(name, kind, fits.posterior(arm), work.config.seed, warning)
     assert work.config.data is not None
     return FittedModel(
         work.config.experiment, work.config.data, inputs, arms, len(cases.train), cases.train
     )
-
-
-def _logistic_arm(fits: Any, arm: PatternsArm, inputs: Inputs, warning: str) -> FittedArm:
-    model, found = fits.config.model, fits.read(arm)
-    about: dict[str, Any] = {
-        "order": arm.order, "split_draws": model.split_draws, "seed": fits.config.seed
-    }  # fmt: skip
-    codes = fits.cases.train
-    log_sigma = found["log_sigma"].reshape(-1, arm.order + 1)
-    if arm.engine == "gp":
-        about["settings"] = asdict(fits.settings(arm))
-        latent = found["latent"].reshape(-1, *found["latent"].shape[2:])
-        draws = {"latent": latent, "log_sigma": log_sigma}
-        return ProcessArm(arm.name, codes, about, draws, inputs, warning)
-    about |= {"prior": arm.prior, "compress": arm.compress, "min_cases": model.min_cases}
-    coefficient = found["coefficient"].reshape(-1, *found["coefficient"].shape[2:])
-    draws = {"coefficient": coefficient, "log_sigma": log_sigma}
-    if isinstance(fits, ResponseFits):
-        draws["log_noise"] = found["log_noise"].reshape(-1)
-        about |= {"mean": fits.mean, "unit": fits.unit}
-    return PatternArm(arm.name, codes, about, draws, inputs, warning)

@@ -313,8 +313,8 @@ def open_work(config: Config, folder: Path) -> Work:
         from thesiskit.study.without_data import ReductionWork as kind
     elif config.data is None:
         from thesiskit.study.without_data import LatticeWork as kind
-    elif config.model.kind == "logistic":
-        from thesiskit.study.patterns import LogisticWork as kind
+    elif not config.selects:
+        from thesiskit.study.patterns import PatternWork as kind
     else:
         from thesiskit.study.selecting import SelectionWork as kind
     return kind(config, folder)

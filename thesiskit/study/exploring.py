@@ -1,17 +1,16 @@
 """The groups of patterns of an experiment of chapter 3, as the page of groups shows them."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from thesiskit.models import logistic
 from thesiskit.models.chains import spread
-from thesiskit.models.logistic import Contributions
+from thesiskit.models.logistic import Contributions, flat
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
 from thesiskit.report.explorer import Case, Content, Ragged, offsets
 from thesiskit.study.cells import Block
-from thesiskit.study.pattern_design import Arm
-from thesiskit.study.patterns import LogisticWork
+from thesiskit.study.patterns import PatternWork
 
 ENDS = (0.05, 0.5, 0.95)  # low end, median and high end of an interval
 MOST_GROUPS = 100_000  # on a page
@@ -23,7 +22,7 @@ AT_ONCE = 16_000_000  # numbers held at once
 Given = dict[str, Any]  # fields of `Content` or `Case`
 
 
-def explored(work: LogisticWork, block: Block, order: int | None = None, *, fit: bool) -> Content:
+def explored(work: PatternWork, block: Block, order: int | None = None, *, fit: bool) -> Content:
     """Return the groups of a block, with the coefficients of a model if it was fitted.
 
     fit : whether to show coefficients.
@@ -40,14 +39,16 @@ def explored(work: LogisticWork, block: Block, order: int | None = None, *, fit:
 class _Found:
     """Groups before a fit."""
 
-    def __init__(self, work: LogisticWork, block: Block, order: int):
+    def __init__(self, work: PatternWork, block: Block, order: int):
         self.work, self.block, self.order = work, block, order
         self.fits = work.fits(block)
         self.cases = self.fits.cases
-        self.groups = self._groups()
+        self.sequences = self.fits.patterns.kind == "sequences"
         self.quantiles: np.ndarray | None = None
 
-    def _groups(self) -> Any:  # SequenceGroups or FeatureGroups
+    @cached_property
+    def groups(self) -> Any:  # SequenceGroups or FeatureGroups
+        """The groups of the training cases."""
         return self.fits.find_groups(self.order)
 
     def described(self) -> Given:
@@ -69,7 +70,7 @@ class _Found:
         kind = groups.kind[kept]
         of_kind = (
             _sequence_fields(groups, kept, number, self.fits.patterns)
-            if isinstance(groups, SequenceGroups)
+            if self.sequences
             else _feature_fields(groups, kept, self.fits.patterns)
         )
         return Content(
@@ -99,7 +100,7 @@ class _Found:
         if groups.n_groups <= most:
             return np.arange(groups.n_groups)
         size = groups.expressed.astype(float)
-        if self.quantiles is not None and isinstance(groups, FeatureGroups):
+        if self.quantiles is not None and not self.sequences:
             size = np.abs(self.quantiles[1]).max(axis=0)
         chosen = np.zeros(groups.n_groups, dtype=bool)
         chosen[np.argsort(-size, kind="stable")[:most]] = True
@@ -118,12 +119,9 @@ class _Found:
     def _notes(self, kept: int) -> tuple[str, ...]:
         notes, every = self._warnings(), self.groups.n_groups
         if kept < every:
-            by_size = self.quantiles is not None and isinstance(self.groups, FeatureGroups)
-            which = (
-                "whose coefficients have the largest medians"
-                if by_size
-                else "that most training cases have"
-            )
+            which = "that most training cases have"
+            if self.quantiles is not None and not self.sequences:
+                which = "whose coefficients have the largest medians"
             notes.append(f"The page has {kept:,} of {every:,} groups: those {which}.")
         if len(self.work.design.orders) > 1:
             orders = ", ".join(f"{one:,}" for one in self.work.design.orders)
@@ -135,16 +133,22 @@ class _Found:
 class _Fitted(_Found):
     """Groups with the coefficients of a model."""
 
-    def __init__(self, work: LogisticWork, block: Block, order: int):
-        self.row, self.arm = _shown_arm(work, order)
+    def __init__(self, work: PatternWork, block: Block, order: int):
+        # models that are not compressed may be limited to some orders: then the nearest one
+        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.model.grouped]
+        self.row, self.arm = min(
+            fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
+        )
         super().__init__(work, block, self.arm.order)
         found = self.fits.read(self.arm)
-        self.coefficient, self.log_sigma = logistic.flat(found["coefficient"], found["log_sigma"])
+        self.coefficient, self.log_sigma = flat(found["coefficient"], found["log_sigma"])
         self.unit = float(found.get("response_unit", 1.0))
         self.base = float(found.get("response_mean", 0.0))
         self.quantiles = self.unit * quantiles(self.coefficient)
 
-    def _groups(self) -> Any:
+    @cached_property
+    def groups(self) -> Any:
+        """The groups of the model."""
         return self.fits.groups(self.arm)
 
     def described(self) -> Given:
@@ -152,9 +156,9 @@ class _Fitted(_Found):
         arm, draws = self.arm, len(self.coefficient)
         how = "compressed" if arm.compress else "original parameters"
         scale = ", sigma on its own scale" if arm.scale == "natural" else ""
-        divided = ""
-        if self.divisions > 1:
-            divided = f" They are those of the first of {self.divisions:,} divisions of the data."
+        divided, divisions = "", self.work.config.divisions
+        if divisions > 1:
+            divided = f" They are those of the first of {divisions:,} divisions of the data."
         data = self.work.config.data
         return {
             "model": f"{arm.prior.capitalize()} prior, order {arm.order}, {how}{scale}",
@@ -181,13 +185,6 @@ class _Fitted(_Found):
             )
         return said
 
-    @property
-    def divisions(self) -> int:
-        """How many divisions of the data, or data sets, are fitted."""
-        config = self.work.config
-        folds = config.evaluation.folds if config.scheme == "k-fold" else 1
-        return config.replicates * folds
-
     # ---- test cases ----
 
     def tests(self) -> list[Given]:
@@ -210,7 +207,7 @@ class _Fitted(_Found):
             )  # fmt: skip
             truth = cases.test_response[t]
             codes = np.asarray(cases.test[t])
-            if self._sequences:
+            if self.sequences:
                 codes = codes[::-1][:MOST_EDGE]
             found.append(
                 self._case(parts)
@@ -223,10 +220,6 @@ class _Fitted(_Found):
                 }
             )
         return found
-
-    @property
-    def _sequences(self) -> bool:
-        return isinstance(self.groups, SequenceGroups)
 
     def _case(self, parts: Contributions) -> Given:
         """Return the groups that add most to a case, and what the others add together."""
@@ -277,15 +270,6 @@ def _summary(drawn: np.ndarray) -> np.ndarray:
     """Return mean, low end and high end of draws (D, ...), (3, ...)."""
     low, _, high = np.quantile(drawn, ENDS, axis=0)
     return np.stack([drawn.mean(axis=0), low, high])
-
-
-def _shown_arm(work: LogisticWork, order: int) -> tuple[int, Arm]:
-    """Return the model that is shown, and its row of the predictions.
-
-    Models that are not compressed may be limited to some orders: then the nearest one is shown.
-    """
-    fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.engine == "slice"]
-    return min(fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress))
 
 
 # ---- patterns ----

@@ -7,7 +7,7 @@ from commands import arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.files import read_draws
-from thesiskit.study.pattern_design import Cases, LogisticDesign
+from thesiskit.study.patterns import Cases, PatternDesign
 
 CONFIG = """
 experiment: mine
@@ -71,7 +71,7 @@ def test_a_table_of_ones_own(config, tmp_path):
 
 
 def test_folds_are_one_partition_with_equal_rows_together(config):
-    design = LogisticDesign(load_config(config, settings=("replicates=2",)), config.parent)
+    design = PatternDesign(load_config(config, settings=("replicates=2",)), config.parent)
     assert design.config.divisions == 6
     seen = []
     for division in range(6):
@@ -80,7 +80,7 @@ def test_folds_are_one_partition_with_equal_rows_together(config):
         assert not train & {row.tobytes() for row in cases.test}
         seen.append(len(cases.test))
     assert sum(seen[:3]) == sum(seen[3:]) == 60
-    again = LogisticDesign(load_config(config, settings=("replicates=2",)), config.parent)
+    again = PatternDesign(load_config(config, settings=("replicates=2",)), config.parent)
     assert np.array_equal(again.cases(4).test, design.cases(4).test)
     assert not np.array_equal(design.cases(1).test, design.cases(4).test)
 

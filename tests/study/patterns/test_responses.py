@@ -12,7 +12,7 @@ from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
 from thesiskit.files import read_draws
 from thesiskit.models.logistic import Response
-from thesiskit.study.pattern_design import LogisticDesign, folds
+from thesiskit.study.patterns import PatternDesign, folds
 
 CONFIG = """
 experiment: mine
@@ -214,7 +214,7 @@ report: { parts: [parameter-table] }
     path = tmp_path / "c.yaml"
     path.write_text(text)
     a, b, c = (
-        LogisticDesign(load_config(path, settings=settings), tmp_path).cases(0)
+        PatternDesign(load_config(path, settings=settings), tmp_path).cases(0)
         for settings in (
             (), ("model.response=gaussian",), ("model.response=gaussian", "data.noise=3.0")
         )
@@ -296,7 +296,7 @@ def test_constant_responses(config, tmp_path):
     table["weight"] = 2.5
     table.loc[5, "weight"] = 3
     table.to_csv(tmp_path / "mine.csv", index=False)
-    design = LogisticDesign(load_config(config), tmp_path)
+    design = PatternDesign(load_config(config), tmp_path)
     told = 0
     for division in range(3):
         try:
