@@ -132,7 +132,7 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
             "save it with numpy.savez"
         )
     with archive.open(info) as member:
-        shape, fortran, dtype = read_header(member, name)
+        shape, fortran, dtype = _read_header(member, name)
         count = math.prod(shape)
         if member.tell() + count * dtype.itemsize != info.file_size:
             raise ValueError(f"{name} says that it has shape {shape}, which is not what it holds")
@@ -148,13 +148,8 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
 
 
-def read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return shape, whether the order is Fortran's, and type, as the head of an .npy file says.
-
-    Raises
-    ------
-    ValueError: it is no such head, or one of objects, which would have to be unpickled.
-    """
+def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Return shape, whether the order is Fortran's, and type, as the head of an .npy file says."""
     version = np.lib.format.read_magic(file)
     if version not in HEADERS:
         raise ValueError(f"{name} is of version {version} of the format")
@@ -172,7 +167,7 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     OSError: it cannot be opened; one of DAMAGES: it is not such a file.
     """
     with open_regular(path) as file:
-        shape, _, dtype = read_header(file, Path(path).name)
+        shape, _, dtype = _read_header(file, Path(path).name)
         size = file.tell() + math.prod(shape) * dtype.itemsize
         if os.fstat(file.fileno()).st_size != size:
             raise ValueError(f"it says that it has shape {shape}, which is not what it holds")
@@ -266,8 +261,7 @@ def read_arrays(
 ) -> dict[str, np.ndarray]:
     """Read the arrays of a file, or some of them; also its key, as an array, if asked."""
     try:
-        arrays, _ = read_npz(path, None if names is None else {*names, "format"})
-        _check_format(path, arrays)
+        arrays = _checked_arrays(path, names)
         left_out = {"format"} if with_key else {"format", "key"}
         return {name: arrays[name] for name in names or arrays if name not in left_out}
     except (OSError, *DAMAGES):
@@ -279,12 +273,10 @@ def read_key(path: Path, *, thorough: bool = False) -> str | None:
 
     thorough : all arrays are read, so that damage anywhere is found.
     """
-    if thorough and not ends_well(path):
-        return None
     try:
-        arrays, _ = read_npz(path, None if thorough else ("key", "format"))
-        _check_format(path, arrays)
-        return str(arrays["key"])
+        if thorough and not ends_well(path):
+            return None
+        return str(_checked_arrays(path, None if thorough else ("key",))["key"])
     except (OSError, *DAMAGES):
         return None
 
@@ -299,11 +291,14 @@ def ends_well(path: Path) -> bool:
         return False
 
 
-def _check_format(path: Path, arrays: dict[str, np.ndarray]) -> None:
+def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.ndarray]:
+    """Return the arrays of a file of this version."""
+    arrays, _ = read_npz(path, None if names is None else {*names, "format"})
     if int(arrays["format"]) != FORMAT:
         raise ResultsError(
             f"{path}: written by another version of thesiskit; {ELSEWHERE}, or delete this one"
         )
+    return arrays
 
 
 def damaged(path: Path) -> str:
@@ -460,7 +455,12 @@ class Results:
         """Raise ResultsError where something is in the way that thesiskit did not make."""
         held = {entry.name: entry for entry in os.scandir(self.folder)}
         others = sorted(name for name in held if not name.startswith("."))
-        if others and MARK not in held and not self._made_before_marks():
+        try:  # results of a version that did not mark its folders
+            record = json.loads(read_text(self.folder / "provenance.json"))
+            ours = MARK in held or {"experiment", "code", "config"} <= record.keys()
+        except (OSError, ValueError, AttributeError, RecursionError):
+            ours = MARK in held
+        if others and not ours:
             raise ResultsError(
                 f"{self.folder}: has files that thesiskit did not make ({few(others, 3)}); "
                 f"{ELSEWHERE}"
@@ -478,14 +478,6 @@ class Results:
                 f"{self.root / 'index.html'}: thesiskit did not make it and would write over it; "
                 f"remove it, or {ELSEWHERE}"
             )
-
-    def _made_before_marks(self) -> bool:
-        """Whether the folder holds results of a version that did not mark its folders."""
-        try:
-            record = json.loads(read_text(self.folder / "provenance.json"))
-            return {"experiment", "code", "config"} <= record.keys()
-        except (OSError, ValueError, AttributeError, RecursionError):
-            return False
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -576,10 +568,9 @@ class Results:
         path = self.folder / "provenance.json"
         record = self.provenance()
         for name, value in entries.items():
-            if isinstance(value, dict) and isinstance(record.get(name), dict):
-                record[name] = {**record[name], **value}
-            else:
-                record[name] = value
+            held = record.get(name)
+            both = isinstance(value, dict) and isinstance(held, dict)
+            record[name] = {**(held or {}), **value} if both else value
         write_record(path, record)
 
     def provenance(self) -> dict[str, Any]:
@@ -630,9 +621,15 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
         if name in found or name.startswith("thesiskit.config"):
             continue
         path = _file(name)
-        if path is not None:
-            found[name] = path
-            todo += _imports(name, path)
+        if path is None:
+            continue
+        found[name] = path
+        todo.append(name.rpartition(".")[0] or name)  # the folder above it
+        text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
+        for module, names, alone in IMPORT.findall(text):
+            todo.append(module or alone)
+            parts = [part.split()[0] for part in names.strip("()").split(",") if part.strip()]
+            todo += [f"{module}.{part}" for part in parts]  # each may be a module
     return found
 
 
@@ -647,18 +644,6 @@ def _file(name: str) -> Path | None:
     if path.with_suffix(".py").is_file():
         return path.with_suffix(".py")
     return next(iter(sorted(path.parent.glob(f"{path.name}.*.so"))), None)
-
-
-def _imports(name: str, path: Path) -> Iterator[str]:
-    """Yield what a module imports of this package, and the folder above it."""
-    yield name.rpartition(".")[0] or name
-    if path.suffix != ".py":
-        return
-    for module, names, alone in IMPORT.findall(path.read_text(encoding="utf-8")):
-        yield module or alone
-        for part in names.strip("()").split(","):  # each may be a module
-            if part.strip():
-                yield f"{module}.{part.split()[0]}"
 
 
 def surroundings(code: str) -> dict[str, Any]:

@@ -38,7 +38,10 @@ def find(text: str) -> list[Path]:
     ConfigError: it is no file, and no such name; which name was perhaps meant.
     """
     path = Path(text)
-    if _is_file(path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+    with suppress(OSError, ValueError):  # a name that no file can have
+        if path.is_file():
+            return [path]
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return [path]
     if text in shipped():
         return [shipped()[text]]
@@ -48,12 +51,6 @@ def find(text: str) -> list[Path]:
     near = difflib.get_close_matches(cut(text), names, 1)
     hint = f"did you mean {near[0]}?" if near else "`thesiskit list` shows all names"
     raise ConfigError(f"{quoted(text)} is no file, and no config of that name is shipped; {hint}")
-
-
-def _is_file(path: Path) -> bool:
-    with suppress(OSError, ValueError):  # a name that no file can have
-        return path.is_file()
-    return False
 
 
 def name_of(path: Path) -> str:

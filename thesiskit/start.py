@@ -19,7 +19,7 @@ import numpy as np
 
 from thesiskit.config import load_config
 from thesiskit.datasets.binary_files import (
-    load_npz,
+    load_arrays,
     read_bed,
     read_frame,
     read_h5ad,
@@ -34,6 +34,7 @@ from thesiskit.datasets.reading import (
     GROUPED,
     HEAD,
     INFINITE,
+    LINE_END,
     NAMELESS,
     REAL,
     TRUE,
@@ -45,11 +46,10 @@ from thesiskit.datasets.reading import (
     opened,
     read_cells,
     shown,
-    split_lines,
     text_suffix,
     utf8,
 )
-from thesiskit.datasets.sequence_files import (
+from thesiskit.datasets.sequences import (
     BETWEEN,
     FASTA,
     is_fasta,
@@ -66,7 +66,7 @@ from thesiskit.defaults import (
     UNTIL_RHAT,
 )
 from thesiskit.errors import DataError, cut, few, quoted
-from thesiskit.files import DAMAGES, read_npy
+from thesiskit.files import DAMAGES, read_npy, read_npz
 
 SHEETS = (".xlsx", ".xls", ".ods")
 MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
@@ -87,7 +87,8 @@ LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
 MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
-TIME = re.compile(r"[T ][0-9]{1,2}:[0-9]{2}.*")
+WHEN = re.compile(rf"(?:{DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
+NUMBER = re.compile(rf"{REAL.pattern}|{GROUPED.pattern}|(?i:[+-]*(?:{'|'.join(INFINITE)}))")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
 RESPONSES = (
@@ -276,7 +277,7 @@ class Column:
         for text in self.unknown:
             del self.counts[text]
         values, held = len(self.counts), sum(self.counts.values())
-        numbers = {text: n for text, n in self.counts.items() if _is_number(text)}
+        numbers = {text: n for text, n in self.counts.items() if NUMBER.fullmatch(text)}
         self.kind = kind = _kind(self.counts, numbers, held)
         self.numeric = kind in ("truth", "whole", "real")
         self.of_numbers = len(numbers) == values
@@ -327,10 +328,9 @@ class Column:
 
 
 def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
-    """Return the kind of a column with these values, some of them numbers."""
     if not counts:
         return "empty"
-    if all(_is_date(text) for text in counts):
+    if all(WHEN.fullmatch(text) for text in counts):
         return "date"
     if len(counts) == 1:
         return "constant"
@@ -344,19 +344,6 @@ def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
     # a few words among numbers are mistakes, which the reader of the table will name
     whole = all(REAL.fullmatch(text) and float(text).is_integer() for text in numbers)
     return "whole" if whole else "real"
-
-
-def _is_number(text: str) -> bool:
-    return bool(
-        REAL.fullmatch(text) or GROUPED.fullmatch(text) or text.lower().lstrip("+-") in INFINITE
-    )
-
-
-def _is_date(text: str) -> bool:
-    found = DATE.match(text)
-    return found is not None and (
-        found.end() == len(text) or TIME.fullmatch(text[found.end() :]) is not None
-    )
 
 
 def _last_words(name: str) -> tuple[str, str]:
@@ -699,7 +686,7 @@ def _parquet_columns(path: Path) -> Columns:
 
 
 def _look_at_npz(path: Path, response: str | None) -> Found:
-    held, names = load_npz(path)
+    held, names = load_arrays(path, read_npz)
     if "X" not in held:
         raise DataError(
             f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "
@@ -796,7 +783,7 @@ def _column(name: str, values: np.ndarray) -> Column:
 
 
 def _found(path: Path, table: Table, keys: list[Key], name: str, notes: list[str]) -> Found:
-    """Return what was found, once the response is known to have classes."""
+    """Return what a file of arrays holds, if its response has classes."""
     y = _column(name, table.response)
     where = f"{shown(path)}: the response {quoted(name)}"
     if len(y.counts) < 2:
@@ -854,7 +841,7 @@ def _is_sequences(path: Path) -> bool:
         return True
     lines = [
         line.strip()
-        for line in split_lines(utf8(path)[:HEAD])[:LINES]
+        for line in LINE_END.split(utf8(path)[:HEAD])[:LINES]
         if line.strip() and not line.lstrip().startswith("#")
     ]
     cases = [BETWEEN.split(line) for line in lines]
@@ -957,7 +944,11 @@ def starting_config(path: Path, found: Found, folder: Path) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
     unit = "states" if found.family == "sequences" else "features"
     title = f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
-    blocks = {"table": _selection, "features": _patterns, "sequences": _sequences}
+    blocks = _selection(found) if found.family == "table" else _patterns(found)
+    try:
+        relative = Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive
+        relative = path.absolute().as_posix()
     lines = [
         f"# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said",
         "# beside each key: change what is wrong. Results: thesiskit run THIS-FILE",
@@ -969,14 +960,13 @@ def starting_config(path: Path, found: Found, folder: Path) -> str:
     ]
     for key in found.data:
         if key.name == "path":
-            relative = _value(_relative(path, folder))
-            lines.append(f"  path: {relative} # from the folder of this file")
+            lines.append(f"  path: {_value(relative)} # from the folder of this file")
         elif key.name == "ignore":
             lines += _ignored(key.value)
         else:
             why = f" # {cut(key.why, 120)}" if key.why else ""
             lines.append(f"  {key.name}: {_value(key.value)}{why}")
-    return "\n".join([*lines, *blocks[found.family](found), ""])
+    return "\n".join([*lines, *blocks, ""])
 
 
 def _ignored(columns: list[tuple[str, str]]) -> list[str]:
@@ -999,25 +989,26 @@ def _selection(found: Found) -> list[str]:
         sizes = [max(1, found.width // 2)]
     if found.width <= MANY_FEATURES:
         sizes.append("all")
-    measure = "the F statistic" if found.real else "correlation with the response"
-    kind = []
+    measure, kind = "correlation with the response", ""
     if found.real:
-        kind = ["  kind: normal # features are normal in each class; naive-bayes cuts them at "
-                "medians"]  # fmt: skip
-        if found.smallest < LEAST_TEMPERED:
-            kind.append("  temperature: [none] # cv needs more cases of each class")
-        else:
-            kind += [
-                "  temperature: # cv: how far features say the same is found by cross-validation "
-                "inside",
-                "    [none, cv]",
-            ]
+        measure = "the F statistic"
+        kind = (
+            "  kind: normal # features are normal in each class; naive-bayes cuts them at medians"
+        )
+        kind += (
+            """
+  temperature: # cv: how far features say the same is found by cross-validation inside
+    [none, cv]"""
+            if found.smallest >= LEAST_TEMPERED
+            else """
+  temperature: [none] # cv needs more cases of each class"""
+        )
     return [
         *_folds(found, MOST_FOLDS),
         "selection:",
         f"  features: {_value(sizes)} # how many to keep, by {measure}",
         "model:",
-        *kind,
+        *([kind] if kind else []),
         "  methods: # with the correction for the selection, without, and another model",
         "    [corrected, uncorrected, l2-logistic]",
         "  relevant: [some] # some features matter, not all alike; how many, is estimated",
@@ -1026,30 +1017,32 @@ def _selection(found: Found) -> list[str]:
 
 
 def _patterns(found: Found) -> list[str]:
-    wide = found.width * found.values > WIDE
-    pairs = (found.width * found.values) ** 2 / 2
-    orders = [1, 2] if found.width > 1 and pairs <= PAIRS else [1]
-    peer, parts, response = "logistic-regression", "classes", []
-    if found.continuous:
+    """Return the blocks of a logistic model of sequences, or of discrete features."""
+    sequences, width, values = found.family == "sequences", found.width, found.width * found.values
+    wide = values > WIDE and not sequences
+    orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
+    said, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
+    if sequences:
+        orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
+        said = "patterns of so many of the last states at most"
+    elif found.continuous:
         peer, parts = "ridge", "numbers"
-        response = ["  response: gaussian # a real number, with normal noise"]
+    response = "  response: gaussian # a real number, with normal noise"
     return [
-        *_folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS),
-        *_chains(orders, "patterns of so many features at most", response, wide=wide),
+        *([] if sequences else _folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS)),
+        "model:",
+        "  kind: logistic",
+        *([response] if found.continuous else []),
+        f"  orders: {_value(orders)} # {said}",
+        f"  chains: {UNTIL_CHAINS}",
+        f"  until: {{ rhat: {UNTIL_RHAT:g}, ess: {UNTIL_ESS:g} }} # chains stop when they agree",
+        f"  iterations: {UNTIL_FEWER_ITERATIONS if wide else UNTIL_ITERATIONS} # at most; more go "
+        "on from there",
         f"  peers: [{peer}] # to compare with",
         *_report(PARTS[parts]),
-        *_smoke(),
-        "  evaluation.folds: 2",
-    ]
-
-
-def _sequences(found: Found) -> list[str]:
-    orders = sorted({min(2, found.width), min(5, found.width)})
-    return [
-        *_chains(orders, "patterns of so many of the last states at most", []),
-        "  peers: [logistic-regression] # to compare with",
-        *_report(PARTS["sequences"]),
-        *_smoke(),
+        "smoke: # what `thesiskit run --smoke` changes, for a quick look",
+        "  model.iterations: 200",
+        *([] if sequences else ["  evaluation.folds: 2"]),
     ]
 
 
@@ -1058,35 +1051,8 @@ def _folds(found: Found, most: int) -> list[str]:
     return ["evaluation:", f"  folds: {folds} # each is predicted from the others"]
 
 
-def _chains(orders: list[int], said: str, response: list[str], *, wide: bool = False) -> list[str]:
-    limit = UNTIL_FEWER_ITERATIONS if wide else UNTIL_ITERATIONS
-    return [
-        "model:",
-        "  kind: logistic",
-        *response,
-        f"  orders: {_value(orders)} # {said}",
-        f"  chains: {UNTIL_CHAINS}",
-        f"  until: {{ rhat: {UNTIL_RHAT:g}, ess: {UNTIL_ESS:g} }} # chains stop when they agree",
-        f"  iterations: {limit} # at most; more go on from there",
-    ]
-
-
 def _report(parts: list[str]) -> list[str]:
     return ["report:", f"  parts: {_value(['summary', 'data-card', *parts])}"]
-
-
-def _smoke() -> list[str]:
-    return [
-        "smoke: # what `thesiskit run --smoke` changes, for a quick look",
-        "  model.iterations: 200",
-    ]
-
-
-def _relative(path: Path, folder: Path) -> str:
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # another drive
-        return path.absolute().as_posix()
 
 
 def _value(value: Any) -> str:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from thesiskit.datasets.sequence_files import read_sequences
+from thesiskit.datasets.sequences import read_sequences
 from thesiskit.errors import DataError
 
 RECORDS = ">r1 chr2 class=exon\nACG\nt\n\n>r2|intron\nGGCA*\n>r3 exon\nTTTT\n"

@@ -12,9 +12,8 @@ from commands import arrays, run
 from rdata_files import Shelf, table_file
 
 from thesiskit.config import load_config
-from thesiskit.datasets import microarray
-from thesiskit.datasets.microarray import MicroarrayData
-from thesiskit.datasets.published import colon
+from thesiskit.datasets import published
+from thesiskit.datasets.published import MicroarrayData, colon
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.models import peers
 from thesiskit.study.design import Design
@@ -134,7 +133,7 @@ def server(tmp_path, monkeypatch):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
         threading.Thread(target=one.serve_forever, daemon=True).start()
-        monkeypatch.setattr(microarray, "URL", f"http://127.0.0.1:{one.server_port}/")
+        monkeypatch.setattr(published, "URL", f"http://127.0.0.1:{one.server_port}/")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield folder, asked
         one.shutdown()
@@ -145,7 +144,7 @@ def test_a_file_is_fetched_once_and_checked(shelf, server, cache, rng, monkeypat
     path = shelf("west", *small(rng, 8, 4), ["no", "yes"])
     content = path.read_bytes()
     path.unlink()
-    monkeypatch.setattr(microarray, "RETRIES", 0)
+    monkeypatch.setattr(published, "RETRIES", 0)
     (folder / "west.RData").write_bytes(b"something else")
     with pytest.raises(DataError, match=r"cannot be fetched .*not the published file"):
         table("west")
@@ -162,8 +161,8 @@ def test_a_file_is_fetched_once_and_checked(shelf, server, cache, rng, monkeypat
 
 
 def test_without_a_network_one_sentence_says_what_to_do(cache, monkeypatch):
-    monkeypatch.setattr(microarray, "URL", "http://127.0.0.1:9/")
-    monkeypatch.setattr(microarray, "RETRIES", 0)
+    monkeypatch.setattr(published, "URL", "http://127.0.0.1:9/")
+    monkeypatch.setattr(published, "RETRIES", 0)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pytest.raises(DataError) as caught:
         table("khan")

@@ -10,10 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statistical import assert_proportions
 
-from thesiskit.datasets import texts
-from thesiskit.datasets.sequence_files import read_sequences
-from thesiskit.datasets.sequences import draw_hidden_markov, stationary
-from thesiskit.datasets.texts import encode_text, read_text, shipped_text, windows
+from thesiskit.datasets import sequences
+from thesiskit.datasets.sequences import (
+    draw_hidden_markov,
+    encode_text,
+    read_sequences,
+    read_text,
+    shipped_text,
+    stationary,
+    windows,
+)
 from thesiskit.errors import DataError
 
 # the reconstruction of the thesis's figure: arrows 2-3-8-6-4-2 and 1-5-7-1
@@ -135,14 +141,14 @@ def test_the_shipped_text():
     assert_facts(codes)
     assert symbols == ["V", "C", "_"]
     assert len(digest) == 64
-    found = hashlib.sha256(texts.SHIPPED.read_bytes()).hexdigest()
+    found = hashlib.sha256(sequences.SHIPPED.read_bytes()).hexdigest()
     assert f"| `sotu-1790.txt` | {found} |" in (ROOT / "data/README.md").read_text()
-    assert max(map(len, texts.SHIPPED.read_text().splitlines())) == 80
+    assert max(map(len, sequences.SHIPPED.read_text().splitlines())) == 80
 
 
 def test_a_shipped_text_that_was_altered(monkeypatch, tmp_path):
-    (tmp_path / "t.txt").write_text(texts.SHIPPED.read_text().replace("1", "2", 1))
-    monkeypatch.setattr(texts, "SHIPPED", tmp_path / "t.txt")
+    (tmp_path / "t.txt").write_text(sequences.SHIPPED.read_text().replace("1", "2", 1))
+    monkeypatch.setattr(sequences, "SHIPPED", tmp_path / "t.txt")
     with pytest.raises(DataError, match=r"t\.txt: altered or damaged; install"):
         shipped_text()
 

@@ -4,12 +4,11 @@ import gzip
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from thesiskit.datasets.microarray import SETS
+from thesiskit.datasets.published import SHA256
 
 NIL = struct.pack(">i", 254)
 ATTRIBUTES, TAG, OBJECT = 0x200, 0x400, 0x100
@@ -75,5 +74,5 @@ class Shelf:
         path = self.folder / f"{name}.RData"
         path.write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
-        self.patch.setitem(SETS, name, replace(SETS[name], sha256=digest))
+        self.patch.setitem(SHA256, name, digest)
         return path

@@ -26,9 +26,7 @@ from thesiskit.cli.console import (
     show_error,
     write_report,
 )
-from thesiskit.cli.data import data
-from thesiskit.cli.init import init
-from thesiskit.cli.new_cases import export, predict
+from thesiskit.cli.data import data, export, init, predict
 from thesiskit.errors import UserError
 from thesiskit.models import MODELS, fit_command
 from thesiskit.shipped import folders, name_of

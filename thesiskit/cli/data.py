@@ -1,8 +1,24 @@
-"""Commands about published data."""
+"""Commands about data: the published ones, a config for a file of the user's, and new cases."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import click
 
-from thesiskit.cli.console import DATA_SET, VERBOSE
+from thesiskit.cli.console import (
+    DATA_SET,
+    OPTIONAL_CONFIG,
+    VERBOSE,
+    Asked,
+    opens_experiment,
+    run_up_to,
+    tell_notes,
+    watch,
+)
+from thesiskit.errors import UserError
 
 
 @click.group()
@@ -38,3 +54,191 @@ def show(name) -> None:
 
     for line in csv_lines(name):
         click.echo(line)
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--response",
+    metavar="COLUMN",
+    help="The column to predict; of .npz an array, of .npy another file. Default: a guess.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the config to this file, which must not exist. Default: print it.",
+)
+@VERBOSE
+def init(table: Path, response: str | None, output: Path | None) -> None:
+    """Look at a table and print a config for it, which runs as it stands.
+
+    TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, AnnData
+    .h5ad, FASTA, or lines of states. Nothing is asked; what was guessed is said, and stands in the
+    comments of the config. Paths in the config start in the folder of --output, or in the current
+    folder.
+
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
+    """
+    from thesiskit.start import begin
+
+    if output is not None and os.path.lexists(output):
+        raise UserError(f"{output}: it exists already; choose another name, or remove it")
+    if output is not None and not output.parent.is_dir():
+        raise UserError(f"{output}: there is no folder {output.parent}; make it first")
+    text, notes = begin(table, response, Path() if output is None else output.parent)
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        with open(output, "x", encoding="utf-8") as file:
+            file.write(text)
+        click.echo(f"{output}; now: thesiskit run {output}", err=True)
+
+
+class Target(click.Path):
+    """A file to write, which replaces a file of that name, but never a link, pipe or device."""
+
+    def __init__(self):
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Return the path, or say what stands in its place."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            self.fail(f"{path} is a link, a pipe or a device; give the name of a file", param, ctx)
+        return path
+
+
+ARM = click.option(
+    "--arm", "arms", multiple=True, metavar="NAME", help="Only this arm. May be repeated."
+)
+
+
+@click.command()
+@opens_experiment(OPTIONAL_CONFIG)
+@click.option(
+    "--new",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Predict the cases of this table, which has no response.",
+)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --new: predict by a model that `thesiskit export` wrote, in place of a CONFIG.",
+)
+@click.option(
+    "--output",
+    type=Target(),
+    metavar="FILE",
+    help="With --new: write the predictions to this CSV file. Default: print them.",
+)
+@ARM
+def predict(config, asked, force, new, model, output, arms) -> None:
+    """Predict the response of the test cases, or of new cases.
+
+    With --new TABLE the models are fitted to all cases that have a response. The fit is kept
+    below results/EXPERIMENT/all-cases and used again. Columns of TABLE are matched by name;
+    medians, categories and codes are those of the training cases. The predictions are a CSV table
+    with a row for each case and arm: the more probable class, and the probability of each class;
+    for real responses the median and the interval from 5 % to 95 %.
+
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
+    && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
+    """
+    if new is None:
+        for name, value in (("--model", model), ("--output", output), ("--arm", arms)):
+            if value:
+                raise click.UsageError(
+                    f"{name} is for new cases; give their table with --new TABLE"
+                )
+        if config is None:
+            raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
+        experiment = asked.open(config)
+        experiment.check_command("predict", "predict")
+        run_up_to(experiment, "predict", force)
+        return
+    if output is not None and output.exists() and new.exists() and output.samefile(new):
+        raise click.UsageError("--output is the table of --new; give it another name")
+    if model is not None:
+        from thesiskit.fitted import load_model
+
+        if config is not None:
+            raise click.UsageError("--model FILE has all that is needed; leave out CONFIG")
+        if asked.options or force:
+            given = (*asked.options, "--force")[0]
+            raise click.UsageError(f"--model FILE is fitted already; leave out {given}")
+        fitted = load_model(model)
+        table = fitted.read(new)
+        fitted = fitted.only(arms) if arms else fitted
+    elif config is None:
+        raise click.UsageError("give a CONFIG, or a model with --model FILE")
+    else:
+        fitted, table = _fitted(asked, config, force, arms, new)
+    for note in table.notes:
+        click.echo(f"Note: {note}", err=True)
+    _warn(fitted)
+    frame = fitted.frame(table)
+    from thesiskit.files import write_text
+    from thesiskit.report.layout import csv_text
+
+    text = csv_text(frame)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_text(output, text)
+    cases = f"{len(frame) // len(fitted.arms):,} cases"
+    click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")
+
+
+def _fitted(asked: Asked, config: Path, force: bool, arms: tuple[str, ...], new: Path | None):
+    """Return the model of a config, fitted now if it is not yet, and the new cases, if any."""
+    # faults of a config or a table are found before anything is fitted
+    experiment = replace(asked, yes=None).open(config, all_cases=True)
+    experiment.check_arms(arms)
+    table = None if new is None else experiment.read_new(new)
+    experiment.check_needs(yes=bool(asked.yes))
+    started = time.perf_counter()
+    made = experiment.fit(watch=watch, force=force)
+    tell_notes(experiment)
+    fitted = experiment.model()
+    state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
+    click.echo(
+        f"fit: {_count(fitted)}, {fitted.cases:,} cases -> {experiment.results.folder} ({state})",
+        err=True,
+    )
+    return (fitted.only(arms) if arms else fitted), table
+
+
+def _count(fitted) -> str:
+    return f"{len(fitted.arms)} arm" + "s" * (len(fitted.arms) > 1)
+
+
+def _warn(fitted) -> None:
+    """Say which arms should not be relied on."""
+    for arm in fitted.arms.values():
+        if arm.warning:
+            click.echo(f"Note: {arm.name}: {arm.warning}", err=True)
+
+
+@click.command()
+@opens_experiment(late=True)
+@click.argument("file", type=Target())
+@ARM
+def export(config, asked, force, file, arms) -> None:
+    """Write a fitted model to a file, which predicts new cases without config and results.
+
+    The model is fitted to all cases that have a response, as with `thesiskit predict --new`. Use
+    the file with `thesiskit predict --model FILE --new TABLE`, or in Python with
+    thesiskit.load_model. It holds names, medians and categories; mixture and logistic models also
+    hold the training cases as codes.
+
+    Example:  thesiskit export breast-cancer breast-cancer.model
+    """
+    fitted, _ = _fitted(asked, config, force, arms, None)
+    _warn(fitted)
+    fitted.save(file)
+    click.echo(f"export: {_count(fitted)}, {fitted.cases:,} cases -> {file}")

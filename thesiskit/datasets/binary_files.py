@@ -4,7 +4,7 @@ Each reader returns a `Table` whose response is as the file has it: values of an
 cases, and mostly no names of classes.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,6 +18,7 @@ from thesiskit.datasets.reading import (
     REAL,
     Columns,
     Numbers,
+    Result,
     Wanted,
     check_column,
     check_ids,
@@ -102,9 +103,8 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
 
 def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
     """Return a table as numbers; columns of text are read as those of a text table."""
-    kinds = frame.dtypes
-    texts = [name for name in frame.columns
-             if not pd.api.types.is_numeric_dtype(kinds[name])]  # fmt: skip
+    numeric = frame.dtypes.map(pd.api.types.is_numeric_dtype)
+    texts = list(frame.columns[~numeric])
     codes = [float(text) for text in missing if REAL.fullmatch(text)]
     if not texts and not codes:
         return frame.to_numpy(dtype=float, na_value=np.nan)
@@ -125,22 +125,24 @@ def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np
 # ---- arrays ----
 
 
-def load_npz(
-    path: Path, names: Collection[str] | None = None
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return arrays of an NPZ file of the user's, and the names it holds, as `read_npz` does."""
+def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Result:
+    """Return what `read_npz` or `read_npy` returns of a file of the user's."""
     try:
-        return read_npz(path, names)
+        return read(path, **options)
     except OSError as error:
         raise unreadable(path, error) from None
     except DAMAGES as error:
-        raise DataError(f"{shown(path)}: damaged, or not an NPZ file: {cut(error, 160)}") from None
+        kind = "NPZ" if read is read_npz else "NPY"
+        raise DataError(
+            f"{shown(path)}: damaged, or not an {kind} file: {cut(error, 160)}"
+        ) from None
 
 
 def read_npz_table(path: Path, wanted: Wanted) -> Table:
     """Read an NPZ file: features in `X`, the response in another array (`y` unless named)."""
     where, key = shown(path), wanted.response or "y"
-    loaded, held = load_npz(path, [name for name in ("X", key, wanted.id) if name is not None])
+    wishes = [name for name in ("X", key, wanted.id) if name is not None]
+    loaded, held = load_arrays(path, read_npz, names=wishes)
     if key == "X":
         raise DataError(f"{where}: data.response is 'X', which is the array of the features")
     needed = ("X",) if wanted.new else ("X", None if wanted.labels else key, wanted.id)
@@ -177,19 +179,11 @@ def read_npy_table(path: Path, wanted: Wanted) -> Table:
         raise DataError(f"{where}: an .npy file names no cases; leave out data.labels")
     if wanted.response is None and not wanted.new:
         raise DataError(f"{where}: name the .npy file of the responses with data.response")
-    features = _checked(_load_npy(path), wanted, where)
+    features = _checked(load_arrays(path, read_npy, mapped=True), wanted, where)
+    beside = path.parent / str(wanted.response)
     return RawTable(
-        features, NO_RESPONSE if wanted.new else _load_npy(path.parent / str(wanted.response))
+        features, NO_RESPONSE if wanted.new else load_arrays(beside, read_npy, mapped=True)
     )
-
-
-def _load_npy(path: Path) -> np.ndarray:
-    try:
-        return read_npy(path, mapped=True)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except DAMAGES as error:
-        raise DataError(f"{shown(path)}: damaged, or not an NPY file: {cut(error, 160)}") from None
 
 
 def _checked(array: np.ndarray, wanted: Wanted, where: str) -> np.ndarray:
@@ -283,7 +277,8 @@ def read_obs(path: Path) -> dict[str, np.ndarray]:
     def read() -> dict[str, np.ndarray]:
         with _open_h5ad(path) as (file, _):
             obs = _child(file, "obs", where)
-            return {name: _column(obs, name, where) for name in _column_names(obs)}
+            names = map(str, obs.attrs.get("column-order", ()))
+            return {name: _column(obs, name, where) for name in names}
 
     return tried(path, read)
 
@@ -306,7 +301,8 @@ def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
     obs, var = _child(file, "obs", where), _child(file, "var", where)
     names = name_columns(_index(var, where), f"{where}: var", "variable")
     columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
-    ids, held, notes = _index(obs, where), _column_names(obs), columns.notes
+    ids, notes = _index(obs, where), columns.notes
+    held = [str(name) for name in obs.attrs.get("column-order", ())]
     n, column = len(ids), wanted.id if wanted.labels is None else None
     if column is not None and (not wanted.new or column in held):
         check_column(column, held, f"{where}: obs")
@@ -342,18 +338,12 @@ def _child(group: Any, name: str, where: str) -> Any:
 
 
 def _index(frame: Any, where: str) -> list[str]:
-    """Return the names of the rows of a table."""
     if not hasattr(frame, "keys"):  # tables of an old anndata
         raise DataError(f"{where}: obs and var are of an old form; {REMEDY}")
     return _texts(_child(frame, str(frame.attrs.get("_index", "_index")), where), where)
 
 
-def _column_names(obs: Any) -> list[str]:
-    return [str(name) for name in obs.attrs.get("column-order", ())]
-
-
 def _texts(values: Any, where: str) -> list[str]:
-    """Return a column of text."""
     import h5py
 
     if hasattr(values, "keys"):  # a nullable column

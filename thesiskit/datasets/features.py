@@ -111,29 +111,23 @@ class InteractionData(Source):
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
         """Return what is drawn, and the truth where it is from the priors of the model."""
-        own: dict[str, Any]
+        noise = self.noise if priors.continuous else None
+        own: dict[str, Any] = {"classes": self.classes, "cauchy": self.prior == "cauchy"}
         if self.sigma == "prior":
-            noise = None
             if priors.continuous:
                 noise = priors.noise or draw_noise(rng, priors.noise_shape, priors.noise_mode)
-            widths = (priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
-            own = {
-                "order": priors.order,
-                "sigma": lambda: draw_sigma(rng, priors.order, *widths),
-                "cauchy": priors.cauchy,
-                "noise": noise,
-            }
+            widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
+            own |= {"order": priors.order, "sigma": lambda: draw_sigma(rng, *widths)}
+            own["cauchy"] = priors.cauchy
         else:
-            own = {
-                "order": len(self.sigma) - 1,
-                "sigma": np.array(self.sigma),
-                "cauchy": self.prior == "cauchy",
-                "noise": self.noise if priors.continuous else None,
-            }
-        table, truth = draw_interactions(
-            rng, features=self.features, values=self.values, cases=self.train + self.test,
-            train=self.train, classes=self.classes, **own,
-        )  # fmt: skip
+            own |= {"order": len(self.sigma) - 1, "sigma": np.array(self.sigma)}
+        size: dict[str, Any] = {
+            "features": self.features,
+            "values": self.values,
+            "train": self.train,
+        }
+        cases = self.train + self.test
+        table, truth = draw_interactions(rng, cases=cases, noise=noise, **size, **own)
         return table, truth if self.sigma == "prior" else {}
 
 
@@ -164,9 +158,7 @@ class EpistasisData(Source):
         return Sizes(self.cases, self.cases, 2 + self.noise_features, 3)
 
     def draw(
-        self,
-        rng: np.random.Generator,
-        priors: LogisticPriors,
+        self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
         table, _ = draw_epistasis(rng, **self.model_dump(exclude={"source"}))
         return table, {}
@@ -262,7 +254,9 @@ def draw_interactions(
     patterns = [list(level.values())]
     for o in range(1, order + 1):
         level = {
-            subset: _renumber(level[subset[:-1]] * values + table.X[:, subset[-1]])
+            subset: np.unique(
+                level[subset[:-1]] * values + table.X[:, subset[-1]], return_inverse=True
+            )[1].astype(np.int32)
             for subset in combinations(range(features), o)
         }
         patterns.append(list(level.values()))
@@ -278,18 +272,11 @@ def draw_interactions(
     return FeatureTable(table.X, response, table.features, table.values, symbols, source), truth
 
 
-def _renumber(codes: np.ndarray) -> np.ndarray:
-    return np.unique(codes, return_inverse=True)[1].astype(np.int32)
-
-
 # ---- two loci that matter together ----
 
 
 def penetrance(
-    rng: np.random.Generator,
-    frequency: tuple[float, float],
-    heritability: float,
-    prevalence: float,
+    rng: np.random.Generator, frequency: tuple[float, float], heritability: float, prevalence: float
 ) -> np.ndarray:
     """Draw P(case | genotypes i, j of two loci), (3, 3), to which no locus adds on its own.
 

@@ -1,6 +1,7 @@
-"""Published tables, which come with thesiskit or with scikit-learn, so that nothing is fetched.
+"""Published tables: some come with thesiskit or with scikit-learn, ten are fetched when asked for.
 
-The files are in datasets/files/, compressed; data/README.md says where each comes from.
+Those that come with thesiskit are in datasets/files/, compressed; data/README.md says where each
+comes from.
 
 Colon cancer: Alon, Barkai, Notterman, Gish, Ybarra, Mack and Levine (1999), "Broad patterns of
 gene expression revealed by clustering analysis of tumor and normal colon tissues probed by
@@ -10,69 +11,75 @@ Machine Learning Repository; scikit-learn ships it.
 Splice junctions: Towell, Noordewier and Shavlik (1992), Molecular Biology (Splice-junction Gene
 Sequences), UCI Machine Learning Repository.
 Votes: Schlimmer (1987), Congressional Voting Records, UCI Machine Learning Repository.
+Microarrays: files of github.com/ramhiser/datamicroarray at one commit, with their sha256.  A file
+is looked for in THESISKIT_DATA_DIR, then in the cache of the user, and else fetched into that.
 """
 
 import csv
 import gzip
 import hashlib
+import io
+import os
+import warnings
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from thesiskit.blocks import distinct
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table
-from thesiskit.errors import DataError, UserError, quoted
+from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table, WrongKeyError
+from thesiskit.errors import DataError, ResultsError, UserError, cut, quoted
+from thesiskit.files import DAMAGES, read_bytes, read_npz, replacing
 
 FILES = Path(__file__).parent / "files"
+SHIPPED = {  # sha256 of the content, not compressed; of splice and votes the first column is y
+    "Alon1999.csv.gz": "fe340b1fe67bd1c76fd627749790febe2b54dd243528de27b51d97ab2df04df1",
+    "splice.csv.gz": "ade9456512272921ccbe649ca7d30d0254eb0dd6bdb14bbd2cd06bb2bb3e244f",
+    "votes.csv.gz": "baa151eb4652b5e5135b2430427f77f5a8aaabd12cc9e6e81f15e8671445553b",
+}
 
-
-@dataclass(frozen=True)
-class PublishedFile:
-    """A file of published data.
-
-    file : its name below datasets/files/.
-    sha256 : of its content, not compressed.
-    """
-
-    file: str
-    sha256: str
-
-    def text(self) -> str:
-        """Return the content.
-
-        Raises
-        ------
-        DataError: the installed file is missing, or not what was shipped.
-        """
-        path = FILES / self.file
-        try:
-            content = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: cannot be read ({error}); install thesiskit again") from None
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
-            raise DataError(
-                f"{path}: not the file that was shipped (sha256 {found[:12]}..., not "
-                f"{self.sha256[:12]}...); install thesiskit again"
-            )
-        return content.decode("utf-8")
-
-
-COLON = PublishedFile(
-    "Alon1999.csv.gz", "fe340b1fe67bd1c76fd627749790febe2b54dd243528de27b51d97ab2df04df1"
+URL = (
+    "https://raw.githubusercontent.com/ramhiser/datamicroarray/"
+    "a95f6f68ed3debf48ee54f198435fa12aa655b16/data/"
 )
-# the first line names the columns, of which y is the class
-SPLICE = PublishedFile(
-    "splice.csv.gz", "ade9456512272921ccbe649ca7d30d0254eb0dd6bdb14bbd2cd06bb2bb3e244f"
-)
-VOTES = PublishedFile(
-    "votes.csv.gz", "baa151eb4652b5e5135b2430427f77f5a8aaabd12cc9e6e81f15e8671445553b"
-)
+SETS = {  # the year of the paper, and what was measured
+    "alon": "1999, colon cancer",
+    "chowdary": "2006, tissue of origin",
+    "christensen": "2009, methylation",
+    "golub": "1999, leukaemia",
+    "gordon": "2002, lung cancer",
+    "khan": "2001, small round blue cells",
+    "pomeroy": "2002, outcome of medulloblastoma",
+    "singh": "2002, prostate cancer",
+    "su": "2002, tissues",
+    "west": "2001, oestrogen receptor",
+}
+SHA256 = {  # of the files
+    "alon": "76ea2ffa6226e29237bbe3f41a68ec42ca9ec3bbdbf3f19613cd254fd5fcc1c7",
+    "chowdary": "2613b06506074469d1aec9e8fbe313fa65aa75ba6720ad925c5edbc2f690d983",
+    "christensen": "9cdb95961f9529014db156af5cba41c8da0d25e93318ceca69ae696caaacb532",
+    "golub": "594f5507597fb2352d210c803a88a218fbf6d1f2705372029e5738815216747b",
+    "gordon": "09173f9c7b7d30bbbeca08b945755a03ad7601f4560bb185d47e3e441fc096f3",
+    "khan": "06ecda9812126eb72e1a254b07b90aa8eea4cef9639d8511082c1e15bfdee802",
+    "pomeroy": "858568f28dcf4453db9036c35eb186ac1ab1f7a1afa4452996ccdda551d3939f",
+    "singh": "5197cdae41c6e25b9a59cfda23fd9434c25b7406ed1942c5ca074e140e5c2cff",
+    "su": "b265bcdc8019e6216d3f9e700650b8fccc4a71c50b8e0bbf9aae55d9bc7cdcb7",
+    "west": "2fad08fcf9f481f03235f33146046193f3e7eaf08887badc4b28542890d3e3bd",
+}
+# they hold intensities, which want a floor and a logarithm; others logarithms or fractions
+INTENSITIES = ("alon", "chowdary", "golub", "gordon", "singh")
+SetName = Literal[
+    "alon", "chowdary", "christensen", "golub", "gordon", "khan", "pomeroy", "singh", "su", "west"
+]
+EXTRA = "data.source: microarray needs: pip install 'thesiskit[microarray]'"
+FLOOR = 16.0  # intensities below it say nothing
+SECONDS, RETRIES = 30, 2  # of a connection that says nothing; after a failure
 
 
 class ColonData(Source):
@@ -134,6 +141,47 @@ class VotesData(Source):
         return [votes()]
 
 
+class MicroarrayData(Source):
+    """Published tables of gene expression, one after the other: a study of several tables."""
+
+    family: ClassVar = "table"
+
+    source: Literal["microarray"]
+    sets: Annotated[list[SetName], Field(min_length=1)] = list(SETS)  # type: ignore[arg-type]
+    """Which tables, by the first author of their papers; all ten unless given. `replicates` random
+    divisions of each are made. Files are looked for in the folder that the variable
+    `THESISKIT_DATA_DIR` names, and else fetched once."""
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """For models of binary features: a gene becomes 1 where it exceeds its median over the training
+    cases, or over all."""
+
+    @field_validator("sets")
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value)
+
+    @property
+    def n_settings(self) -> int:
+        return len(self.sets)
+
+    def setting(self, number: int) -> "MicroarrayData":
+        return self.model_copy(update={"sets": [self.sets[number]]})
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
+        """Return the only table.
+
+        Raises
+        ------
+        WrongKeyError: there are several.  DataError: it cannot be fetched or read.
+        """
+        if len(self.sets) > 1:
+            raise WrongKeyError(
+                "sets", f"here one table is needed, not {len(self.sets)}; give one, such as "
+                f"data.sets: [{self.sets[0]}]",
+            )  # fmt: skip
+        return [_microarray(self.sets[0])]
+
+
 # ---- the tables ----
 
 
@@ -144,7 +192,7 @@ def colon(intensities: str = "log-standardised") -> Table:
     deviation (divisor 1,999), which fits the thesis's remark that the fifth correlation was
     around 0.5; `raw` leaves the intensities as they are, which does not (it gives 0.40).
     """
-    header, *lines = COLON.text().strip().splitlines()
+    header, *lines = _shipped("Alon1999.csv.gz").strip().splitlines()
     names = [name.strip('"') for name in header.split(",")]
     rows = [line.split(",") for line in lines]
     features = np.array([row[1:] for row in rows], dtype=float)
@@ -154,10 +202,8 @@ def colon(intensities: str = "log-standardised") -> Table:
         features -= features.mean(axis=1, keepdims=True)
         features /= features.std(axis=1, ddof=1, keepdims=True)
     response = np.array([row[0].strip('"') == "t" for row in rows], dtype=np.uint8)
-    return Table(
-        features, response, names[first:], COLON.sha256, f"Alon1999.csv, {intensities}",
-        classes=("normal", "tumour"),
-    )  # fmt: skip
+    source, digest = f"Alon1999.csv, {intensities}", SHIPPED["Alon1999.csv.gz"]
+    return Table(features, response, names[first:], digest, source, classes=("normal", "tumour"))
 
 
 def breast_cancer() -> Table:
@@ -190,7 +236,7 @@ def splice(window: int = 30) -> FeatureTable:
     if not 1 <= window <= 30:
         raise DataError(f"window is {window}; it must be from 1 to 30")
     names = [f"{t:+d}" for t in range(-30, 31) if t]
-    found = _table(SPLICE, "ACGT", ["EI", "IE", "N"], "splice junctions", names)
+    found = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
     kept = [j for j, name in enumerate(names) if abs(int(name)) <= window]
     return replace(
         found,
@@ -202,21 +248,156 @@ def splice(window: int = 30) -> FeatureTable:
 
 def votes() -> FeatureTable:
     """Return 16 votes (n, y or MISSING) of 435 US representatives of 1984, and their party."""
-    return _table(VOTES, "ny", ["democrat", "republican"], "votes of 1984")
+    return _coded("votes.csv.gz", "ny", ["democrat", "republican"], "votes of 1984")
 
 
-def _table(
-    file: PublishedFile, letters: str, classes: list[str], name: str, names: list[str] | None = None
+def _coded(
+    file: str, letters: str, classes: list[str], name: str, names: list[str] | None = None
 ) -> FeatureTable:
     """Code the cells of a file by their letters, others as MISSING; `names` are of its features."""
-    (_, *given), *rows = csv.reader(file.text().splitlines())
-    cells = np.array(rows)
+    (_, *given), *rows = csv.reader(_shipped(file).splitlines())
+    cells, features = np.array(rows), names or given
     X = np.full(cells[:, 1:].shape, MISSING, dtype=np.int16)
     for code, letter in enumerate(letters):
         X[cells[:, 1:] == letter] = code
     response = np.searchsorted(classes, cells[:, 0]).astype(np.int32)
-    features = names or given
     return FeatureTable(X, response, features, [list(letters) for _ in features], classes, name)
+
+
+def _shipped(file: str) -> str:
+    """Return the content of a file that comes with thesiskit.
+
+    Raises
+    ------
+    DataError: the installed file is missing, or not what was shipped.
+    """
+    path = FILES / file
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read ({error}); install thesiskit again") from None
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHIPPED[file]:
+        raise DataError(
+            f"{path}: not the file that was shipped (sha256 {digest[:12]}..., not "
+            f"{SHIPPED[file][:12]}...); install thesiskit again"
+        )
+    return content.decode("utf-8")
+
+
+# ---- microarrays ----
+
+
+def _microarray(name: str) -> Table:
+    """Return a table with intensities as logarithms, classes as its file orders them."""
+    try:
+        import pooch
+    except ImportError:
+        raise DataError(EXTRA) from None
+    # the cache, which honours XDG_CACHE_HOME, has what is fetched, and tables once they are parsed
+    cache = Path(pooch.os_cache("thesiskit")) / "microarray"
+    parsed = cache / f"{name}-{SHA256[name][:16]}.npz"
+    try:
+        arrays = read_npz(parsed, ("x", "y", "names", "classes"))[0]
+    except (OSError, *DAMAGES):
+        arrays = _parse(_content(name, cache), name)
+        # parsing takes a second, reading this a tenth; on a full or read-only disk it is made again
+        with suppress(ResultsError), replacing(parsed) as part, open(part, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+    features, how = arrays["x"], "as published"
+    if name in INTENSITIES:
+        features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
+    return Table(
+        features,
+        arrays["y"],
+        arrays["names"].tolist(),
+        hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
+        f"{name} ({SETS[name]}), {how}",
+        classes=tuple(arrays["classes"].tolist()),
+        missing=int(np.isnan(features).sum()),
+    )
+
+
+def _content(name: str, cache: Path) -> bytes:
+    """Return the bytes of a published file, which is fetched if it is nowhere.
+
+    Raises
+    ------
+    DataError: it cannot be fetched, or it is not what was published.
+    """
+    given, file = os.environ.get("THESISKIT_DATA_DIR"), f"{name}.RData"
+    folders = [Path(given), Path(given) / "microarray", cache] if given else [cache]
+    held = [folder / file for folder in folders if (folder / file).is_file()]
+    path = held[0] if held else _fetch(name, cache)
+    try:
+        content = read_bytes(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != SHA256[name]:
+        raise DataError(
+            f"{path}: not the published file (sha256 {sha256[:12]}..., not "
+            f"{SHA256[name][:12]}...); remove it, and it is fetched anew"
+        )
+    return content
+
+
+def _fetch(name: str, cache: Path) -> Path:
+    """Fetch a file into the cache; what is not the published one is not kept."""
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("ERROR")  # it would announce each file on the terminal
+    file = f"{name}.RData"
+    try:
+        shelf = pooch.create(
+            cache, URL, registry={file: f"sha256:{SHA256[name]}"}, retry_if_failed=RETRIES
+        )
+        return Path(shelf.fetch(file, downloader=pooch.HTTPDownloader(timeout=SECONDS)))
+    except (OSError, ValueError) as error:  # requests' errors are of OSError
+        reason = cut(str(error).partition("\n")[0] or type(error).__name__, 80)
+        if isinstance(error, requests.ConnectionError | requests.Timeout):
+            reason = "no connection"
+        elif "hash" in str(error):
+            reason = "what is there now is not the published file"
+        raise DataError(
+            f"{file} cannot be fetched ({reason}); put {URL}{file} into {cache}"
+        ) from None
+
+
+def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
+    """Return x (n, p), y (n,) codes, names (p,) or none, and the names of the classes."""
+    try:
+        import rdata
+    except ImportError:
+        raise DataError(EXTRA) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an old file does not name its encoding
+        table = rdata.read_rda(io.BytesIO(content), default_encoding="latin1")[name]
+    x, y = table["x"], table["y"]  # x is a data frame, or a matrix with or without names
+    columns = getattr(x, "columns", None)
+    if columns is None:
+        columns = getattr(x, "coords", {}).get("dim_1", [])
+    return {
+        "x": np.ascontiguousarray(x, dtype=float),
+        "y": np.asarray(y.codes, dtype=np.uint8),
+        "names": np.array(_unique(np.asarray(columns).tolist()), dtype=str),
+        "classes": np.array([str(category) for category in y.categories], dtype=str),
+    }
+
+
+def _unique(names: Sequence[Any]) -> list[str]:
+    """Return names of which none is empty, and no two are equal."""
+    unique: dict[str, None] = {}
+    for j, given in enumerate(names):
+        base = str(given).strip() if given == given and given is not None else ""  # NaN is R's NA
+        name = base = base or f"gene {j + 1}"
+        again = 1
+        while name in unique:
+            again += 1
+            name = f"{base} ({again})"
+        unique[name] = None
+    return list(unique)
 
 
 # ---- as a user sees them ----

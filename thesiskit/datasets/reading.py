@@ -17,7 +17,7 @@ import warnings
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
@@ -43,6 +43,7 @@ NAMELESS = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")
 COUNTERS = ("index", "level_0", "row.names", "rownames", "X", "...1")
 WITHOUT_NUMBERS = "write it without row numbers (pandas: index=False; R: row.names = FALSE)"
 
+LINE_END = re.compile(r"\r\n|\r|\n")  # whichever system ended them
 WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 CELLS = 1 << 16  # converted together
@@ -76,7 +77,7 @@ def opened(path: Path) -> IO[bytes]:
         raise unreadable(path, error) from None
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> DataError:
+def unreadable(path: Path, error: Exception) -> DataError:
     """Return what to say of a file that cannot be opened."""
     reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
@@ -144,11 +145,6 @@ def _content(file: IO[bytes] | gzip.GzipFile, where: str, most: int | None) -> b
     return content
 
 
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a text, whichever system ended them."""
-    return re.split(r"\r\n|\r|\n", text)
-
-
 def tried(path: Path, read: Callable[[], Result]) -> Result:
     """Return what `read` returns of a file, or raise what it raises, if it comes to an end.
 
@@ -193,7 +189,7 @@ def sniff(text: str, usual: str) -> str:
     in a row, only where the line of names has no other.  Where the lines are not alike, it is the
     one that the line of names has most often.
     """
-    lines = [line for line in split_lines(text[:HEAD]) if line.strip()]
+    lines = [line for line in LINE_END.split(text[:HEAD]) if line.strip()]
     if len(text) > HEAD and len(lines) > 1:
         del lines[-1]  # it may be cut
     lines = lines[:LINES]
@@ -261,8 +257,18 @@ def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tupl
         names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
         rows = itertools.chain(() if second is None else (second,), rows)
         return names, _cases(rows, len(names), delimiter, where, True)
-    if len(names) == 1:
-        _check_delimiter(names[0], delimiter, f"{where}: line {line}")
+    if len(names) == 1 and names[0].startswith("#"):
+        raise DataError(
+            f"{where}: line {line} begins with '#' like a comment; take such lines out of the table"
+        )
+    other = max(DELIMITERS, key=names[0].count)
+    if len(names) == 1 and (number := names[0].count(other)):
+        this = DELIMITERS[delimiter]
+        raise DataError(
+            f"{where}: line {line} has no {this} and {number:,} {DELIMITERS[other]}"
+            f"{'s' * (number > 1)}; save the table with {this}s between cells (pandas: "
+            f"read_csv(..., sep={other!r}), then to_csv(..., index=False))"
+        )
     cases = _cases(rows, len(names), delimiter, where, header)
     if not header:
         return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
@@ -270,7 +276,6 @@ def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tupl
 
 
 def _rows(reader, where: str) -> Rows:
-    """Yield the lines that are not blank, each with its number."""
     start = 1
     try:
         for row in reader:
@@ -289,20 +294,6 @@ def _rows(reader, where: str) -> Rows:
         else:
             fault = f"line {number}: {error}; mend the quotes"
         raise DataError(f"{where}: {fault}") from None
-
-
-def _check_delimiter(line: str, delimiter: str, where: str) -> None:
-    """Say so where a line has no delimiter, but another."""
-    if line.startswith("#"):
-        raise DataError(f"{where} begins with '#' like a comment; take such lines out of the table")
-    other = max(DELIMITERS, key=line.count)
-    if line.count(other):
-        raise DataError(
-            f"{where} has no {DELIMITERS[delimiter]} and {line.count(other):,} "
-            f"{DELIMITERS[other]}{'s' * (line.count(other) > 1)}; save the table with "
-            f"{DELIMITERS[delimiter]}s between cells (pandas: read_csv(..., sep={other!r}), then "
-            "to_csv(..., index=False))"
-        )
 
 
 def _cases(rows: Rows, width: int, delimiter: str, where: str, header: bool) -> Rows:
@@ -422,7 +413,6 @@ def find_columns(
 
 
 def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
-    """Return where the features of the training table are."""
     others = (*wanted.ignore, wanted.id, wanted.response)
     features = wanted.features
     if features is None:
@@ -536,14 +526,6 @@ def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> 
 # ---- numbers ----
 
 
-@dataclass
-class Words:
-    """Cells of a column that are no numbers: their texts, and the place of the first."""
-
-    place: str  # such as "line 7"; empty where it is not known
-    texts: list[str] = field(default_factory=list)
-
-
 class Numbers:
     """Cells as numbers, row by row; what is none is told at the end.
 
@@ -552,12 +534,11 @@ class Numbers:
     """
 
     def __init__(self, names: list[str], missing: Collection[str] = (), unit: str = "line"):
-        self.names = names
-        self._missing, self._unit = set(missing), unit
+        self.names, self._missing, self._unit = names, set(missing), unit
         self._cells: list[str] = []
-        self._values = array("d")
-        self._lines = array("q")
-        self._words: dict[str, Words] = {}
+        self._values, self._lines = array("d"), array("q")
+        self._words: dict[str, list[str]] = {}  # by column, texts that are no numbers
+        self._places: dict[str, str] = {}  # where the first of them is, such as "line 7"
         self._booleans = np.zeros(len(names), dtype=int)
 
     def add(self, cells: list[str], line: int) -> None:
@@ -591,8 +572,8 @@ class Numbers:
             self._booleans[column] += 1
             return float(cell in TRUE)
         if cell not in UNKNOWN:
-            words = Words(f"{self._unit} {self._lines[row]:,}")
-            self._words.setdefault(self.names[column], words).texts.append(cell)
+            self._words.setdefault(self.names[column], []).append(cell)
+            self._places.setdefault(self.names[column], f"{self._unit} {self._lines[row]:,}")
         return math.nan
 
     def table(self, where: str) -> np.ndarray:
@@ -601,33 +582,32 @@ class Numbers:
         values = np.frombuffer(self._values).reshape(-1, len(self.names))
         known = np.isfinite(values).sum(axis=0)
         for j in np.flatnonzero((self._booleans > 0) & (self._booleans < known)):
-            mixed = Words("", ["true and false beside other values"] * len(values))
+            mixed = ["true and false beside other values"] * len(values)
             self._words.setdefault(self.names[j], mixed)
         for name, words in self._words.items():
-            cell, more = words.texts[0], len(words.texts) - 1
+            cell, more = words[0], len(words) - 1
             if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
                 there = f" ({more:,} more such cell{'s' * (more > 1)} there)" if more else ""
                 others = few([other for other in self._words if other != name])
                 others = f", as in {others}" if others else ""
                 raise DataError(
-                    f"{where}: {words.place}: {quoted(cell)} in column {quoted(name)} is no number"
-                    f"{there}{others}; mend it, name it in data.missing if it stands for a missing "
-                    "value, or data.ignore the column"
+                    f"{where}: {self._places[name]}: {quoted(cell)} in column {quoted(name)} is no "
+                    f"number{there}{others}; mend it, name it in data.missing if it stands for a "
+                    "missing value, or data.ignore the column"
                 )
         if self._words:
             name, words = next(iter(self._words.items()))
-            place = f" in {words.place}" if words.place else ""
+            place = f" in {self._places[name]}" if name in self._places else ""
             several = len(self._words) != 1
             raise DataError(
                 f"{where}: {len(self._words)} column{'s are' if several else ' is'} categorical: "
-                f"{few(list(self._words))} (for example {quoted(words.texts[0])}{place}); "
-                f"{_remedy(name, words.texts, len(values))}"
+                f"{few(list(self._words))} (for example {quoted(words[0])}{place}); "
+                f"{_remedy(name, words, len(values))}"
             )
         return values
 
 
 def _remedy(name: str, words: list[str], cases: int) -> str:
-    """Say what to do with a column of words."""
     if GROUPED.fullmatch(words[0]):
         return "write numbers with a decimal point, and nothing between thousands"
     if DATE.match(words[0]):

@@ -1,4 +1,6 @@
-"""Sequences drawn from a hidden Markov model (section sec-sim-blsm), or from the logistic model.
+"""Sequences: drawn, windows of a text (section sec-text-blsm), and the user's own files.
+
+They are drawn from a hidden Markov model (section sec-sim-blsm), or from the logistic model.
 
 thesis        here              shape
 x_{1:O}       histories         (n, length), codes from 0; the last column is x_O
@@ -6,13 +8,21 @@ x_{O+1}       response          (n,), codes from 0
 O             length
 """
 
-from typing import Annotated, ClassVar, Literal
+import csv
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
+from pydantic import Field, StrictBool, model_validator
 
-from thesiskit.blocks import AtLeastTwo, Positive, Probability
+from thesiskit.blocks import AtLeastTwo, Positive, Probability, Text
+from thesiskit.datasets.reading import LINE_END, shown, unreadable, utf8
 from thesiskit.datasets.source import (
     LogisticPriors,
     Sequences,
@@ -25,7 +35,21 @@ from thesiskit.datasets.source import (
 )
 from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, brief, few, quoted
+from thesiskit.errors import cut as cut_text
+from thesiskit.files import DAMAGES, read_npy
+
+# symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
+THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
+SHIPPED = Path(__file__).parent / "text" / "sotu-1790.txt"
+# sha256 of its digits, without line ends
+SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640ddc"
+FASTA = (".fa", ".fasta", ".fna", ".faa")
+LABEL = re.compile(r"^\w+[=:]")  # of a header line: class=promoter stands for promoter
+BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
+
+
+# ---- drawn ----
 
 
 class HiddenMarkovData(Source):
@@ -52,17 +76,12 @@ class HiddenMarkovData(Source):
         return Sizes(self.train, self.test, self.history, states, states)
 
     def draw(
-        self,
-        rng: np.random.Generator,
-        priors: LogisticPriors,
+        self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
+        size = {"length": self.history, "cases": self.train + self.test}
         try:
             drawn = draw_hidden_markov(
-                rng,
-                transition=self.transition,
-                emission=self.emission,
-                length=self.history,
-                cases=self.train + self.test,
+                rng, transition=self.transition, emission=self.emission, **size
             )
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
@@ -100,19 +119,30 @@ class LogisticData(Source):
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        return draw_logistic(
+        """Return what is drawn, equations eqn-softmax to eqn-cc-prior.
+
+        Histories are uniform.  Returns the sequences, and what they were drawn with: log_sigma
+        (order + 1,) and probability (cases, classes).  Drawn again, parameters and responses, until
+        the training responses are of two classes at least: to condition on that leaves the
+        posterior given these as it is.
+        """
+        cases, length = self.train + self.test, self.history
+        histories = rng.integers(0, self.states, (cases, length), dtype=np.int32)
+        patterns = [
+            [np.unique(histories[:, length - o :], axis=0, return_inverse=True)[1].reshape(-1)]
+            for o in range(priors.order + 1)
+        ]
+        widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
+        response, truth = draw_responses(
             rng,
-            states=self.states,
+            patterns,
+            lambda: draw_sigma(rng, *widths),
             classes=self.classes,
-            length=self.history,
-            order=priors.order,
-            cases=self.train + self.test,
             train=self.train,
             cauchy=priors.cauchy,
-            sigma_0=priors.sigma_0,
-            sigma_shape=priors.sigma_shape,
-            sigma_mode=priors.sigma_mode,
         )
+        states, classes = numbered(self.states), numbered(self.classes)
+        return Sequences(histories, response, states, classes), truth
 
 
 def draw_hidden_markov(
@@ -162,46 +192,6 @@ def draw_hidden_markov(
     )
 
 
-def draw_logistic(
-    rng: np.random.Generator,
-    *,
-    states: int,
-    classes: int,
-    length: int,
-    order: int,
-    cases: int,
-    train: int,
-    cauchy: bool,
-    sigma_0: float,
-    sigma_shape: float,
-    sigma_mode: float,
-) -> tuple[Sequences, dict[str, np.ndarray]]:
-    """Draw from the logistic sequence model, equations eqn-softmax to eqn-cc-prior.
-
-    Histories are uniform.  Returns the sequences, and what they were drawn with: log_sigma
-    (order + 1,) and probability (cases, classes).  Drawn again, parameters and responses, until
-    the first `train` responses are of two classes at least: to condition on that leaves the
-    posterior given these as it is.
-    """
-    histories = rng.integers(0, states, (cases, length), dtype=np.int32)
-    patterns = [
-        [np.unique(histories[:, length - o :], axis=0, return_inverse=True)[1].reshape(-1)]
-        for o in range(order + 1)
-    ]
-    response, truth = draw_responses(
-        rng,
-        patterns,
-        lambda: draw_sigma(rng, order, sigma_0, sigma_shape, sigma_mode),
-        classes=classes,
-        train=train,
-        cauchy=cauchy,
-    )
-    drawn = Sequences(
-        histories, response, numbered(states), numbered(classes),
-    )  # fmt: skip
-    return drawn, truth
-
-
 def stationary(transition: ArrayLike) -> np.ndarray:
     """Return the (H,) distribution that a chain with these (H, H) probabilities keeps.
 
@@ -240,3 +230,579 @@ def _distributions(matrix: ArrayLike, name: str) -> np.ndarray:
         if abs(row.sum() - 1) > 1e-6:
             raise DataError(f"{name}: row {number} sums to {row.sum():.6g}; it must sum to 1")
     return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+# ---- windows of a text ----
+
+
+class TextData(Source):
+    """Overlapping windows of a text, coded by kinds of characters."""
+
+    family: ClassVar = "sequences"
+    published: ClassVar = "8,247 coded characters of a speech of George Washington; public domain"
+
+    source: Literal["text"]
+    path: Text | None = None
+    """The text; relative to the folder of the config. Without it, the text that is shipped."""
+    states: dict[Text, Text | None] | None = None
+    """The characters of each symbol, such as `{V: aeiou, C: bcd, _: null}`; `null` stands for all
+    other characters, and a run of these becomes one state. The thesis's three unless given."""
+    limit: Positive | None = None
+    """Use only so many states, from the start."""
+    history: Positive
+    """Number of states before the one that is predicted."""
+    train: Positive
+    """Number of training cases: the first windows."""
+    test: Positive | None = None
+    """At most so many of the other windows are test cases; all unless given."""
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
+        notes = []
+        if self.path is not None:
+            states = self.states or THESIS_STATES
+            codes, symbols, _ = read_text(folder / self.path, states)
+            notes = [
+                f"{cut_text(Path(self.path).name)}: {remark}"
+                for remark in left_out(utf8(folder / self.path), states)
+            ]
+        elif self.states is not None:
+            raise WrongKeyError("states", "the shipped text is coded; give data.path")
+        else:
+            codes, symbols, _ = shipped_text()
+        cases = windows(codes, self.history, states=symbols, limit=self.limit)
+        return [replace(cases, notes=notes)]
+
+    def read_new(self, path: Path, like: Sequences) -> Sequences:
+        """Return every history of a text, also the last one, which nothing follows yet."""
+        codes, symbols, digest = read_text(path, self.states or THESIS_STATES)
+        if len(codes) < self.history:
+            raise DataError(
+                f"{shown(path)}: it has {len(codes):,} states, too few for a history of "
+                f"{self.history:,}; use more text"
+            )
+        histories = np.lib.stride_tricks.sliding_window_view(codes, self.history)
+        response = np.zeros(len(histories), dtype=np.int32)
+        return Sequences(histories, response, symbols, like.classes, digest, path.name)
+
+
+def encode_text(
+    text: str, states: Mapping[str, str | None] = THESIS_STATES
+) -> tuple[np.ndarray, list[str]]:
+    """Return the int32 code of each state of a text, and the symbol of each code.
+
+    Parameters
+    ----------
+    text : a run of characters that belong to the None state counts once; without a None state
+        they are dropped.  Case does not matter.
+    states : symbol -> its characters, or None for all characters that no other state names.
+
+    Raises
+    ------
+    DataError: a map that says nothing valid; a text with none of its characters.
+    """
+    table, other = _table(states)
+    if not text:
+        raise DataError("the text is empty")
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    codes = table[np.minimum(points, len(table) - 1)]
+    keep = codes != other
+    if not keep.any():
+        named = "".join(characters for characters in states.values() if characters)
+        raise DataError(f"the text has none of the characters {named}; nothing is left to predict")
+    if other >= 0:  # the first of each run
+        keep[1:] |= keep[:-1]
+        keep[0] = True
+    return codes[keep], list(states)
+
+
+def left_out(text: str, states: Mapping[str, str | None]) -> list[str]:
+    """Say which characters of a text belong to no state, so that they are dropped."""
+    table, other = _table(states)
+    if other >= 0:
+        return []
+    counts = Counter(
+        character
+        for character in text
+        if table[min(ord(character), len(table) - 1)] < 0 and not character.isspace()
+    )
+    if not counts:
+        return []
+    often = few([quoted(character) for character, _ in counts.most_common(5)])
+    return [
+        f"{counts.total():,} characters belong to none of data.states and are dropped, "
+        f"most often {often}"
+    ]
+
+
+def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
+    """Return the code of each character, and of all others (the last entry): -1 if they drop."""
+    if len(states) < 2:
+        raise DataError(f"states: {len(states)} given, at least two are needed")
+    code: dict[str, int] = {}
+    other = -1
+    for number, (symbol, characters) in enumerate(states.items()):
+        if not isinstance(symbol, str) or len(symbol) != 1:
+            raise DataError(f"states: the symbol {symbol!r} must be one character, in quotes")
+        if characters is None:
+            if other >= 0:
+                raise DataError(
+                    f"states: {list(states)[other]} and {symbol} are both all other characters; "
+                    "list the characters of one of them"
+                )
+            other = number
+            continue
+        if not isinstance(characters, str) or not characters:
+            raise DataError(f"states: give the characters of {symbol} as text, or null for others")
+        for character in characters:
+            # Σ.lower() is not ς: a capital belongs to the letter that it goes back to
+            for form in {character, character.lower(), character.upper()}:
+                if len(form) > 1 or form.lower() != character.lower():
+                    continue
+                if code.setdefault(form, number) != number:
+                    raise DataError(
+                        f"states: {character!r} is in {list(states)[code[form]]} and in {symbol} "
+                        "(case does not matter); leave it in one of them"
+                    )
+    table = np.full(max(map(ord, code)) + 2, other, dtype=np.int32)
+    table[[ord(character) for character in code]] = list(code.values())
+    return table, other
+
+
+def read_text(
+    path: Path, states: Mapping[str, str | None] = THESIS_STATES
+) -> tuple[np.ndarray, list[str], str]:
+    """Read a UTF-8 text; return its codes and symbols as encode_text does, and their digest.
+
+    Raises
+    ------
+    DataError: what is wrong, where, and what to do.
+    """
+    _table(states)  # its errors are not the file's
+    text = utf8(Path(path))
+    try:
+        codes, symbols = encode_text(text, states)
+    except DataError as error:
+        raise DataError(f"{shown(path)}: {error}") from None
+    return codes, symbols, digest_of(codes, symbols)
+
+
+def shipped_text() -> tuple[np.ndarray, list[str], str]:
+    """Return codes, symbols and digest of the text that comes with the project (data/README.md).
+
+    It is Washington's address of 8 December 1790 in the thesis's three states: 8,247 of them.
+    """
+    digits = "".join(utf8(SHIPPED).split())
+    if hashlib.sha256(digits.encode()).hexdigest() != SHIPPED_DIGITS:
+        raise DataError(f"{SHIPPED}: altered or damaged; install thesiskit again")
+    codes = (np.frombuffer(digits.encode(), dtype=np.uint8) - ord("1")).astype(np.int32)
+    symbols = list(THESIS_STATES)
+    return codes, symbols, digest_of(codes, symbols)
+
+
+def windows(
+    codes: np.ndarray,
+    length: int,
+    *,
+    states: list[str] | None = None,
+    limit: int | None = None,
+) -> Sequences:
+    """Return all overlapping windows of `length` + 1 states, in order, without copying them.
+
+    Parameters
+    ----------
+    codes : (T,) codes from 0; T states give T - length windows.
+    length : states in a history.
+    states : the symbol of each code; without them 0, 1, ...
+    limit : use the first so many states only (the thesis has 3,930, hence 3,910 of length 20).
+
+    Raises
+    ------
+    DataError: too few states; codes without a symbol.
+    """
+    at_least_one(length=length, limit=1 if limit is None else limit)
+    codes = np.asarray(codes)
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise DataError(f"codes must be a vector of whole numbers, got {codes.dtype} {codes.shape}")
+    whole = len(codes)
+    codes = np.ascontiguousarray(codes[:limit], dtype=np.int32)
+    if len(codes) <= length:
+        remedy = f"lower length to {len(codes) - 1} or less" if len(codes) > 1 else "use more text"
+        if len(codes) < whole:
+            remedy += f", or raise limit (the whole text has {whole:,})"
+        raise DataError(
+            f"the text has {len(codes):,} states, too few for a history of {length:,} and the "
+            f"state that follows it; {remedy}"
+        )
+    symbols = [str(code) for code in range(codes.max() + 1)] if states is None else list(states)
+    if codes.min() < 0 or codes.max() >= len(symbols):
+        raise DataError(
+            f"codes run from {codes.min()} to {codes.max()}, but there are symbols for 0 to "
+            f"{len(symbols) - 1}"
+        )
+    view = np.lib.stride_tricks.sliding_window_view(codes, length + 1)
+    return Sequences(
+        view[:, :-1],
+        view[:, -1],
+        symbols,
+        list(symbols),
+        digest_of(codes, length, symbols),
+        f"{len(view):,} windows of a text of {len(codes):,} states",
+    )
+
+
+# ---- files of sequences ----
+
+
+class SequenceFileData(Source):
+    """The user's own sequences."""
+
+    family: ClassVar = "sequences"
+
+    source: Literal["sequences"]
+    path: Text
+    """The file, one case a line; relative to the folder of the config."""
+    test_path: Text | None = None
+    """A file of test cases."""
+    train: Positive | None = None
+    """Without `test_path`: so many first cases are training cases, the others test cases."""
+    history: Positive | None = None
+    """Number of states before the one that is predicted; all unless given."""
+    pad: Text | None = None
+    """A state that fills short histories on the left."""
+    header: StrictBool = False
+    """Whether the first line is a header."""
+    predict: Literal["last-state", "label"] = "last-state"
+    """What is predicted: the last state of each line, or, of FASTA files, `label`: the last word
+    of each header line, from the whole sequence."""
+
+    @model_validator(mode="after")
+    def _a_test_set(self):
+        if (self.test_path is None) == (self.train is None):
+            raise ValueError("give either data.test_path or data.train, the cases to train with")
+        return self
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
+        train = self._read(folder / self.path, None)
+        if self.test_path is None:
+            return [train]
+        return [train, self._read(folder / self.test_path, train)]
+
+    def read_new(self, path: Path, like: Sequences) -> Sequences:
+        """Return histories without the state that follows, coded as those of training."""
+        return self._read(path, like, new=True)
+
+    def _read(self, path: Path, like: Sequences | None, *, new: bool = False) -> Sequences:
+        keys: dict[str, Any] = {"length": self.history, "pad": self.pad, "header": self.header}
+        return read_sequences(path, **keys, like=like, predict=self.predict, new=new)
+
+
+def read_sequences(
+    path: Path,
+    *,
+    length: int | None = None,
+    pad: str | None = None,
+    header: bool = False,
+    like: Sequences | None = None,
+    predict: str = "last-state",
+    new: bool = False,
+) -> Sequences:
+    """Read sequences, one case per line: the last state is the response, the rest its history.
+
+    Parameters
+    ----------
+    path : text with states (any labels) between commas, spaces or tabs, or, where no line has any
+        of these, one word of one-character states per line (ACGTT); blank lines and lines that
+        start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.fa`,
+        `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.  `.npy` holds
+        whole numbers, (n, length + 1).
+    length : keep the so many most recent states of each history.
+    pad : the symbol that fills short histories on the left; a state of its own unless it occurs.
+    header : whether the first line names columns.
+    like : use the coding and the length of these sequences.  New states come after theirs.
+    predict : "last-state"; of FASTA also "label", the last word of each header line.
+    new : the lines are histories, without the state that follows; with neither `length` nor `pad`,
+        if every line has one state more, that is a response, which is not used.  The response of
+        what is returned means nothing: it is 0.
+
+    Returns
+    -------
+    Sequences, codes in the order of the labels: numbers first, by size, then by alphabet.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line, and what to do.
+    """
+    path = Path(path)
+    where, width = shown(path), like.histories.shape[1] if like else length
+    if length is not None:
+        at_least_one(length=length)
+    if pad is not None and _means_missing(pad):
+        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
+    if not new and length not in (None, width):
+        raise DataError(f"length is {length}, but the training cases have {width} states")
+    follows = like if new else None  # cases are histories that continue these
+    label, cut, unit, notes = predict == "label", length is not None or pad is not None, "line", []
+    if path.suffix.lower() == ".npy":
+        unit, lines = "row", _read_array(path, header, label, 2 if follows is None else 1)
+        cases = lines.states
+    else:
+        lines = read_states(path, header=header)
+        cases = _of_lines(lines, where, label, follows)
+    if follows is not None:
+        length = follows.histories.shape[1]
+        if not (cut or label) and all(len(states) == length + 1 for states in cases):
+            notes.append(f"{where}: every {unit} has a state more, the response; it is not used")
+        else:  # the last code of each means nothing
+            cases = [[*states, follows.classes[0]] for states in cases]
+    codes, labels = _codes(cases, lines.numbers, f"{where}: {unit}", width, cut, pad)
+    ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
+    states, histories = _recode(codes[:, :-1], labels, like.states if like else [])
+    if like and len(states) > len(like.states):
+        odd = int((histories >= len(like.states)).any(axis=1).sum())
+        notes.append(
+            f"{where if new else cut_text(path.name)}: states that no training case has, in "
+            f"{odd:,} case{'s' * (odd != 1)}: {few(states[len(like.states) :])}"
+        )
+    if follows is not None:
+        none, digest = np.zeros(len(histories), dtype=np.int32), digest_of(histories, states)
+        return Sequences(histories, none, states, follows.classes, digest, path.name, ids, notes)
+    classes, response = _recode(codes[:, -1], labels, like.classes if like else [])
+    if like and len(classes) > len(like.classes):
+        case = int(np.argmax(response >= len(like.classes)))
+        raise DataError(
+            f"{where}: {unit} {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
+            f"which is no response in the training cases ({few(like.classes)}); leave such cases "
+            "out, or train with some"
+        )
+    digest = digest_of(histories, response, states, classes)
+    return Sequences(histories, response, states, classes, digest, path.name, ids, notes)
+
+
+def _codes(
+    cases: list[list[str]],
+    numbers: list[int],
+    where: str,
+    width: int | None,
+    cut: bool,
+    pad: str | None,
+) -> tuple[np.ndarray, list[str]]:
+    """Return codes (n, width + 1) of states, and the symbol of each code, in no order.
+
+    numbers : of the lines or rows of cases; where : what they are numbers of.
+    width : states before the response; None: as many as there are.
+    cut : whether longer cases lose their first states; pad : the state that fills shorter ones.
+    """
+    keep = width + 1 if width else max(map(len, cases))
+    symbols: dict[str, int] = {}
+    rows = []
+    for number, states in zip(numbers, cases, strict=True):
+        if (len(states) < keep and pad is None) or (len(states) > keep and not cut):
+            raise _length_error(f"{where} {number}", len(states), len(cases[0]), width)
+        for state in states[-keep:]:
+            if state not in symbols:
+                if _means_missing(state):
+                    file, _, unit = where.rpartition(": ")
+                    raise DataError(
+                        f"{file}: a state is missing in {unit} {number} ({quoted(state)}); fill it "
+                        "in, leave the case out, or give missing states a symbol of their own"
+                    )
+                symbols[state] = len(symbols)
+        rows.append([symbols[state] for state in states[-keep:]])
+    if keep < 2:
+        raise DataError(
+            f"{where.rpartition(': ')[0]}: one state per line; a case is a history and then a "
+            "response"
+        )
+    if pad is not None and any(len(row) < keep for row in rows):
+        filler = symbols.setdefault(pad, len(symbols))
+        rows = [[filler] * (keep - len(row)) + row for row in rows]
+    return np.array(rows, dtype=np.int32), list(symbols)
+
+
+def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return symbols, the known ones first, and raw codes of labels as codes of these."""
+
+    def natural(label: str) -> tuple[bool, float, str]:
+        """Sort numbers by size, then everything else by alphabet."""
+        try:
+            return False, float(label), label
+        except ValueError:
+            return True, 0.0, label
+
+    used = {labels[code] for code in np.flatnonzero(np.bincount(raw.reshape(-1)))}
+    symbols = [*known, *sorted(used - set(known), key=natural)]
+    code = {symbol: number for number, symbol in enumerate(symbols)}
+    return symbols, np.array([code.get(label, -1) for label in labels], dtype=np.int32)[raw]
+
+
+def _of_lines(
+    lines: "Lines", where: str, label: bool, follows: Sequences | None
+) -> list[list[str]]:
+    """Return the states of each case of a text file, the response last unless it is new."""
+    cases = lines.states
+    words = all(len(states) == 1 for states in cases)
+    if follows is not None and follows.histories.shape[1] == 1:  # a word can be a state
+        words = words and not all(states[0] in follows.states for states in cases)
+    if words:
+        cases = [list(states[0]) or [""] for states in cases]
+    if not label or follows is not None:
+        return cases
+    if not lines.labels:
+        raise DataError(
+            f"{where}: data.predict: label is for FASTA, whose header lines hold labels; leave "
+            "it out"
+        )
+    if "" in lines.labels:
+        raise DataError(
+            f"{where}: line {lines.numbers[lines.labels.index('')]} holds no label; write one "
+            "at its end, after a space"
+        )
+    return [[*states, word] for states, word in zip(lines.states, lines.labels, strict=True)]
+
+
+def _read_array(path: Path, header: bool, label: bool, least: int) -> "Lines":
+    """Read an array of whole numbers, with so many columns at least."""
+    where = shown(path)
+    if header:
+        raise DataError(f"{where}: an NPY file has no header line; leave out header")
+    if label:
+        raise DataError(f"{where}: an NPY file holds no labels; leave out data.predict")
+    try:
+        array = read_npy(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        raise DataError(
+            f"{where}: damaged, or not an NPY file ({brief(str(error))}); save one array with "
+            "numpy.save"
+        ) from None
+    if array.ndim != 2 or len(array) == 0 or array.shape[1] < least:
+        raise DataError(
+            f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
+            "history, then its response"
+        )
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        number = np.isnan(array).any(axis=1).argmax() + 1
+        raise DataError(f"{where}: a state is missing in row {number}; fill it in, or leave it out")
+    if array.dtype.kind not in "biu":
+        raise DataError(
+            f"{where}: states must be whole numbers, got {array.dtype}; use astype(int)"
+        )
+    if array.dtype.kind == "i" and array.min() < 0:
+        number = (array < 0).any(axis=1).argmax() + 1
+        raise DataError(
+            f"{where}: row {number} holds {array[number - 1].min()}, and states must not be "
+            "negative; number them from 0"
+        )
+    values, codes = np.unique(array, return_inverse=True)
+    symbols = np.array([str(int(value)) for value in values], dtype=object)
+    cases = symbols[codes.reshape(array.shape)].tolist()
+    return Lines(cases, list(range(1, len(cases) + 1)), [], [])
+
+
+def _length_error(where: str, held: int, first: int, width: int | None) -> DataError:
+    """Say what is wrong with a case that is not as long as the others, or as `length`."""
+    fill = "give pad: SYMBOL to fill short histories on the left"
+    if width is None:
+        return DataError(
+            f"{where} has {held} states where others have more (the first case has {first}); "
+            f"{fill}, or history: N to keep the N most recent states"
+        )
+    if held > width:
+        return DataError(
+            f"{where} has {held - 1} states before the response, the training cases {width}; "
+            f"give length: {width} to keep the most recent states"
+        )
+    other = f"lower length to {held - 1}" if held > 1 else "leave the case out"
+    return DataError(
+        f"{where} has {held - 1} states before the response, and {width} are asked for; {fill}, "
+        f"or {other}"
+    )
+
+
+def _means_missing(label: str) -> bool:
+    """Whether a symbol stands for a state that is not known."""
+    return label in ("", "NA", "?") or label.lower() == "nan"
+
+
+class Lines(NamedTuple):
+    """Sequences, and where each is.
+
+    states : of each sequence.
+    numbers : the line of each; of FASTA, its header line.
+    ids, labels : of FASTA, the first and the last word of each header line; the last is empty where
+        there is one word.
+    """
+
+    states: list[list[str]]
+    numbers: list[int]
+    ids: list[str]
+    labels: list[str]
+
+
+def is_fasta(path: Path) -> bool:
+    """Whether a file is FASTA, by its name."""
+    return path.name.lower().removesuffix(".gz").endswith(FASTA)
+
+
+def read_states(path: Path, *, header: bool = False) -> Lines:
+    """Return the sequences of a text file.
+
+    Without commas, spaces and tabs in all lines, each line is a word of one-letter states.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line, and what to do.
+    """
+    where = shown(path)
+    if is_fasta(path):
+        if header:
+            raise DataError(f"{where}: FASTA has no line of names; leave out data.header")
+        return _read_fasta(path)
+    lines = [
+        (number, line.strip(" "))
+        for number, line in enumerate(LINE_END.split(utf8(path)), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ][header:]
+    if not lines:
+        raise DataError(f"{where}: no cases in it; give one case per line")
+    for number, line in lines:
+        if ";" in line:
+            raise DataError(f"{where}: line {number} holds ';'; put commas between states")
+    if path.name.lower().removesuffix(".gz").endswith(".csv"):
+        reader = csv.reader((line for _, line in lines), skipinitialspace=True)
+        try:
+            cases = [[field.strip() for field in row] for row in reader]
+        except csv.Error as error:
+            raise DataError(f"{where}: not CSV: {error}") from None
+        if len(cases) != len(lines):
+            raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
+    else:
+        cases = [BETWEEN.split(line) for _, line in lines]
+    return Lines(cases, [number for number, _ in lines], [], [])
+
+
+def _read_fasta(path: Path) -> Lines:
+    """Return the records of a FASTA file; letters are taken as capitals."""
+    where = shown(path)
+    records = Lines([], [], [], [])
+    for number, text in enumerate(LINE_END.split(utf8(path)), start=1):
+        line = text.strip()
+        if line.startswith(">"):
+            words = [word for word in re.split(r"[\s|;]+", line[1:]) if word]
+            records.states.append([])
+            records.numbers.append(number)
+            records.ids.append(words[0] if words else "")
+            records.labels.append(LABEL.sub("", words[-1]) if len(words) > 1 else "")
+        elif line and not line.startswith(";"):
+            if not records.states:
+                raise DataError(
+                    f"{where}: line {number} is {quoted(line, 30)}; FASTA begins with a line of >"
+                )
+            records.states[-1].extend(line.upper().removesuffix("*").replace(" ", ""))
+    if not records.states:
+        raise DataError(f"{where}: no sequences in it; each begins with a line of >")
+    if [] in records.states:
+        number = records.numbers[records.states.index([])]
+        raise DataError(f"{where}: line {number} begins a sequence without letters; leave it out")
+    return records

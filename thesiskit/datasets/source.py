@@ -59,12 +59,6 @@ class Table:
     notes: list[str] = field(default_factory=list)
     missing: int = 0
 
-    @classmethod
-    def empty(cls, names: list[str], classes: list[str], width: int) -> "Table":
-        """Return a table without cases."""
-        none = np.empty(0, dtype=np.uint8)
-        return cls(np.empty((0, width)), none, names, classes=tuple(classes))
-
     @property
     def inputs(self) -> np.ndarray:
         """What responses are predicted from."""
@@ -130,12 +124,6 @@ class Sequences:
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def empty(cls, states: list[str], classes: list[str], length: int) -> "Sequences":
-        """Return no cases, with histories of so many states."""
-        none = np.empty(0, dtype=np.int32)
-        return cls(np.empty((0, length), dtype=np.int32), none, states, classes)
-
     @property
     def inputs(self) -> np.ndarray:
         """What responses are predicted from."""
@@ -181,15 +169,6 @@ class FeatureTable:
     source: str = ""
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def empty(
-        cls, features: list[str], values: list[list[str]], classes: list[str]
-    ) -> "FeatureTable":
-        """Return a table without cases; without classes, of real responses."""
-        response = np.empty(0, dtype=np.int32 if classes else np.float64)
-        X = np.empty((0, len(features)), dtype=np.int16)
-        return cls(X, response, features, values, classes)
 
     def __post_init__(self):
         names = repr((self.X.shape, self.features, self.values, self.classes))
@@ -334,8 +313,8 @@ class Source(Block):
     @property
     def has_test_set(self) -> bool:
         """Whether it comes with test cases; otherwise cases are divided at random."""
-        named = (getattr(self, key, None) for key in ("test_path", "train"))
-        return self.drawn or any(key is not None for key in named)
+        named = [getattr(self, key, None) for key in ("test_path", "train")]
+        return self.drawn or named != [None, None]
 
     @property
     def divided_at(self) -> tuple[int, int | None] | None:

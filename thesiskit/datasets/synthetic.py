@@ -1,9 +1,7 @@
 """Data drawn from the models of the thesis, and from models of real features."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
-from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,8 +25,8 @@ ClassCounts = Annotated[list[Count], Field(min_length=2, max_length=20)]
 VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
 
 
-def _count(cases: Sequence[int] | int) -> int:
-    return cases if isinstance(cases, int) else sum(cases)
+def _count(cases: Any) -> int:
+    return sum(cases) if np.ndim(cases) else cases
 
 
 class _DrawnTable(Source):
@@ -43,7 +41,7 @@ class _DrawnTable(Source):
     @property
     def sizes(self) -> Sizes:
         train, test = (getattr(self, key) for key in ("train", "test"))
-        classes = 2 if isinstance(train, int) else len(train)
+        classes = max(2, np.size(train))
         return Sizes(_count(train), _count(test), self.features, classes=classes)
 
 
@@ -56,13 +54,14 @@ class _BinaryTable(_DrawnTable):
     @field_validator("alpha")
     @classmethod
     def _a_number(cls, value):
-        if isinstance(value, float) and math.isnan(value):
+        if value != value:
             raise ValueError("must be a positive number, .inf or prior")
         return value
 
     def _alpha(self, rng: np.random.Generator, priors: SelectionPriors) -> float:
         if self.alpha == "prior":
-            return draw_inverse_gamma(rng, *priors.alpha_prior)
+            shape, rate = priors.alpha_prior
+            return rate / rng.gamma(shape)
         return float(self.alpha)
 
 
@@ -85,14 +84,14 @@ class NaiveBayesData(_BinaryTable):
     def _some_cases(cls, value, info):
         if info.field_name == "train" and min(value) == 0:
             raise ValueError("both classes need at least one case")
-        if isinstance(value, tuple) and sum(value) == 0:
+        if _count(value) == 0:
             raise ValueError("at least one case is needed")
         return value
 
     @property
     def prior_of(self) -> str:
-        fixed = isinstance(self.relevant, float)
-        return "naive-bayes" if self.alpha == "prior" and not fixed else ""
+        drawn = self.alpha == "prior" and self.relevant in ("all", "some")
+        return "naive-bayes" if drawn else ""
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that probabilities of being relevant are those of naive Bayes."""
@@ -107,15 +106,10 @@ class NaiveBayesData(_BinaryTable):
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         pi = None if self.relevant == "all" else self.relevant
-        return draw_naive_bayes(
-            rng,
-            features=self.features,
-            alpha=self._alpha(rng, priors),
-            train=self.train,
-            test=self.test,
-            class_prior=priors.class_prior,
-            pi=rng.choice(priors.pi) if pi == "some" else pi,
-        )
+        alpha, prior = self._alpha(rng, priors), priors.class_prior
+        pi = rng.choice(priors.pi) if pi == "some" else pi
+        size: dict[str, Any] = {"features": self.features, "train": self.train, "test": self.test}
+        return draw_naive_bayes(rng, alpha=alpha, class_prior=prior, pi=pi, **size)
 
 
 class MixtureData(_BinaryTable):
@@ -149,15 +143,13 @@ class MixtureData(_BinaryTable):
         return None
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        prior = priors.response_alpha_prior or ()
+        shape, rate = priors.response_alpha_prior or (1.0, 1.0)
         return draw_mixture(
             rng,
             features=self.features,
             alpha=self._alpha(rng, priors),
             response=(
-                self.response
-                if self.response != "prior"
-                else lambda: draw_inverse_gamma(rng, *prior)
+                self.response if self.response != "prior" else lambda: rate / rng.gamma(shape)
             ),
             train=self.train,
             test=self.test,
@@ -197,13 +189,12 @@ class NormalData(_DrawnTable):
 
     @model_validator(mode="after")
     def _some_cases(self):
-        counts = self.test if isinstance(self.test, list) else [self.test]
-        if isinstance(self.test, list) and len(counts) != len(self.train):
+        if np.ndim(self.test) and np.size(self.test) != len(self.train):
             raise ValueError(
-                f"test has {len(counts)} numbers and train {len(self.train)}; give one for each "
-                "class, or a single number"
+                f"test has {np.size(self.test)} numbers and train {len(self.train)}; give one for "
+                "each class, or a single number"
             )
-        if sum(counts) == 0:
+        if _count(self.test) == 0:
             raise ValueError("test: at least one case is needed")
         return self
 
@@ -213,8 +204,8 @@ class NormalData(_DrawnTable):
 
     @property
     def prior_of(self) -> str:
-        fixed = isinstance(self.relevant, float)
-        return "normal" if self.ratio == self.shape == "prior" and not fixed else ""
+        drawn = self.ratio == self.shape == "prior" and self.relevant in ("all", "some")
+        return "normal" if drawn else ""
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that the priors, and more than two classes, are those of the normal model."""
@@ -331,7 +322,7 @@ class SignalsData(Source):
     def _one_by_one(cls, value):
         if not isinstance(value, list):
             return value
-        return [one for grid in value for one in _all_combinations(grid)]
+        return [setting for grid in value for setting in _all_combinations(grid)]
 
     @field_validator("settings")
     @classmethod
@@ -355,36 +346,31 @@ class SignalsData(Source):
     @property
     def sizes(self) -> Sizes:
         return Sizes(
-            max(sum(one.train) for one in self.settings),
-            max(sum(one.test) for one in self.settings),
-            max(one.of for one in self.settings),
+            max(sum(setting.train) for setting in self.settings),
+            max(sum(setting.test) for setting in self.settings),
+            max(setting.of for setting in self.settings),
         )
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         """Return a data set of the only setting; its features are real, unless alpha is given."""
-        (one,) = self.settings
-        if one.alpha is not None:
+        (setting,) = self.settings
+        if setting.alpha is not None:
+            size: dict[str, Any] = {
+                "features": setting.of,
+                "train": setting.train,
+                "test": setting.test,
+            }
             return draw_naive_bayes(
-                rng,
-                features=one.of,
-                alpha=one.alpha,
-                train=one.train,
-                test=one.test,
-                class_prior=priors.class_prior,
+                rng, alpha=setting.alpha, class_prior=priors.class_prior, **size
             )
-        assert one.effect is not None
+        assert setting.effect is not None
         tables = []
-        for counts in (one.train, one.test):
+        for counts in (setting.train, setting.test):
             response = np.repeat(np.array([0, 1], dtype=np.uint8), counts)
-            features = rng.standard_normal((len(response), one.of), dtype=np.float32)
-            features[:, : one.relevant] += np.float32(one.effect) * response[:, None]
+            features = rng.standard_normal((len(response), setting.of), dtype=np.float32)
+            features[:, : setting.relevant] += np.float32(setting.effect) * response[:, None]
             tables.append(Table(features, response))
         return Drawn(tables[0], tables[1], np.nan, {})
-
-
-def draw_inverse_gamma(rng: np.random.Generator, shape: float, rate: float) -> float:
-    """Draw one value from the Inverse-Gamma distribution."""
-    return rate / rng.gamma(shape)
 
 
 def draw_inverse_gammas(
@@ -422,7 +408,7 @@ def draw_naive_bayes(
     if pi is not None:
         truth |= {"pi": np.array(pi), "relevant": rng.random(features) < pi}
         phi = np.where(truth["relevant"], phi, theta)
-    if isinstance(test, Integral):
+    if np.ndim(test) == 0:
         psi = rng.beta(class_prior[1] + train[1], class_prior[0] + train[0])
         test_response = np.sort(rng.random(test) < psi).astype(np.uint8)
     else:
@@ -464,7 +450,7 @@ def draw_mixture(
         psi = rng.beta(label_prior[1], label_prior[0])
         labels = [
             (rng.random(cases) < psi).astype(np.uint8)
-            if isinstance(cases, Integral)
+            if np.ndim(cases) == 0
             else np.repeat(np.array([0, 1], dtype=np.uint8), cases)
             for cases in (train, test)
         ]
@@ -524,8 +510,9 @@ def draw_normal(
     a, b = variance
     within = draw_inverse_gammas(rng, a / 2, a * b / 2, features)
     mean = np.sqrt(effect * within) * rng.standard_normal((len(train), features))
-    classes, counts = np.arange(len(train), dtype=np.uint8), test
-    if isinstance(test, Integral):
+    classes: Any = np.arange(len(train), dtype=np.uint8)
+    counts: Any = test
+    if np.ndim(test) == 0:
         counts = rng.multinomial(test, rng.dirichlet(np.array(train) + np.array(class_prior)))
     tables = []
     for y in (np.repeat(classes, train), np.repeat(classes, counts)):

@@ -121,15 +121,24 @@ class FileData(Source):
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
 
+    def _keys(self) -> dict[str, Any]:
+        """Return what is to be read of a table besides the response, but for labels."""
+        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing), "id": self.id}
+        turned = self.orientation == "genes-in-rows"
+        return keys | {"genes_in_rows": turned, "header": self.header}
+
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
-        wanted = self._wanted
+        keys = self._keys() | {"positive": self.positive}
         if self.labels is not None:
-            wanted = replace(wanted, labels=folder / self.labels)
-        train = _coded(folder / self.path, wanted, self.positive, None)
+            keys["labels"] = folder / self.labels
+        train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
             return [train]
-        test = _coded(folder / self.test_path, wanted, self.positive, train.classes)
-        return [train, self._like(train, test)]
+        keys["known"] = train.classes
+        return [
+            train,
+            self._like(train, read_table(folder / self.test_path, self.response, **keys)),
+        ]
 
     def _like(self, table: Table, test: Table) -> Table:
         """Return the test table with its columns in the order of the training table."""
@@ -146,20 +155,23 @@ class FileData(Source):
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
-        notes = [*test.notes, *(f"{cut(test.source)}: {remark}"
-                                for remark in cases_of_both(table.ids, test.ids))]  # fmt: skip
+        remarks = cases_of_both(table.ids, test.ids)
+        test = replace(
+            test, notes=[*test.notes, *(f"{cut(test.source)}: {remark}" for remark in remarks)]
+        )
         if table.names == test.names:
-            return replace(test, notes=notes)
+            return test
         place = {name: j for j, name in enumerate(test.names)}
         order = [place[name] for name in table.names]
-        return replace(test, features=test.features[:, order], names=table.names, notes=notes)
+        return replace(test, features=test.features[:, order], names=table.names)
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
         where = shown(path)
-        ignore = self._wanted.ignore if like.names else ()
-        features = list(like.names) or None
-        table = _read(path, replace(self._wanted, ignore=ignore, new=True, features=features))
+        keys = self._keys() | {"new": True, "features": list(like.names) or None}
+        if not like.names:
+            keys["ignore"] = ()
+        table = _read(path, Wanted(self.response, **keys))
         width, named = table.features.shape[1], table.names
         if width != like.features.shape[1]:
             raise DataError(
@@ -173,23 +185,16 @@ class FileData(Source):
         none = np.zeros(len(table.features), dtype=np.uint8)
         return replace(table, response=none, digest=sha256(path), classes=like.classes, notes=notes)
 
-    @property
-    def _wanted(self) -> Wanted:
-        """What is to be read of a table, but for labels."""
-        return Wanted(
-            self.response,
-            tuple(self.ignore),
-            self.id,
-            genes_in_rows=self.orientation == "genes-in-rows",
-            header=self.header,
-            missing=tuple(self.missing),
-        )
-
 
 def read_table(
-    path: Path, response: str | None, *, positive: Positive = None, **keys: Any
+    path: Path,
+    response: str | None,
+    *,
+    positive: Positive = None,
+    known: tuple[str, ...] | None = None,
+    **keys: Any,
 ) -> Table:
-    """Read a table of cases.
+    """Read a table of cases, with the response as classes.
 
     Parameters
     ----------
@@ -200,20 +205,14 @@ def read_table(
     response : the column, NPZ key (default `y`) or NPY file.
     positive : the response that is class 1, of two values; without it two must be 0 and 1, and of
         three or more each is a class.
+    known : the classes of the training table; only where the table is one of test cases.
     keys : others of `Wanted`.
 
     Raises
     ------
     DataError: what is wrong, where, and what to do.
     """
-    return _coded(Path(path), Wanted(response, **keys), positive, None)
-
-
-def _coded(path: Path, wanted: Wanted, positive: Positive, known: tuple[str, ...] | None) -> Table:
-    """Return a table with its response as classes.
-
-    known : the classes of the training table; only where the table is one of test cases.
-    """
+    wanted = Wanted(response, **keys)
     where = shown(path)
     table = _read(path, wanted)
     y = np.asarray(table.response if wanted.labels is None else _look_up(table, wanted, where))
@@ -224,13 +223,13 @@ def _coded(path: Path, wanted: Wanted, positive: Positive, known: tuple[str, ...
     table = _looked_at(table, path, train=known is None)
     if table.classes and len(known or ()) > 2:
         y = np.array(table.classes)[y]  # so that none is taken for the class of its code
-    response, classes = as_classes(y, positive, where, known)
+    codes, classes = as_classes(y, positive, where, known)
     if table.classes and positive is None and known is None:
         classes = table.classes
     # the response and the names can come from other files than the features
-    content = sha256(path).encode() + response.tobytes() + repr(table.names).encode()
+    content = sha256(path).encode() + codes.tobytes() + repr(table.names).encode()
     digest = hashlib.sha256(content).hexdigest()
-    return replace(table, response=response, digest=digest, classes=classes)
+    return replace(table, response=codes, digest=digest, classes=classes)
 
 
 def _read(path: Path, wanted: Wanted) -> Table:
@@ -454,31 +453,57 @@ def as_classes(
     """
     if y.dtype.kind == "S":
         y = np.char.decode(y, "utf-8", "replace")
-    values = y.tolist()
     missing = np.flatnonzero(pd.isna(y))
     if len(missing):
         raise DataError(
             f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
         )
-    told = [_told(value) for value in values]
-    held = dict(zip(told, values, strict=True))
+    told = []  # the values as messages say them: a text that looks like a number as text
+    for value in y.tolist():
+        if isinstance(value, Real):
+            told.append(str(value))
+        elif isinstance(value, str):
+            told.append(f"the text {value!r}" if REAL.fullmatch(value) else value)
+        else:
+            told.append(f"{type(value).__name__} {value}")
+    held = dict(zip(told, y.tolist(), strict=True))
+    numbers: dict[str, Any] = {
+        text: value for text, value in held.items() if isinstance(value, Real)
+    }
     two = known is None or len(known) == 2
-    if positive is None and two and all(isinstance(value, Real) and value in (0, 1)
-                                        for value in held.values()):  # fmt: skip
-        truth = all(isinstance(value, bool) for value in held.values())
+    if positive is None and two and len(numbers) == len(held) and {*numbers.values()} <= {0, 1}:
+        truth = all(value is True or value is False for value in numbers.values())
         bits = ("False", "True") if truth else ("0", "1")
-        return np.array(values, dtype=float).astype(np.uint8), known or bits
-    label = {text: _label(value) for text, value in held.items()}
+        return y.astype(float).astype(np.uint8), known or bits
+    # 1.0 is 1
+    whole = [text for text in numbers if text not in ("True", "False") and numbers[text] % 1 == 0]
+    label = {text: str(value) for text, value in held.items()}
+    label |= {text: str(int(numbers[text])) for text in whole}
     names: tuple[str, ...] = known or ()
     if positive is not None:
-        own = [text for text, value in held.items() if _same(value, positive)]
-        _check_positive(held, own, positive, where)
+        own = [text for text, value in held.items() if value == positive or
+               str(value).lower() == str(positive).lower()]  # fmt: skip
+        if not own:
+            raise DataError(
+                f"{where}: no response is {quoted(positive)} (data.positive); found "
+                f"{few(sorted(held))}"
+            )
+        if len(held) > 2:
+            raise DataError(
+                f"{where}: the response has {len(held):,} values ({few(sorted(held))}), and "
+                "data.positive is for two; leave other cases out, or leave out data.positive: each "
+                "value is then a class, for model.kind: normal"
+            )
         other = next((label[text] for text in held if text not in own), f"not {label[own[0]]}")
         ours = (other, known[1] if known else label[own[0]])
         names = known or ours
         label = {text: ours[text in own] for text in held}
     elif known is None:
-        names = _each_a_class(held, label, len(values), where)
+        places = {text: (np.inf, str(value)) for text, value in held.items()}
+        places |= {text: (float(value), "") for text, value in numbers.items()}
+        names = _each_a_class(places, label, len(y), where)
+    for text in held if positive is not None or known is None else ():
+        check_text(text, f"{where}: a response", "write it in other words")
     alien = [text for text in held if label[text] not in names]
     if alien:
         raise DataError(
@@ -489,52 +514,26 @@ def as_classes(
     return np.array([code[text] for text in told], dtype=np.uint8), names
 
 
-def _check_positive(
-    held: dict[str, object], own: list[str], positive: Positive, where: str
-) -> None:
-    """Raise DataError unless a response is the positive one, beside at most one other."""
-    found = few(sorted(held))
-    if not own:
-        raise DataError(
-            f"{where}: no response is {quoted(positive)} (data.positive); found {found}"
-        )
-    if len(held) > 2:
-        raise DataError(
-            f"{where}: the response has {len(held):,} values ({found}), and data.positive is "
-            "for two; leave other cases out, or leave out data.positive: each value is then a "
-            "class, for model.kind: normal"
-        )
-    for text in held:
-        check_text(text, f"{where}: a response", "write it in other words")
-
-
 def _each_a_class(
-    held: dict[str, object], label: dict[str, str], cases: int, where: str
+    places: dict[str, tuple[float, str]], label: dict[str, str], cases: int, where: str
 ) -> tuple[str, ...]:
-    """Return the names of the classes where each response is one."""
-    found = few(sorted(held))
-    if len(held) <= 2:
+    """Return the names of the classes where each response is one, in the order of their places."""
+    found, count = few(sorted(places)), len(places)
+    if count <= 2:
         raise DataError(
             f"{where}: the response must be 0 and 1, found {found}; "
             "say which value is class 1 with data.positive"
         )
-    if len(held) > min(MOST_CLASSES, cases // 2):
+    if count > min(MOST_CLASSES, cases // 2):
         limit = f"too many classes for {cases:,} cases"
-        if len(held) > MOST_CLASSES:
+        if count > MOST_CLASSES:
             limit = f"at most {MOST_CLASSES} can be classes"
         raise DataError(
-            f"{where}: the response has {len(held):,} values ({found}), {limit}; if it is "
+            f"{where}: the response has {count:,} values ({found}), {limit}; if it is "
             "a number to predict, use data.source: table with model.kind: logistic and "
             "model.response: gaussian"
         )
-    for text in held:
-        check_text(text, f"{where}: a response", "write it in other words")
-
-    def place(text: str) -> tuple[float, str]:
-        value = held[text]
-        return (float(value), "") if isinstance(value, Real) else (np.inf, str(value))
-
-    names = tuple(label[text] for text in sorted(held, key=place))
+    names = tuple(label[text] for text in sorted(places, key=places.__getitem__))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(
@@ -542,25 +541,6 @@ def _each_a_class(
             "others; write it in one way"
         )
     return names
-
-
-def _told(value: object) -> str:
-    """Return a response as messages tell it: a text that looks like a number as text."""
-    if isinstance(value, str):
-        return f"the text {value!r}" if REAL.fullmatch(value) else value
-    return str(value) if isinstance(value, Real) else f"{type(value).__name__} {value}"
-
-
-def _label(value: object) -> str:
-    """Return a response as the name of a class: 1.0 is 1."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _same(value: object, positive: object) -> bool:
-    """Whether a response is the one the config names: 1.0 is 1, and True is true."""
-    if isinstance(value, Real) and isinstance(positive, Real):
-        return value == positive
-    return str(value).lower() == str(positive).lower()
 
 
 # ---- tables of discrete features ----
@@ -596,26 +576,23 @@ class TableData(Source):
     def _each_once(cls, value):
         return distinct(value)
 
-    @property
     def _keys(self) -> dict[str, Any]:
-        return {"ignore": tuple(self.ignore), "id": self.id, "missing": tuple(self.missing),
-                "header": self.header}  # fmt: skip
+        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing)}
+        return keys | {"id": self.id, "header": self.header}
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        found: list[FeatureTable] = []
-        for name in (self.path, self.test_path):
-            if name is not None:
-                like = found[0] if found else None
-                keys = self._keys | {"like": like, "continuous": continuous}
-                found.append(read_features(folder / name, self.response, **keys))
-        return found
+        keys: dict[str, Any] = self._keys() | {"continuous": continuous}
+        train = read_features(folder / self.path, self.response, **keys)
+        if self.test_path is None:
+            return [train]
+        return [train, read_features(folder / self.test_path, self.response, like=train, **keys)]
 
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
         """Return new cases with the features and values of the training table."""
         where = shown(path)
-        wanted = Wanted(self.response, new=True, features=like.features, **self._keys)
+        wanted = Wanted(self.response, new=True, features=like.features, **self._keys())
         cells = _read_cells(path, wanted)
-        X = np.column_stack(cells.codes(like.features, wanted.missing, like, where)[1])
+        X = _coded_columns(cells, like.features, wanted.missing, like, where)[1]
         notes = [*cells.notes, *(f"{where}: {remark}" for remark in _unseen(cells, X, like))]
         none = np.zeros(len(X), dtype=like.response.dtype)
         return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
@@ -664,9 +641,8 @@ def read_features(
                 f"{where}: the training table has no feature {few(extra)}; data.ignore it"
             )
         features = like.features
-    values, codes = cells.codes(features, missing, like, where)
+    values, X = _coded_columns(cells, features, missing, like, where)
     classes, y = _responses(cells, response, missing, where, continuous, like)
-    X = np.column_stack(codes)
     told = missing_values(X == MISSING)
     if like is None:
         told += constant_columns([j for j, held in enumerate(values) if len(held) < 2], features)
@@ -724,13 +700,13 @@ def _responses(
 def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
     """Say which values no training case has."""
     odd = np.flatnonzero((X == UNSEEN).any(axis=0))
+    if not len(odd):
+        return []
     told = []
     for j in odd[:3]:
         column = np.array(cells.columns[like.features[j]], dtype=object)
         values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
         told.append(f"{quoted(like.features[j], 30)} is {few(values, 3)}")
-    if not told:
-        return []
     more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
     cases = int((X == UNSEEN).any(axis=1).sum())
     return [
@@ -753,22 +729,25 @@ class Cells(NamedTuple):
     ids: list[str]
     notes: list[str]
 
-    def codes(
-        self, features: list[str], missing: tuple[str, ...], like: FeatureTable | None, where: str
-    ) -> tuple[list[list[str]], list[np.ndarray]]:
-        """Return the values of each feature, those of `like` if given, and its codes."""
-        coded = []
-        for j, name in enumerate(features):
-            if like is None:
-                check_counter(name, self.columns[name], where)
-            values = like.values[j] if like else None
-            what = f"{where}: column {quoted(name)}"
-            coded.append(encode(self.columns[name], (*missing, NULL), values, what))
-        return [values for values, _ in coded], [codes for _, codes in coded]
+
+def _coded_columns(
+    cells: Cells,
+    features: list[str],
+    missing: tuple[str, ...],
+    like: FeatureTable | None,
+    where: str,
+) -> tuple[list[list[str]], np.ndarray]:
+    """Return the values of each feature, those of `like` if given, and codes (n, p)."""
+    coded = []
+    for j, name in enumerate(features):
+        if like is None:
+            check_counter(name, cells.columns[name], where)
+        values, what = like.values[j] if like else None, f"{where}: column {quoted(name)}"
+        coded.append(encode(cells.columns[name], (*missing, NULL), values, what))
+    return [values for values, _ in coded], np.column_stack([codes for _, codes in coded])
 
 
 def _read_cells(path: Path, wanted: Wanted) -> Cells:
-    """Return the cells that are wanted of a file of any kind."""
     where = shown(path)
     parquet = path.suffix.lower() == ".parquet"
     if not (parquet or text_suffix(path)):
@@ -813,9 +792,8 @@ def encode(
     }
     if known is None:
         if not whole and all(REAL.fullmatch(label) for label in held):
-            example = next(
-                label for label in labels if label in held and not WHOLE.fullmatch(label)
-            )
+            odd = (label for label in labels if label in held and not WHOLE.fullmatch(label))
+            example = next(odd)
             if example.lstrip("+-").isdigit():
                 raise DataError(
                     f"{where} has a whole number of {len(example)} digits ({cut(example)}), more "
@@ -861,11 +839,9 @@ def missing_values(missing: np.ndarray) -> list[str]:
 
 def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
     """Say which columns have one value, or none; they say nothing, and do no harm."""
-    found = [_name(j, names) for j in which]
-    if not found:
-        return []
-    columns = "1 column does" if len(found) == 1 else f"{len(found):,} columns do"
-    return [f"{columns} not vary, and so can predict nothing: {few(found)}"]
+    flat = [names[j] if len(names) else f"number {j + 1}" for j in which]
+    columns = "1 column does" if len(flat) == 1 else f"{len(flat):,} columns do"
+    return [f"{columns} not vary, and so can predict nothing: {few(flat)}"] if flat else []
 
 
 def equal_rows(table: np.ndarray) -> list[str]:
@@ -894,8 +870,10 @@ def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
     if not both:
         return []
     cases = "1 test case has" if len(both) == 1 else f"{len(both):,} test cases have"
-    return [f"{cases} the name of a training case: {few(both)}; if they are the same, predictions "
-            "of them say little"]  # fmt: skip
+    return [
+        f"{cases} the name of a training case: {few(both)}; if they are the same, predictions of "
+        "them say little"
+    ]
 
 
 def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:
@@ -906,8 +884,8 @@ def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:
     whole = np.ones(table.shape[1], dtype=bool)
     if table.dtype.kind == "f":
         whole = (table == np.floor(table)).all(axis=0)  # not where a value is missing
-    for j in np.flatnonzero(whole):
-        column, name = table[:, j].astype(float), _name(int(j), names)
+    for j in np.flatnonzero(whole).tolist():
+        column, name = table[:, j].astype(float), names[j] if len(names) else f"number {j + 1}"
         month, day = column // 100 % 100, column % 100
         dates = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
         if column.min() >= DAYS[0] and column.max() <= DAYS[1] and dates.all():
@@ -949,11 +927,6 @@ def naming_texts(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     return _some(notes)
 
 
-def _name(j: int, names: Sequence[str]) -> str:
-    return names[j] if len(names) else f"number {j + 1}"
-
-
 def _some(notes: list[str], most: int = 3) -> list[str]:
-    """Return a few notes, and how many there are besides."""
     more = len(notes) - most
     return notes if more <= 0 else [*notes[:most], f"{more:,} more columns look like these"]

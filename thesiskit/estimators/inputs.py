@@ -59,19 +59,20 @@ def as_numbers(X):
     """
     if isinstance(X, pd.DataFrame):
         kinds = X.dtypes.tolist()
-        numeric = {one: pd.api.types.is_numeric_dtype(one) for one in set(kinds)}
-        others = np.flatnonzero([not numeric[one] for one in kinds])
+        numeric = {kind: pd.api.types.is_numeric_dtype(kind) for kind in set(kinds)}
+        others = np.flatnonzero([not numeric[kind] for kind in kinds])
         if not len(others):
             return X
         names = X.columns[others]
-        _floats(_objects(X.iloc[:, others[:1]]), names)  # where all are words that is enough
-        if len(others) == X.shape[1]:
-            return pd.DataFrame(_floats(_objects(X), names), columns=X.columns)
-        found = np.empty(X.shape)
-        found[:, others] = _floats(_objects(X.iloc[:, others]), names)
-        rest = np.setdiff1d(np.arange(X.shape[1]), others)
-        found[:, rest] = X.iloc[:, rest].to_numpy(float, na_value=np.nan)
-        return pd.DataFrame(found, columns=X.columns)
+        for some in (others[:1], others):  # where all are words the first is enough
+            objects = X.iloc[:, some].to_numpy(dtype=object, na_value=np.nan)
+            numbers = _floats(objects, names)
+        if len(others) < X.shape[1]:
+            whole, rest = np.empty(X.shape), np.setdiff1d(np.arange(X.shape[1]), others)
+            whole[:, others] = numbers
+            whole[:, rest] = X.iloc[:, rest].to_numpy(float, na_value=np.nan)
+            numbers = whole
+        return pd.DataFrame(numbers, columns=X.columns)
     if not isinstance(X, np.ndarray) or X.dtype.kind in "biufc":
         return X
     if X.dtype.kind != "O":
@@ -80,10 +81,6 @@ def as_numbers(X):
             "of text that is one"
         )
     return _floats(X, None) if X.ndim == 2 else X
-
-
-def _objects(frame: pd.DataFrame) -> np.ndarray:
-    return frame.to_numpy(dtype=object, na_value=np.nan)
 
 
 def _floats(values: np.ndarray, names: pd.Index | None) -> np.ndarray:
@@ -221,19 +218,18 @@ def _columns(X: np.ndarray, names: Sequence[str]) -> Iterator[tuple[np.ndarray, 
             ) from None
         if values.dtype.kind in "fO":
             for value in values:
-                _check_whole(value, name)
+                if isinstance(value, Integral) or not isinstance(value, Real):
+                    continue
+                if float(value).is_integer():
+                    continue
+                fault = "infinity is no value of a feature"
+                if not np.isinf(float(value)):
+                    fault = (
+                        "real values must be cut into classes first, for example by scikit-learn's "
+                        "KBinsDiscretizer"
+                    )
+                raise DataError(f"column {name} holds {value:g}; {fault}")
         yield which, values
-
-
-def _check_whole(value, name: str) -> None:
-    if not isinstance(value, Real) or isinstance(value, Integral) or float(value).is_integer():
-        return
-    if np.isinf(float(value)):
-        raise DataError(f"column {name} holds {value:g}; infinity is no value of a feature")
-    raise DataError(
-        f"column {name} holds {value:g}; real values must be cut into classes first, for example "
-        "by scikit-learn's KBinsDiscretizer"
-    )
 
 
 # ---- chains ----

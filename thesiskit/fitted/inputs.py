@@ -4,6 +4,7 @@ New cases are coded as the training cases were.  They come from a table that a s
 in Python from a DataFrame or an array.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,32 +106,36 @@ class Inputs:
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
-        like, arrays = self.like, {}
-        about: dict[str, Any]
-        if isinstance(like, Table):
-            about = {"names": like.names, "width": self.width}
+        like: Any = self.like
+        about: dict[str, Any] = {"classes": self.classes}
+        arrays = {}
+        if self.family == "table":
+            about |= {"names": like.names, "width": self.width}
             arrays = {"columns": self.columns, "thresholds": self.thresholds}
-        elif isinstance(like, FeatureTable):
-            about = {"features": like.features, "values": like.values}
+        elif self.family == "features":
+            about |= {"features": like.features, "values": like.values}
         else:
-            about = {"states": like.states, "length": self.width}
-        return about | {"classes": self.classes}, arrays
+            about |= {"states": like.states, "length": self.width}
+        return about, arrays
 
     @classmethod
-    def restore(cls, family: str, about: dict[str, Any], arrays: Arrays) -> "Inputs":
+    def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":
         """Return the inputs of a family of data that `stored` described."""
         classes = [str(name) for name in about["classes"]]
+        codes = np.empty(0, dtype=np.int32)
         if family == "features":
             features = [str(name) for name in about["features"]]
             values = [[str(value) for value in symbols] for symbols in about["values"]]
             if len(features) != len(values) or not features:
                 raise ValueError("its features are damaged")
-            return cls(FeatureTable.empty(features, values, classes))
+            none = np.empty((0, len(features)), dtype=np.int16)
+            return cls(FeatureTable(none, codes, features, values, classes))
         if family == "sequences":
             states, length = [str(state) for state in about["states"]], int(about["length"])
             if not states or length < 0:
                 raise ValueError("its states are damaged")
-            return cls(Sequences.empty(states, classes, length))
+            none = np.empty((0, length), dtype=np.int32)
+            return cls(Sequences(none, codes, states, classes))
         columns, thresholds = arrays["columns"].astype(np.intp), arrays["thresholds"].astype(float)
         names, width = [str(name) for name in about["names"]], int(about["width"])
         inside = columns.ndim == 1 and not ((columns < 0) | (columns >= width)).any()
@@ -138,4 +143,5 @@ class Inputs:
             raise ValueError("its columns are damaged")
         if len(classes) < 2 or (names and len(names) != width):
             raise ValueError("its names are damaged")
-        return cls(Table.empty(names, classes, width), columns, thresholds)
+        like = Table(np.empty((0, width)), codes, names, classes=tuple(classes))
+        return cls(like, columns, thresholds)

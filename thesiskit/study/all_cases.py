@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.datasets.source import READ_NEW, FeatureTable, Sequences, Source, Table
+from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
@@ -144,8 +144,9 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, float(stored["tau"][0]))
         kept += [selected] if model.takes == "bits" else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
-    like = Table.empty(table.names, list(table.classes), table.features.shape[1])
-    inputs = Inputs(like, columns, work.design.thresholds(columns))
+    about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
+    arrays = {"columns": columns, "thresholds": work.design.thresholds(columns)}
+    inputs = Inputs.restore("table", about, arrays)
     assert work.config.data is not None
     cases = sum(len(one.response) for one in work.design.tables)
     return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
@@ -157,10 +158,12 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
 def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
     fits = work.fits(block)
     cases, patterns = fits.cases, fits.patterns
-    width = cases.train.shape[1]
-    sequences = patterns.kind == "sequences"
-    empty: Any = Sequences.empty if sequences else FeatureTable.empty
-    inputs = Inputs(empty(*patterns.names, cases.classes, *([width] if sequences else [])))
+    about: dict[str, Any] = {"classes": cases.classes}
+    if patterns.kind == "sequences":
+        about |= {"states": patterns.names[0], "length": cases.train.shape[1]}
+    else:
+        about |= {"features": patterns.names[0], "values": patterns.names[1]}
+    inputs = Inputs.restore(patterns.kind, about, {})
     arms: dict[str, FittedArm] = {}
     for name, (_, arm) in work.fitted_arms.items():
         stored = block.read("fit", name)
