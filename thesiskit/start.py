@@ -18,15 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from thesiskit.config import load_config
-from thesiskit.datasets.binary_files import (
-    load_arrays,
-    read_bed,
-    read_frame,
-    read_h5ad,
-    read_npy_table,
-    read_npz_table,
-    read_obs,
-)
+from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import (
     COUNTERS,
     DATE,
@@ -45,6 +37,7 @@ from thesiskit.datasets.reading import (
     name_columns,
     opened,
     read_cells,
+    read_frame,
     shown,
     text_suffix,
     utf8,
@@ -57,7 +50,15 @@ from thesiskit.datasets.sequences import (
     read_states,
 )
 from thesiskit.datasets.source import Table
-from thesiskit.datasets.table_files import KINDS, MISSING_TEXTS
+from thesiskit.datasets.tables import (
+    KINDS,
+    load_arrays,
+    read_bed,
+    read_h5ad,
+    read_npy_table,
+    read_npz_table,
+    read_obs,
+)
 from thesiskit.defaults import (
     UNTIL_CHAINS,
     UNTIL_ESS,

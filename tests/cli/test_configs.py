@@ -216,7 +216,7 @@ def test_published_data():
 
 def test_a_published_table_is_read_again_as_it_is(tmp_path):
     from thesiskit.datasets.published import colon
-    from thesiskit.datasets.table_files import read_table
+    from thesiskit.datasets.tables import read_table
 
     (tmp_path / "colon.csv").write_text(run("data", "show", "colon"))
     read = read_table(tmp_path / "colon.csv", "class", positive="tumour")

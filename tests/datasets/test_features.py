@@ -20,11 +20,11 @@ from thesiskit.datasets.features import (
     draw_interactions,
     draw_uniform,
     penetrance,
+    read_features,
     tic_tac_toe,
 )
 from thesiskit.datasets.source import MISSING, UNSEEN, FeatureTable
 from thesiskit.datasets.synthetic import draw_sigma
-from thesiskit.datasets.table_files import read_features
 from thesiskit.errors import DataError
 from thesiskit.study.patterns import folds
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from thesiskit.datasets.table_files import FileData, TableData
+from thesiskit.datasets.features import TableData
+from thesiskit.datasets.tables import FileData
 from thesiskit.errors import DataError
 
 

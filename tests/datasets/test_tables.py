@@ -10,7 +10,7 @@ from commands import ROOT
 
 from thesiskit.datasets import published
 from thesiskit.datasets.synthetic import draw_mixture
-from thesiskit.datasets.table_files import FileData, read_table
+from thesiskit.datasets.tables import FileData, read_table
 from thesiskit.errors import DataError
 
 

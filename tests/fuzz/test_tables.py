@@ -15,7 +15,8 @@ from harness import Tally, command
 from table_faults import ARRAYS, CASES, FAULTS, MAKERS, PARQUET, Made, clean
 from table_oracle import Either, Refused, Seen, see
 
-from thesiskit.datasets.table_files import read_features, read_table
+from thesiskit.datasets.features import read_features
+from thesiskit.datasets.tables import read_table
 from thesiskit.errors import DataError
 
 SEED = 12

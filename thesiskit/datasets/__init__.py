@@ -18,7 +18,7 @@ SOURCES = Registry(
         "colon": "published:ColonData",
         "microarray": "published:MicroarrayData",
         "breast-cancer": "published:BreastCancerData",
-        "file": "table_files:FileData",
+        "file": "tables:FileData",
         "hidden-markov": "sequences:HiddenMarkovData",
         "logistic": "sequences:LogisticData",
         "text": "sequences:TextData",
@@ -28,6 +28,6 @@ SOURCES = Registry(
         "splice": "published:SpliceData",
         "votes": "published:VotesData",
         "epistasis": "features:EpistasisData",
-        "table": "table_files:TableData",
+        "table": "features:TableData",
     },
 )

@@ -1,4 +1,4 @@
-"""Tables of discrete features, drawn or played.
+"""Tables of discrete features: drawn, played, and the user's own.
 
 Features are drawn uniformly (section "Experiments Demonstrating Parameter Reduction"), and
 responses from the model itself ("Experiments with Data from Cauchy Models").
@@ -9,16 +9,49 @@ y             response     (n,), codes from 0
 K_t           values       the symbols of each feature
 """
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, field_validator, model_validator
 
-from thesiskit.blocks import AtLeastTwo, Count, Positive, PositiveNumber, Probability
+from thesiskit.blocks import (
+    AtLeastTwo,
+    Count,
+    Positive,
+    PositiveNumber,
+    Probability,
+    Text,
+    distinct,
+)
+from thesiskit.datasets.reading import (
+    REAL,
+    USUAL,
+    WHOLE,
+    Wanted,
+    cases_of_both,
+    check_column,
+    check_counter,
+    check_ids,
+    check_text,
+    constant_columns,
+    equal_rows,
+    find_columns,
+    missing_values,
+    naming_texts,
+    need_response,
+    read_cells,
+    read_frame,
+    shown,
+    text_suffix,
+)
 from thesiskit.datasets.source import (
+    MISSING,
+    UNSEEN,
     FeatureTable,
     LogisticPriors,
     Sizes,
@@ -34,10 +67,14 @@ from thesiskit.datasets.synthetic import (
     draw_sigma,
 )
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, cut, few, quoted
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
+MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
+NULL = "\0"  # of Parquet; no text has it
+MOST_REAL = 1e20  # of real responses
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
 
 
@@ -440,3 +477,282 @@ def tic_tac_toe() -> FeatureTable:
         ["x does not win", "x wins"],
         "all ends of tic-tac-toe",
     )
+
+
+# ---- the user's own tables ----
+
+
+class TableData(Source):
+    """The user's own table of discrete features."""
+
+    family: ClassVar = "features"
+    real: ClassVar = True
+
+    source: Literal["table"]
+    path: Text
+    """The table, one case a row under a line of names; relative to the folder of the config. A
+    feature may have up to 255 values; real numbers are refused."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
+    test_path: Text | None = None
+    """A table of test cases with the same columns."""
+    response: Text
+    """The column to predict."""
+    id: Text | None = None
+    """The column that names the cases. It is no feature, and its values must differ."""
+    ignore: list[Text] = []
+    """Columns to leave out."""
+    missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
+    """The texts that stand for a missing value. A pattern that fixes a missing value is not present
+    in the case."""
+
+    @field_validator("ignore", "missing")
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value)
+
+    def _keys(self) -> dict[str, Any]:
+        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing)}
+        return keys | {"id": self.id, "header": self.header}
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
+        keys: dict[str, Any] = self._keys() | {"continuous": continuous}
+        train = read_features(folder / self.path, self.response, **keys)
+        if self.test_path is None:
+            return [train]
+        return [train, read_features(folder / self.test_path, self.response, like=train, **keys)]
+
+    def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
+        """Return new cases with the features and values of the training table."""
+        where = shown(path)
+        wanted = Wanted(self.response, new=True, features=like.features, **self._keys())
+        cells = _read_cells(path, wanted)
+        X = _coded_columns(cells, like.features, wanted.missing, like, where)[1]
+        notes = [*cells.notes, *(f"{where}: {remark}" for remark in _unseen(cells, X, like))]
+        none = np.zeros(len(X), dtype=like.response.dtype)
+        return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
+
+
+def read_features(
+    path: Path,
+    response: str,
+    *,
+    missing: tuple[str, ...] = MISSING_TEXTS,
+    like: FeatureTable | None = None,
+    continuous: bool = False,
+    **keys: Any,
+) -> FeatureTable:
+    """Read a table of discrete features, one case per line under a line of names.
+
+    Parameters
+    ----------
+    path : text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`; UTF-8), or `.parquet`.
+    response : the column of the classes.
+    missing : what stands for a missing value; a column may have nothing else.
+    like : the training table, whose features (in any order), values and classes count; other
+        values are UNSEEN.
+    continuous : the responses are real numbers, not classes.
+    keys : others of `Wanted`.
+
+    Returns
+    -------
+    FeatureTable, codes in the order of the numbers where all values of a column are whole numbers
+    (1.0 is 1), otherwise of the alphabet.
+
+    Raises
+    ------
+    DataError: what is wrong, in which line or column, and what to do.
+    """
+    path = Path(path)
+    where = shown(path)
+    cells = _read_cells(path, Wanted(response, **keys))
+    features = cells.features
+    if like:
+        for name in like.features:
+            check_column(name, features, where)
+        extra = [name for name in features if name not in like.features]
+        if extra:
+            raise DataError(
+                f"{where}: the training table has no feature {few(extra)}; data.ignore it"
+            )
+        features = like.features
+    values, X = _coded_columns(cells, features, missing, like, where)
+    classes, y = _responses(cells, response, missing, where, continuous, like)
+    told = missing_values(X == MISSING)
+    if like is None:
+        told += constant_columns([j for j, held in enumerate(values) if len(held) < 2], features)
+        told += equal_rows(X)
+        told += naming_texts((name, cells.columns[name]) for name in features)
+    else:
+        told += _unseen(cells, X, like)
+        told += cases_of_both(like.ids, cells.ids)
+    notes = [*cells.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
+    return FeatureTable(X, y, list(features), values, classes, path.name, cells.ids, notes)
+
+
+def _responses(
+    cells: "Cells",
+    response: str,
+    missing: tuple[str, ...],
+    where: str,
+    continuous: bool,
+    like: FeatureTable | None,
+) -> tuple[list[str], np.ndarray]:
+    """Return the symbols of the classes and the class of each case; or none, and real numbers."""
+    where = f"{where}: the response {quoted(response)}"
+    labels = cells.columns[response]
+    cases = list(zip(labels, cells.places, strict=True))
+    for label, place in cases:
+        if label in missing or label == NULL:
+            said = "" if label == NULL else f" ({quoted(label)})"
+            raise DataError(f"{where} is missing in {place}{said}; leave such cases out")
+    if continuous:
+        for label, place in cases:
+            if not (REAL.fullmatch(label) and abs(float(label)) <= MOST_REAL):
+                raise DataError(
+                    f"{where} is {quoted(label)} in {place}, which is no number within "
+                    f"{MOST_REAL:g}; mend it, or leave such cases out"
+                )
+        y = np.array(labels, dtype=float)
+        if like is None and y.min() == y.max():
+            raise DataError(
+                f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
+            )
+        return [], y
+    hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
+    classes, codes = encode(labels, (), like.classes if like else None, where, hint)
+    for code, (label, place) in zip(codes, cases, strict=True):
+        if code == UNSEEN:
+            raise DataError(
+                f"{where} is {quoted(label)} in {place}, which no training case has "
+                f"({few(classes)}); leave such cases out, or train with some"
+            )
+    if len(classes) < 2:
+        raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
+    return classes, codes.astype(np.int32)
+
+
+def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
+    """Say which values no training case has."""
+    odd = np.flatnonzero((X == UNSEEN).any(axis=0))
+    if not len(odd):
+        return []
+    told = []
+    for j in odd[:3]:
+        column = np.array(cells.columns[like.features[j]], dtype=object)
+        values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
+        told.append(f"{quoted(like.features[j], 30)} is {few(values, 3)}")
+    more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
+    cases = int((X == UNSEEN).any(axis=1).sum())
+    return [
+        f"values that no training case has, in {cases:,} "
+        f"case{'s' * (cases != 1)}: {'; '.join(told)}{more}"
+    ]
+
+
+class Cells(NamedTuple):
+    """The cells of a table as text.
+
+    features : names of the features.
+    columns : the cells of the features and of the response, by name.
+    places : where each case is, such as "line 3".
+    """
+
+    features: list[str]
+    columns: dict[str, tuple[str, ...]]
+    places: list[str]
+    ids: list[str]
+    notes: list[str]
+
+
+def _coded_columns(
+    cells: Cells,
+    features: list[str],
+    missing: tuple[str, ...],
+    like: FeatureTable | None,
+    where: str,
+) -> tuple[list[list[str]], np.ndarray]:
+    """Return the values of each feature, those of `like` if given, and codes (n, p)."""
+    coded = []
+    for j, name in enumerate(features):
+        if like is None:
+            check_counter(name, cells.columns[name], where)
+        values, what = like.values[j] if like else None, f"{where}: column {quoted(name)}"
+        coded.append(encode(cells.columns[name], (*missing, NULL), values, what))
+    return [values for values, _ in coded], np.column_stack([codes for _, codes in coded])
+
+
+def _read_cells(path: Path, wanted: Wanted) -> Cells:
+    where = shown(path)
+    parquet = path.suffix.lower() == ".parquet"
+    if not (parquet or text_suffix(path)):
+        raise DataError(
+            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(USUAL)} (also as "
+            ".gz) or .parquet"
+        )
+    if parquet:
+        frame, columns = read_frame(path, wanted)
+        names = list(frame.columns)
+        places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
+    else:
+        names, rows = read_cells(path, header=wanted.header)
+        need_response(wanted, where)
+        columns = find_columns(names, wanted, where)
+        lines, cases = zip(*rows, strict=True)
+        places = [f"line {line}" for line in lines]
+    held: dict[int, tuple[str, ...]] = {}
+    for j in (*columns.features, columns.response, columns.id):
+        if j is not None:
+            column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
+            held[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
+                            for cell in column)  # fmt: skip
+    ids = [] if columns.id is None else check_ids(held[columns.id], names[columns.id], where)
+    by_name = {names[j]: column for j, column in held.items()}
+    return Cells([names[j] for j in columns.features], by_name, places, ids, columns.notes)
+
+
+def encode(
+    labels: tuple[str, ...],
+    missing: tuple[str, ...],
+    known: list[str] | None,
+    where: str,
+    hint: str = "",
+) -> tuple[list[str], np.ndarray]:
+    """Return the symbols of a column, the known ones if given, and its int16 codes."""
+    held = set(labels) - set(missing)
+    whole = all(WHOLE.fullmatch(label) for label in (held if known is None else known))
+    symbol = {
+        label: str(int(match[1])) if whole and (match := WHOLE.fullmatch(label)) else label
+        for label in held
+    }
+    if known is None:
+        if not whole and all(REAL.fullmatch(label) for label in held):
+            odd = (label for label in labels if label in held and not WHOLE.fullmatch(label))
+            example = next(odd)
+            if example.lstrip("+-").isdigit():
+                raise DataError(
+                    f"{where} has a whole number of {len(example)} digits ({cut(example)}), more "
+                    "than 18; if it names something, put a letter before it"
+                )
+            raise DataError(
+                f"{where} has real values ({cut(example)}); cut it into intervals, for example "
+                f"with scikit-learn's KBinsDiscretizer{hint}"
+            )
+        if held and all(DECIMAL_COMMA.fullmatch(label) for label in held):
+            example = next(label for label in labels if label in held)
+            raise DataError(
+                f"{where} has numbers with a decimal comma ({example}); write them with a "
+                f"decimal point{hint}"
+            )
+        for label in held:
+            check_text(label, f"{where}: a value", "write it in other words")
+        known = sorted(set(symbol.values()), key=int if whole else str)
+        if len(known) > MOST_VALUES:
+            raise DataError(
+                f"{where} has {len(known)} values, at most {MOST_VALUES} are possible; join some, "
+                f"or leave it out{hint}"
+            )
+    number = {value: code for code, value in enumerate(known)}
+    code = {label: number.get(symbol[label], UNSEEN) for label in held}
+    return list(known), np.array([code.get(label, MISSING) for label in labels], dtype=np.int16)

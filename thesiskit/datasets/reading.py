@@ -1,4 +1,4 @@
-"""What a user's file holds: bytes and text, the cells of tables, names of columns, and numbers.
+"""What a user's file holds: text, cells of tables, names of columns, numbers, and remarks on them.
 
 Every fault is a DataError: where it is, what is wrong, and what to do.
 """
@@ -16,12 +16,13 @@ import unicodedata
 import warnings
 import zlib
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
@@ -59,6 +60,15 @@ GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
 DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
 
+# remarks
+LEAST = 10  # cases, from which on distinct values are remarkable
+LARGE = 1 << 26  # bytes of a table whose rows are not compared
+NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)", re.IGNORECASE)
+MANY = 1000  # a count that is reached where the range of counts is large
+RANGE = 10  # times the smallest count of a feature, in half of the features at least
+DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
+DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
+
 
 # ---- files ----
 
@@ -87,6 +97,12 @@ def unreadable(path: Path, error: Exception) -> DataError:
     elif isinstance(error, IsADirectoryError):
         reason = "it is a folder; name a file"
     return DataError(f"{shown(path)}: {reason}")
+
+
+def damaged(where: str, kind: str, error: Exception) -> DataError:
+    """Return what to say of a file that a library cannot read."""
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return DataError(f"{where}: damaged, or not {kind}: {cut(reason[0], 120)}")
 
 
 def most_bytes(file: IO[bytes]) -> int:
@@ -523,6 +539,42 @@ def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> 
         )
 
 
+# ---- Parquet ----
+
+
+def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
+    """Return a Parquet table, and which of its columns are wanted."""
+    where = shown(path)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
+    with opened(path) as file:
+        most = most_bytes(file)
+        try:
+            held = parquet.ParquetFile(file)
+            schema, rows = held.schema_arrow, held.metadata.num_rows
+            names = name_columns(schema.names, where)
+            need_response(wanted, where)
+            index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ())
+                     if isinstance(name, str)]  # fmt: skip
+            columns = find_columns(names, wanted, where, index)
+            if 8 * rows * len(names) > most:
+                raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+            # metadata of pandas would make columns an index, and leave them out without a word
+            frame = held.read().to_pandas(ignore_metadata=True)
+        except DataError:
+            raise
+        except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
+                ValueError) as error:  # fmt: skip
+            raise damaged(where, "Parquet", error) from None
+    frame.columns = names
+    if len(frame) == 0:
+        raise DataError(f"{where}: a line of names but no cases")
+    return frame, columns
+
+
 # ---- numbers ----
 
 
@@ -633,3 +685,113 @@ def typed(labels: list[str]) -> np.ndarray:
     elif all(label in TRUE or label in FALSE for label in held):
         known = {label: label in TRUE for label in held}
     return np.array([known.get(label) for label in labels], dtype=object)
+
+
+# ---- what a user should know about a table: remarks, a line each, which change nothing ----
+
+
+def missing_values(missing: np.ndarray) -> list[str]:
+    """Say how many values are missing, of cases with features (n, p)."""
+    (n, p), count = missing.shape, missing.sum()
+    if not count:
+        return []
+    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
+    return [
+        f"{count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}), in "
+        f"{features:,} of {p:,} features and {cases:,} of {n:,} cases"
+    ]
+
+
+def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
+    """Say which columns have one value, or none; they say nothing, and do no harm."""
+    flat = [names[j] if len(names) else f"number {j + 1}" for j in which]
+    columns = "1 column does" if len(flat) == 1 else f"{len(flat):,} columns do"
+    return [f"{columns} not vary, and so can predict nothing: {few(flat)}"] if flat else []
+
+
+def equal_rows(table: np.ndarray) -> list[str]:
+    """Say how many cases have the features of a case before them."""
+    if table.nbytes > LARGE:
+        return []
+    seen: dict[bytes, int] = {}
+    again: list[tuple[int, int]] = []
+    for number, row in enumerate(np.ascontiguousarray(table), start=1):
+        first = seen.setdefault(row.tobytes(), number)
+        if first != number:
+            again.append((first, number))
+    if not again:
+        return []
+    cases = "1 case has" if len(again) == 1 else f"{len(again):,} cases have"
+    return [
+        f"{cases} the features of another case, such as cases {again[0][0]:,} and "
+        f"{again[0][1]:,}; if they are copies, predictions of one know the other"
+    ]
+
+
+def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
+    """Say which test cases have the name of a training case."""
+    known = set(train)
+    both = [name for name in test if name in known]
+    if not both:
+        return []
+    cases = "1 test case has" if len(both) == 1 else f"{len(both):,} test cases have"
+    return [
+        f"{cases} the name of a training case: {few(both)}; if they are the same, predictions of "
+        "them say little"
+    ]
+
+
+def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Say which columns of numbers seem to name the cases, or to be dates."""
+    if len(table) < LEAST or table.nbytes > LARGE:
+        return []
+    notes = []
+    whole = np.ones(table.shape[1], dtype=bool)
+    if table.dtype.kind == "f":
+        whole = (table == np.floor(table)).all(axis=0)  # not where a value is missing
+    for j in np.flatnonzero(whole).tolist():
+        column, name = table[:, j].astype(float), names[j] if len(names) else f"number {j + 1}"
+        month, day = column // 100 % 100, column % 100
+        dates = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+        if column.min() >= DAYS[0] and column.max() <= DAYS[1] and dates.all():
+            notes.append(f"column {quoted(name)} looks like dates ({column[0]:.0f}); {DROP}")
+        elif len(np.unique(column)) == len(column) and (
+            NAMING.fullmatch(name) or (np.diff(column) == 1).all()
+        ):
+            notes.append(f"column {quoted(name)} looks like numbers of the cases; {DROP}")
+    return _some(notes)
+
+
+def counts(table: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
+    """Say that numbers seem to be counts of a large range, which few large ones would rule.
+
+    low, high : (p,) the smallest and the largest number of each feature.
+    """
+    if table.nbytes > LARGE or (low < 0).any() or not (high >= MANY).any():
+        return []
+    wide = RANGE * low.astype(float) <= high
+    if 2 * wide.sum() < len(wide) or ((table != np.floor(table)) & (table == table)).any():
+        return []
+    return [
+        f"whole numbers up to {np.nanmax(high):,.0f} and none below 0, as counts are; the normal "
+        "model fits their logarithms, log2(x + 1), better"
+    ]
+
+
+def naming_texts(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Say which columns of text seem to name the cases, or to be dates: name, and cells."""
+    notes = []
+    for name, cells in columns:
+        values = set(cells)
+        if len(cells) < LEAST or len(values) < 3:
+            continue
+        if all(DATE.fullmatch(value) for value in values):
+            notes.append(f"column {quoted(name)} looks like dates ({min(values)}); {DROP}")
+        elif len(values) == len(cells):
+            notes.append(f"column {quoted(name)} differs in all cases, as names do; {DROP}")
+    return _some(notes)
+
+
+def _some(notes: list[str], most: int = 3) -> list[str]:
+    more = len(notes) - most
+    return notes if more <= 0 else [*notes[:most], f"{more:,} more columns look like these"]

@@ -7,8 +7,7 @@ from commands import run
 from scipy import stats
 
 from thesiskit.config import load_config
-from thesiskit.datasets.features import draw_interactions
-from thesiskit.datasets.table_files import read_features
+from thesiskit.datasets.features import draw_interactions, read_features
 from thesiskit.errors import DataError
 from thesiskit.files import read_draws
 from thesiskit.models.logistic import Response

@@ -1,0 +1,869 @@
+"""The user's own tables of numbers: text, Parquet, NPZ, NPY, PLINK .bed and AnnData.
+
+Each reader returns a `Table` whose response is as the file has it: values of any kind, none of new
+cases, and mostly no names of classes.  NPY is memory-mapped.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from thesiskit.blocks import Text
+from thesiskit.datasets.reading import (
+    REAL,
+    USUAL,
+    Numbers,
+    Result,
+    Rows,
+    Wanted,
+    cases_of_both,
+    check_column,
+    check_counter,
+    check_ids,
+    check_text,
+    constant_columns,
+    counts,
+    damaged,
+    equal_rows,
+    find_columns,
+    missing_values,
+    most_bytes,
+    name_columns,
+    naming_numbers,
+    need_response,
+    opened,
+    read_cells,
+    read_frame,
+    shown,
+    text_suffix,
+    tried,
+    typed,
+    unreadable,
+)
+from thesiskit.datasets.source import Source, Table
+from thesiskit.errors import DataError, cut, few, memory_text, quoted
+from thesiskit.files import BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
+
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+KINDS = (*USUAL, ".parquet", ".npz", ".npy", ".bed", ".h5ad")
+MOST_CLASSES = 20
+TITLES = 5  # lines that may come before the names
+TALL = 3  # times as many rows as columns, and a table is perhaps transposed
+
+NO_RESPONSE = np.empty(0)
+RawTable = partial(Table, classes=())
+PHENOTYPES = {"1": "control", "2": "case"}  # PLINK's
+LARGEST = 8e9  # bytes of a sparse matrix whose zeros are written out
+SPARSE = ("csr_matrix", "csc_matrix")
+REMEDY = "write it again with anndata 0.8 or later"
+
+Positive = str | float | bool | None  # the response that is class 1
+
+
+class FileData(Source):
+    """The user's own table."""
+
+    family: ClassVar = "table"
+
+    source: Literal["file"]
+    path: Text
+    """The table, one case a row; relative to the folder of the config."""
+    header: StrictBool = True
+    """Whether the first line of a text table names the columns. Without such a line they are called
+    `x1`, `x2` and so on."""
+    response: Text | None = None
+    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file;
+    a column of `obs` of an `.h5ad`."""
+    positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
+    """The value of the response that is class 1; not needed if the values are 0 and 1. A response
+    with more values has a class for each (`model.kind: normal`)."""
+    id: Text | None = None
+    """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
+    differ. PLINK and AnnData files name the cases themselves."""
+    ignore: list[Text] = []
+    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
+    a column that numbers the cases are refused, unless they are named here."""
+    missing: list[Annotated[str, Field(strict=True)]] = []
+    """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
+    `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
+    orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
+    """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
+    value in each case. The first line names the cases. The response is the row that `data.response`
+    names, or a column of `data.labels`."""
+    labels: Text | None = None
+    """A text table with the responses, where the table itself has none: `data.response` is one of
+    its columns. Its cases are found by name, in the column that `data.id` names or in the first."""
+    test_path: Text | None = None
+    """A table of test cases with the same columns."""
+    binarise: Literal["all-medians", "training-medians"] = "training-medians"
+    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
+    cases; `all-medians`: over all cases. A column with two values is split between them."""
+
+    def _keys(self) -> dict[str, Any]:
+        """Return what is to be read of a table besides the response, but for labels."""
+        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing), "id": self.id}
+        turned = self.orientation == "genes-in-rows"
+        return keys | {"genes_in_rows": turned, "header": self.header}
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
+        keys = self._keys() | {"positive": self.positive}
+        if self.labels is not None:
+            keys["labels"] = folder / self.labels
+        train = read_table(folder / self.path, self.response, **keys)
+        if self.test_path is None:
+            return [train]
+        keys["known"] = train.classes
+        return [
+            train,
+            self._like(train, read_table(folder / self.test_path, self.response, **keys)),
+        ]
+
+    def _like(self, table: Table, test: Table) -> Table:
+        """Return the test table with its columns in the order of the training table."""
+        known, held = set(table.names), set(test.names)
+        if known != held:
+            name = min(known - held, default=None) or min(held - known)
+            what = "lacks" if name in known else "has, and the training table has not,"
+            raise DataError(
+                f"{cut(self.test_path)} {what} the column {quoted(name)}; make the columns of both "
+                "tables the same, or data.ignore what differs"
+            )
+        if table.features.shape[1] != test.features.shape[1]:
+            raise DataError(
+                f"the training table has {table.features.shape[1]} features, {self.test_path} "
+                f"{test.features.shape[1]}; make them the same"
+            )
+        remarks = cases_of_both(table.ids, test.ids)
+        test = replace(
+            test, notes=[*test.notes, *(f"{cut(test.source)}: {remark}" for remark in remarks)]
+        )
+        if table.names == test.names:
+            return test
+        place = {name: j for j, name in enumerate(test.names)}
+        order = [place[name] for name in table.names]
+        return replace(test, features=test.features[:, order], names=table.names)
+
+    def read_new(self, path: Path, like: Table) -> Table:
+        """Return new cases with the features of the training table."""
+        where = shown(path)
+        keys = self._keys() | {"new": True, "features": list(like.names) or None}
+        if not like.names:
+            keys["ignore"] = ()
+        table = _read(path, Wanted(self.response, **keys))
+        width, named = table.features.shape[1], table.names
+        if width != like.features.shape[1]:
+            raise DataError(
+                f"{where}: it has {width:,} features, the training table "
+                f"{like.features.shape[1]:,}; make them the same"
+            )
+        table = _looked_at(replace(table, names=list(like.names)), path, train=False)
+        notes = table.notes
+        if like.names and not named:
+            notes = [*notes, f"{where}: it names no features; taken in the training table's order"]
+        none = np.zeros(len(table.features), dtype=np.uint8)
+        return replace(table, response=none, digest=sha256(path), classes=like.classes, notes=notes)
+
+
+def read_table(
+    path: Path,
+    response: str | None,
+    *,
+    positive: Positive = None,
+    known: tuple[str, ...] | None = None,
+    **keys: Any,
+) -> Table:
+    """Read a table of cases, with the response as classes.
+
+    Parameters
+    ----------
+    path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
+        and `.parquet` hold the response in a column; `.npz` in an array (features in `X`); `.npy`
+        features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
+        phenotype of its `.fam`, `.h5ad` (AnnData) a column of `obs`.
+    response : the column, NPZ key (default `y`) or NPY file.
+    positive : the response that is class 1, of two values; without it two must be 0 and 1, and of
+        three or more each is a class.
+    known : the classes of the training table; only where the table is one of test cases.
+    keys : others of `Wanted`.
+
+    Raises
+    ------
+    DataError: what is wrong, where, and what to do.
+    """
+    wanted = Wanted(response, **keys)
+    where = shown(path)
+    table = _read(path, wanted)
+    y = np.asarray(table.response if wanted.labels is None else _look_up(table, wanted, where))
+    if y.ndim != 1:
+        raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
+    if len(y) != len(table.features):
+        raise DataError(f"{where}: {len(table.features)} rows of features but {len(y)} responses")
+    table = _looked_at(table, path, train=known is None)
+    if table.classes and len(known or ()) > 2:
+        y = np.array(table.classes)[y]  # so that none is taken for the class of its code
+    codes, classes = as_classes(y, positive, where, known)
+    if table.classes and positive is None and known is None:
+        classes = table.classes
+    # the response and the names can come from other files than the features
+    content = sha256(path).encode() + codes.tobytes() + repr(table.names).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    return replace(table, response=codes, digest=digest, classes=classes)
+
+
+def _read(path: Path, wanted: Wanted) -> Table:
+    """Return what a file of any kind holds."""
+    where = shown(path)
+    reader = _read_text if text_suffix(path) else READERS.get(path.suffix.lower())
+    if wanted.genes_in_rows:
+        reader = _read_matrix
+    if wanted.missing and reader not in (_read_text, _read_matrix, read_parquet):
+        raise DataError(f"{where}: data.missing is for text and Parquet; leave it out")
+    if not wanted.header and reader is not _read_text:
+        what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
+        raise DataError(f"{where}: data.header is not for {what}; leave it out")
+    opened(path).close()
+    if reader is None:
+        hint = "; save the sheet as .csv" if path.suffix.lower() in SPREADSHEETS else ""
+        raise DataError(
+            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
+            f"text packed as .gz{hint}"
+        )
+    table = reader(path, wanted)
+    if table.features.ndim != 2 or 0 in table.features.shape:
+        shape = table.features.shape
+        raise DataError(f"{where}: no cases or no features; the table has shape {shape}")
+    return table
+
+
+def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
+    """Return a table with what there is to say about its values, and how many are missing.
+
+    Raises DataError for an infinite value, and for a column that numbers the cases.  A
+    memory-mapped table is looked at when it is used.
+
+    train : whether it is a training table; of others only what is missing is said.
+    """
+    where, X, names = shown(path), table.features, table.names
+    for j, column in enumerate(names if train else ()):
+        check_counter(column, X[:, j], where)
+    if isinstance(X, np.memmap):
+        return replace(table, source=path.name)
+    count, told = 0, []
+    if X.dtype.kind == "f":
+        odd = np.argwhere(np.isinf(X))
+        if len(odd):
+            case, place = odd[0]
+            feature = cut(names[place]) if names else f"number {place + 1}"
+            more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
+            raise DataError(
+                f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
+                "mend it, or leave the case or the feature out"
+            )
+        missing = np.isnan(X)
+        count, told = int(missing.sum()), missing_values(missing)
+    if train:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        told += constant_columns(np.flatnonzero(~(low < high)), names)
+        told += [*equal_rows(X), *naming_numbers(X, names), *counts(X, low, high)]
+    # notes are kept: they do not depend on folders
+    notes = [*table.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
+    return replace(table, source=path.name, notes=notes, missing=count)
+
+
+def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
+    """Return the responses of cases, which a table of labels has by their names.
+
+    Raises
+    ------
+    DataError: cases without names, or that the labels do not have; columns that are not there.
+    """
+    assert wanted.labels is not None
+    labels = shown(wanted.labels)
+    if not table.ids:
+        raise DataError(
+            f"{where}: data.labels are found by the names of the cases; say with data.id which "
+            "column has them"
+        )
+    if wanted.response is None:
+        raise DataError(f"{labels}: say which column is the response with data.response")
+    names, rows = read_cells(wanted.labels)
+    check_column(wanted.response, names, labels)
+    name = wanted.id if wanted.id in names else names[0]
+    if name == wanted.response:
+        raise DataError(
+            f"{labels}: column {quoted(name)} would be the names of the cases and the response; "
+            "say with data.id which column has the names"
+        )
+    place, response = names.index(name), names.index(wanted.response)
+    cells = [(row[place].strip(), row[response].strip()) for _, row in rows]
+    check_ids([case for case, _ in cells], name, labels)
+    known = dict(cells)
+    lacking = [case for case in table.ids if case not in known]
+    if lacking:
+        raise DataError(
+            f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(table.ids):,} "
+            f"cases of {cut(where)}: {few(lacking)}; add them, or leave these cases out"
+        )
+    return typed([known[case] for case in table.ids])
+
+
+# ---- the response of a table of numbers as classes ----
+
+
+def as_classes(
+    y: np.ndarray, positive: Positive, where: str, known: tuple[str, ...] | None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the response as codes from 0, and the names of the classes.
+
+    0 and 1 are two classes, and so is `positive` beside another value.  Of three values or more
+    each is a class, numbers in their order, then words in theirs.
+
+    known : the classes of the training table, to code test cases as its cases are coded.
+    """
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "replace")
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing):
+        raise DataError(
+            f"{where}: the response is missing in case {missing[0] + 1}; leave such cases out"
+        )
+    told = []  # the values as messages say them: a text that looks like a number as text
+    for value in y.tolist():
+        if isinstance(value, Real):
+            told.append(str(value))
+        elif isinstance(value, str):
+            told.append(f"the text {value!r}" if REAL.fullmatch(value) else value)
+        else:
+            told.append(f"{type(value).__name__} {value}")
+    held = dict(zip(told, y.tolist(), strict=True))
+    numbers: dict[str, Any] = {
+        text: value for text, value in held.items() if isinstance(value, Real)
+    }
+    two = known is None or len(known) == 2
+    if positive is None and two and len(numbers) == len(held) and {*numbers.values()} <= {0, 1}:
+        truth = all(value is True or value is False for value in numbers.values())
+        bits = ("False", "True") if truth else ("0", "1")
+        return y.astype(float).astype(np.uint8), known or bits
+    # 1.0 is 1
+    whole = [text for text in numbers if text not in ("True", "False") and numbers[text] % 1 == 0]
+    label = {text: str(value) for text, value in held.items()}
+    label |= {text: str(int(numbers[text])) for text in whole}
+    names: tuple[str, ...] = known or ()
+    if positive is not None:
+        own = [text for text, value in held.items() if value == positive or
+               str(value).lower() == str(positive).lower()]  # fmt: skip
+        if not own:
+            raise DataError(
+                f"{where}: no response is {quoted(positive)} (data.positive); found "
+                f"{few(sorted(held))}"
+            )
+        if len(held) > 2:
+            raise DataError(
+                f"{where}: the response has {len(held):,} values ({few(sorted(held))}), and "
+                "data.positive is for two; leave other cases out, or leave out data.positive: each "
+                "value is then a class, for model.kind: normal"
+            )
+        other = next((label[text] for text in held if text not in own), f"not {label[own[0]]}")
+        ours = (other, known[1] if known else label[own[0]])
+        names = known or ours
+        label = {text: ours[text in own] for text in held}
+    elif known is None:
+        places = {text: (np.inf, str(value)) for text, value in held.items()}
+        places |= {text: (float(value), "") for text, value in numbers.items()}
+        names = _each_a_class(places, label, len(y), where)
+    for text in held if positive is not None or known is None else ():
+        check_text(text, f"{where}: a response", "write it in other words")
+    alien = [text for text in held if label[text] not in names]
+    if alien:
+        raise DataError(
+            f"{where} has the response {few(alien[:1])}, which no training case has "
+            f"({few(names)}); leave such cases out"
+        )
+    code = {text: names.index(label[text]) for text in held}
+    return np.array([code[text] for text in told], dtype=np.uint8), names
+
+
+def _each_a_class(
+    places: dict[str, tuple[float, str]], label: dict[str, str], cases: int, where: str
+) -> tuple[str, ...]:
+    """Return the names of the classes where each response is one, in the order of their places."""
+    found, count = few(sorted(places)), len(places)
+    if count <= 2:
+        raise DataError(
+            f"{where}: the response must be 0 and 1, found {found}; "
+            "say which value is class 1 with data.positive"
+        )
+    if count > min(MOST_CLASSES, cases // 2):
+        limit = f"too many classes for {cases:,} cases"
+        if count > MOST_CLASSES:
+            limit = f"at most {MOST_CLASSES} can be classes"
+        raise DataError(
+            f"{where}: the response has {count:,} values ({found}), {limit}; if it is "
+            "a number to predict, use data.source: table with model.kind: logistic and "
+            "model.response: gaussian"
+        )
+    names = tuple(label[text] for text in sorted(places, key=places.__getitem__))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"{where}: the response {quoted(twice)} is a number in some cases and a text in "
+            "others; write it in one way"
+        )
+    return names
+
+
+# ---- text ----
+
+
+def _read_text(path: Path, wanted: Wanted) -> Table:
+    """Read numbers between delimiters."""
+    where = shown(path)
+    names, rows = read_cells(path, header=wanted.header)
+    need_response(wanted, where)
+    try:
+        columns = find_columns(names, wanted, where)
+    except DataError as error:
+        raise DataError(f"{error}{_transposed_hint(names, rows, wanted)}") from None
+    numbers = Numbers([names[j] for j in columns.features], wanted.missing)
+    labels, ids = [], []
+    left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
+    few_out = len(left_out) < 9 and columns.features == sorted(columns.features)
+    for line, cells in rows:
+        if columns.response is not None:
+            labels.append(cells[columns.response].strip())
+        if columns.id is not None:
+            ids.append(cells[columns.id].strip())
+        if few_out:  # for a wide table this is quicker than taking all others
+            for j in left_out:
+                del cells[j]
+        else:
+            cells = [cells[j] for j in columns.features]
+        numbers.add(cells, line)
+    features = numbers.table(where)
+    if columns.id is not None:
+        check_ids(ids, wanted.id or "", where)
+    response = NO_RESPONSE if columns.response is None else typed(labels)
+    return RawTable(features, response, numbers.names, ids=ids, notes=columns.notes)
+
+
+def _transposed_hint(names: list[str], rows: Rows, wanted: Wanted) -> str:
+    """Say so where a table without the columns that are wanted seems to have genes in rows.
+
+    Or where the line of names seems to come later.
+    """
+    first: list[str] = []
+    try:
+        for line, cells in rows:
+            if len(first) < TITLES and wanted.response in [cell.strip() for cell in cells[1:]]:
+                return f"; line {line} has it: take the lines before it out, if it has the names"
+            first.append(cells[0].strip())
+    except DataError as error:
+        fault = str(error).partition(": ")[2]
+        return f"; besides, {fault}" if "write.table" in fault else ""
+    if wanted.new:
+        hint = "; the training table has cases in rows, and this has not: transpose it"
+        return hint if set(wanted.features or ()) & set(first) else ""
+    remedy = "data.orientation: genes-in-rows reads a table with a gene in each row"
+    if wanted.response not in names and wanted.response in first:
+        return f"; a row is called so: {remedy}"
+    differ = len(set(first)) == len(first) >= TALL * len(names)
+    if not (differ and all(isinstance(name, str) for name in typed(first))):
+        return ""
+    return (
+        f"; it has {len(first):,} named rows and {len(names):,} columns: {remedy}, "
+        "data.labels names a table of responses"
+    )
+
+
+def _read_matrix(path: Path, wanted: Wanted) -> Table:
+    """Read a text table with a feature in each row: its name, then its value in each case.
+
+    The first line names the cases.  The response is a row, unless a table of labels has it.
+    """
+    where = shown(path)
+    if not text_suffix(path):
+        raise DataError(
+            f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv; write "
+            "this with cases in rows"
+        )
+    need_response(wanted, where)
+    header, rows = read_cells(path, corner=True)
+    ids = check_ids([name.strip() for name in header[1:]], "the first line", where)
+    others = {wanted.own_response, *wanted.ignore}
+    features = None if wanted.features is None else set(wanted.features)
+    numbers, labels = Numbers(ids, wanted.missing), None
+    names: list[str] = []
+    kept: list[int] = []  # places of the rows that are numbers
+    for line, cells in rows:
+        name = cells[0].strip()
+        if name not in others if features is None else name in features:
+            kept.append(len(names))
+            numbers.add(cells[1:], line)
+        elif name == wanted.own_response:
+            labels = [cell.strip() for cell in cells[1:]]
+        names.append(name)
+    names = name_columns(names, where, "row")
+    if not wanted.new and wanted.own_response is not None and labels is None:
+        raise DataError(
+            f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
+            "responses, name it with data.labels"
+        )
+    try:
+        columns = find_columns(names, replace(wanted, id=None), where)
+    except DataError as error:
+        turned = wanted.new and set(wanted.features or ()) & set(ids)
+        hint = "; the training table has genes in rows, and this has cases: transpose it"
+        raise DataError(f"{error}{hint if turned else ''}") from None
+    row = np.empty(len(names), dtype=np.intp)
+    row[kept] = np.arange(len(kept))
+    values = np.ascontiguousarray(numbers.table(where)[row[columns.features]].T)
+    response = NO_RESPONSE if labels is None or wanted.new else typed(labels)
+    names = [names[j] for j in columns.features]
+    return RawTable(values, response, names, ids=ids, notes=columns.notes)
+
+
+# ---- Parquet ----
+
+
+def read_parquet(path: Path, wanted: Wanted) -> Table:
+    """Read a table of numbers from a Parquet file."""
+    where = shown(path)
+    frame, columns = read_frame(path, wanted)
+    features = _as_numbers(frame.iloc[:, columns.features], wanted.missing, where)
+    response, ids = NO_RESPONSE, []
+    if columns.response is not None:
+        response = frame.iloc[:, columns.response].to_numpy(object)
+    if columns.id is not None:
+        held = frame.iloc[:, columns.id].tolist()
+        ids = ["" if pd.isna(case) else str(case) for case in held]
+        check_ids(ids, wanted.id or "", where)
+    names = [frame.columns[j] for j in columns.features]
+    return RawTable(features, response, names, ids=ids, notes=columns.notes)
+
+
+def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
+    """Return a table as numbers; columns of text are read as those of a text table."""
+    numeric = frame.dtypes.map(pd.api.types.is_numeric_dtype)
+    texts = list(frame.columns[~numeric])
+    codes = [float(text) for text in missing if REAL.fullmatch(text)]
+    if not texts and not codes:
+        return frame.to_numpy(dtype=float, na_value=np.nan)
+    result = np.empty(frame.shape)
+    for j, name in enumerate(frame.columns):
+        if name not in texts:
+            column = frame[name].to_numpy(dtype=float, na_value=np.nan)
+            result[:, j] = np.where(np.isin(column, codes), np.nan, column)
+    if texts:
+        numbers = Numbers(texts, missing, "row")
+        columns = [frame[name].tolist() for name in texts]
+        for row, cells in enumerate(zip(*columns, strict=True), start=1):
+            numbers.add(["" if cell is None or cell != cell else str(cell) for cell in cells], row)
+        result[:, frame.columns.get_indexer(texts)] = numbers.table(where)
+    return result
+
+
+# ---- arrays ----
+
+
+def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Result:
+    """Return what `read_npz` or `read_npy` returns of a file of the user's."""
+    try:
+        return read(path, **options)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        kind = "NPZ" if read is read_npz else "NPY"
+        raise DataError(
+            f"{shown(path)}: damaged, or not an {kind} file: {cut(error, 160)}"
+        ) from None
+
+
+def read_npz_table(path: Path, wanted: Wanted) -> Table:
+    """Read an NPZ file: features in `X`, the response in another array (`y` unless named)."""
+    where, key = shown(path), wanted.response or "y"
+    wishes = [name for name in ("X", key, wanted.id) if name is not None]
+    loaded, held = load_arrays(path, read_npz, names=wishes)
+    if key == "X":
+        raise DataError(f"{where}: data.response is 'X', which is the array of the features")
+    needed = ("X",) if wanted.new else ("X", None if wanted.labels else key, wanted.id)
+    for name in needed:
+        if name is not None and name not in loaded:
+            raise DataError(f"{where}: no array {quoted(name)}; it holds {few(held)}")
+    notes = []
+    if wanted.new and key in loaded:
+        notes.append(f"{where}: the response {quoted(key)} of new cases is not used")
+    ids: list[str] = []
+    if wanted.id in loaded:
+        column = loaded[wanted.id]
+        if column.shape != loaded["X"].shape[:1]:
+            raise DataError(
+                f"{where}: {quoted(wanted.id)} (data.id) has shape {column.shape}; it must "
+                "have one name for each case"
+            )
+        ids = [case.decode("utf-8", "replace") if isinstance(case, bytes) else str(case)
+               for case in column.tolist()]  # fmt: skip
+        check_ids(ids, wanted.id, where)
+    response = NO_RESPONSE if wanted.new or wanted.labels else loaded[key]
+    return RawTable(_checked(loaded["X"], wanted, where), response, ids=ids, notes=notes)
+
+
+def read_npy_table(path: Path, wanted: Wanted) -> Table:
+    """Read an NPY file of features, memory-mapped, and another of responses, beside it."""
+    where = shown(path)
+    if wanted.id is not None:
+        raise DataError(
+            f"{where}: an .npy file holds one array, and no names of cases; leave out "
+            "data.id, or use .npz"
+        )
+    if wanted.labels is not None:
+        raise DataError(f"{where}: an .npy file names no cases; leave out data.labels")
+    if wanted.response is None and not wanted.new:
+        raise DataError(f"{where}: name the .npy file of the responses with data.response")
+    features = _checked(load_arrays(path, read_npy, mapped=True), wanted, where)
+    beside = path.parent / str(wanted.response)
+    return RawTable(
+        features, NO_RESPONSE if wanted.new else load_arrays(beside, read_npy, mapped=True)
+    )
+
+
+def _checked(array: np.ndarray, wanted: Wanted, where: str) -> np.ndarray:
+    if wanted.ignore:
+        raise DataError(f"{where}: arrays have no column names; leave out data.ignore")
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{where}: features must be numbers, got {cut(array.dtype)}")
+    return array
+
+
+# ---- PLINK ----
+
+
+def read_bed(path: Path, wanted: Wanted) -> Table:
+    """Read PLINK genotypes; the response is the phenotype, and names are those of the files."""
+    where = shown(path)
+    try:
+        from bed_reader import open_bed
+    except ImportError:
+        raise DataError(f"{where}: PLINK files need: pip install 'thesiskit[plink]'") from None
+    for key, value in (("response", wanted.own_response), ("id", wanted.id)):
+        if value is not None and not wanted.new and not (key == "id" and wanted.labels):
+            has = "response is the phenotype" if key == "response" else "cases are called as"
+            raise DataError(f"{where}: the {has} in the .fam; drop data.{key}")
+    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
+        opened(beside).close()
+    try:
+        with open_bed(path) as bed:
+            size = 3 + -(-bed.iid_count // 4) * bed.sid_count  # four genotypes in a byte
+            if bed.major == "SNP" and path.stat().st_size != size:
+                raise ValueError("its size is not that of the cases in .fam and variants in .bim")
+            genotypes = bed.read(dtype="int8")
+            phenotype = np.asarray(bed.pheno)
+            names = [str(name) for name in bed.sid]
+            ids = [str(case) for case in bed.iid]
+    except Exception as error:  # bed-reader raises errors of many kinds
+        reason = [*str(error).splitlines(), type(error).__name__][0]
+        raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
+    names = name_columns(names, f"{where}: variants")
+    columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
+    genotypes = genotypes[:, columns.features]
+    if (genotypes < 0).any():
+        genotypes = np.where(genotypes < 0, np.float32(np.nan), genotypes)
+    if len(set(ids)) < len(ids):  # families can use the same names
+        ids = []
+    known = wanted.new or wanted.labels
+    y, classes = (NO_RESPONSE, ()) if known else _phenotypes(phenotype, where)
+    names = [names[j] for j in columns.features]
+    return RawTable(genotypes, y, names, classes=classes, ids=ids, notes=columns.notes)
+
+
+def _phenotypes(phenotype: np.ndarray, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return phenotypes as numbers, and what classes are called if that is known."""
+    unknown = np.flatnonzero(np.isin(phenotype, ("0", "-9", "NA", "nan", "")))
+    held = set(phenotype.tolist())
+    if len(unknown) and held - {"0", "1"}:  # in a 0/1 coding, 0 is a class
+        raise DataError(
+            f"{where}: the phenotype is missing in case {unknown[0] + 1}; leave such cases out "
+            "(plink --prune)"
+        )
+    if held <= set(PHENOTYPES):
+        return (phenotype == "2").astype(np.uint8), tuple(PHENOTYPES.values())
+    if held <= {"0", "1"}:
+        return phenotype.astype(np.uint8), ()
+    return typed(phenotype.tolist()), ()
+
+
+# ---- AnnData: only what lies in the file itself is read, and a child process tries first ----
+
+
+def read_h5ad(path: Path, wanted: Wanted) -> Table:
+    """Read an AnnData file: the cases are observations, the features are variables.
+
+    The response is a column of `obs`, unless a table of labels has it; the names of the cases are
+    the index of `obs`, or another of its columns.
+    """
+    where = shown(path)
+    need_response(wanted, where)
+
+    def read() -> Table:
+        with _open_h5ad(path) as (file, most):
+            return _observations(file, wanted, where, most)
+
+    return tried(path, read)
+
+
+def read_obs(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of `obs` that could hold responses, None where a value is missing."""
+    where = shown(path)
+
+    def read() -> dict[str, np.ndarray]:
+        with _open_h5ad(path) as (file, _):
+            obs = _child(file, "obs", where)
+            names = map(str, obs.attrs.get("column-order", ()))
+            return {name: _column(obs, name, where) for name in names}
+
+    return tried(path, read)
+
+
+@contextmanager
+def _open_h5ad(path: Path) -> Iterator[tuple[Any, float]]:
+    """Open a file, and say so where it is damaged; also how many bytes a part of it may have."""
+    import h5py
+
+    try:
+        with opened(path) as file, h5py.File(file, "r") as held:
+            yield held, most_bytes(file)
+    except DataError:
+        raise
+    except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+        raise damaged(shown(path), "AnnData", error) from None
+
+
+def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
+    obs, var = _child(file, "obs", where), _child(file, "var", where)
+    names = name_columns(_index(var, where), f"{where}: var", "variable")
+    columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
+    ids, notes = _index(obs, where), columns.notes
+    held = [str(name) for name in obs.attrs.get("column-order", ())]
+    n, column = len(ids), wanted.id if wanted.labels is None else None
+    if column is not None and (not wanted.new or column in held):
+        check_column(column, held, f"{where}: obs")
+        ids = check_ids([str(case) for case in _column(obs, column, where)], column, where)
+    elif len(set(ids)) < n:
+        ids = []
+        notes = [*notes, f"{where}: names in the index of obs are there twice; cases are numbered"]
+    response, y = wanted.own_response, NO_RESPONSE
+    if response is not None and wanted.new and response in held:
+        notes = [*notes, f"{where}: the response {quoted(response)} of new cases is not used"]
+    elif response is not None and not wanted.new:
+        check_column(response, held, f"{where}: obs")
+        y = _column(obs, response, where)
+    X = _matrix(_child(file, "X", where), where, most)
+    if X.shape != (n, len(names)):
+        raise DataError(f"{where}: X has shape {X.shape}, and obs and var have other lengths")
+    if columns.features != list(range(len(names))):
+        X = X[:, columns.features]
+    return RawTable(X, y, [names[j] for j in columns.features], ids=ids, notes=notes)
+
+
+def _child(group: Any, name: str, where: str) -> Any:
+    """Return what a group holds by a name; DataError if it is elsewhere, or not there."""
+    import h5py
+
+    link = group.get(name, getlink=True)
+    if link is None:
+        raise DataError(f"{where}: it has no {cut(name)}; {REMEDY}")
+    child = group[name] if isinstance(link, h5py.HardLink) else None
+    if child is None or (isinstance(child, h5py.Dataset) and (child.is_virtual or child.external)):
+        raise DataError(f"{where}: {cut(name)} is a link to something else; {REMEDY}")
+    return child
+
+
+def _index(frame: Any, where: str) -> list[str]:
+    if not hasattr(frame, "keys"):  # tables of an old anndata
+        raise DataError(f"{where}: obs and var are of an old form; {REMEDY}")
+    return _texts(_child(frame, str(frame.attrs.get("_index", "_index")), where), where)
+
+
+def _texts(values: Any, where: str) -> list[str]:
+    import h5py
+
+    if hasattr(values, "keys"):  # a nullable column
+        values = _child(values, "values", where)
+    if h5py.check_string_dtype(values.dtype) is not None:
+        return [str(text) for text in values.asstr(errors="replace")[()]]
+    if values.dtype.kind not in "biufS":
+        raise DataError(f"{where}: names must be text; {REMEDY}")
+    return [str(value) for value in np.asarray(values).tolist()]
+
+
+def _column(obs: Any, name: str, where: str) -> np.ndarray:
+    """Return a column of obs; None where a value is missing."""
+    import h5py
+
+    def values(data: Any) -> list[Any]:
+        """Return numbers, or texts as numbers where all are numbers."""
+        plain = data.dtype.kind in "biuf"
+        return (np.asarray(data) if plain else typed(_texts(data, where))).tolist()
+
+    column = _child(obs, name, where)
+    if hasattr(column, "keys"):
+        if {"categories", "codes"} <= set(column.keys()):
+            held = [*values(_child(column, "categories", where)), None]
+            codes = np.asarray(_child(column, "codes", where))
+            if codes.min(initial=0) < -1 or codes.max(initial=-1) >= len(held) - 1:
+                raise DataError(f"{where}: the codes of {quoted(name)} are damaged")
+            return np.array([held[code] for code in codes], dtype=object)
+        held = values(_child(column, "values", where))
+        missing = np.asarray(_child(column, "mask", where), dtype=bool)
+        pairs = zip(held, missing, strict=True)
+        return np.array([None if gone else value for value, gone in pairs], dtype=object)
+    if isinstance(column, h5py.Dataset) and column.ndim == 1:
+        return np.array(values(column), dtype=object)
+    raise DataError(f"{where}: the column {quoted(name)} of obs has a form that is not known")
+
+
+def _matrix(X: Any, where: str, most: float) -> np.ndarray:
+    """Return X with its zeros."""
+    from scipy import sparse
+
+    kind = X.attrs.get("encoding-type", "")
+    if not hasattr(X, "keys"):
+        if X.ndim != 2 or X.dtype.kind not in "biuf":
+            raise DataError(f"{where}: X must be a matrix of numbers, got {cut(X.dtype)} {X.shape}")
+        parts = [X]
+    elif kind not in SPARSE:
+        raise DataError(f"{where}: X has the form {cut(kind)!r}, which is not known; {REMEDY}")
+    else:
+        n, p = (int(size) for size in X.attrs["shape"])
+        parts = [_child(X, name, where) for name in ("data", "indices", "indptr")]
+    if sum(part.nbytes for part in parts) > most:
+        raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+    if parts == [X]:
+        return np.asarray(X)
+    if not 0 <= n * p * parts[0].dtype.itemsize <= LARGEST:
+        raise DataError(
+            f"{where}: X of {n:,} cases and {p:,} variables needs "
+            f"{memory_text(n * p * parts[0].dtype.itemsize)}; keep fewer variables, for example "
+            "with scanpy.pp.highly_variable_genes"
+        )
+    form = sparse.csr_matrix if kind == SPARSE[0] else sparse.csc_matrix
+    matrix = form(tuple(np.asarray(part) for part in parts), shape=(n, p))
+    matrix.check_format(full_check=True)
+    return matrix.toarray()
+
+
+READERS: dict[str, Callable[[Path, Wanted], Table]] = {
+    ".parquet": read_parquet,
+    ".npz": read_npz_table,
+    ".npy": read_npy_table,
+    ".bed": read_bed,
+    ".h5ad": read_h5ad,
+}
