@@ -709,7 +709,7 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
                             for cell in column)  # fmt: skip
     ids = [] if columns.id is None else check_ids(held[columns.id], names[columns.id], where)
     by_name = {names[j]: column for j, column in held.items()}
-    return Cells([names[j] for j in columns.features], by_name, places, ids, columns.notes)
+    return Cells(columns.names, by_name, places, ids, columns.notes)
 
 
 def encode(

@@ -373,6 +373,7 @@ class Columns(NamedTuple):
     """The places of columns, and what is to be said about them."""
 
     features: list[int]
+    names: list[str]  # of the features
     response: int | None
     id: int | None
     notes: list[str]
@@ -425,7 +426,8 @@ def find_columns(
     if not places:
         raise DataError(f"{where}: no features besides the response {quoted(response)}")
     place = {name: j for j, name in enumerate(names)}
-    return Columns(places, place.get(response or ""), place.get(wanted.id or ""), [])
+    kept = [names[j] for j in places]
+    return Columns(places, kept, place.get(response or ""), place.get(wanted.id or ""), [])
 
 
 def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
@@ -451,7 +453,8 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     if extra:
         columns = "1 column" if len(extra) == 1 else f"{len(extra):,} columns"
         notes.append(f"{where}: {columns} left out, which the training table has not: {few(extra)}")
-    return Columns([place[name] for name in features], None, place.get(wanted.id or ""), notes)
+    places = [place[name] for name in features]
+    return Columns(places, list(features), None, place.get(wanted.id or ""), notes)
 
 
 def need_response(wanted: Wanted, where: str) -> None:

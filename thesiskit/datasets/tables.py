@@ -5,8 +5,7 @@ cases, and mostly no names of classes.  NPY is memory-mapped.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -433,7 +432,7 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
         columns = find_columns(names, wanted, where)
     except DataError as error:
         raise DataError(f"{error}{_transposed_hint(names, rows, wanted)}") from None
-    numbers = Numbers([names[j] for j in columns.features], wanted.missing)
+    numbers = Numbers(columns.names, wanted.missing)
     labels, ids = [], []
     left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
     few_out = len(left_out) < 9 and columns.features == sorted(columns.features)
@@ -527,8 +526,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     row[kept] = np.arange(len(kept))
     values = np.ascontiguousarray(numbers.table(where)[row[columns.features]].T)
     response = NO_RESPONSE if labels is None or wanted.new else typed(labels)
-    names = [names[j] for j in columns.features]
-    return RawTable(values, response, names, ids=ids, notes=columns.notes)
+    return RawTable(values, response, columns.names, ids=ids, notes=columns.notes)
 
 
 # ---- Parquet ----
@@ -546,8 +544,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         held = frame.iloc[:, columns.id].tolist()
         ids = ["" if pd.isna(case) else str(case) for case in held]
         check_ids(ids, wanted.id or "", where)
-    names = [frame.columns[j] for j in columns.features]
-    return RawTable(features, response, names, ids=ids, notes=columns.notes)
+    return RawTable(features, response, columns.names, ids=ids, notes=columns.notes)
 
 
 def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
@@ -680,8 +677,7 @@ def read_bed(path: Path, wanted: Wanted) -> Table:
         ids = []
     known = wanted.new or wanted.labels
     y, classes = (NO_RESPONSE, ()) if known else _phenotypes(phenotype, where)
-    names = [names[j] for j in columns.features]
-    return RawTable(genotypes, y, names, classes=classes, ids=ids, notes=columns.notes)
+    return RawTable(genotypes, y, columns.names, classes=classes, ids=ids, notes=columns.notes)
 
 
 def _phenotypes(phenotype: np.ndarray, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -709,41 +705,36 @@ def read_h5ad(path: Path, wanted: Wanted) -> Table:
     The response is a column of `obs`, unless a table of labels has it; the names of the cases are
     the index of `obs`, or another of its columns.
     """
-    where = shown(path)
-    need_response(wanted, where)
-
-    def read() -> Table:
-        with _open_h5ad(path) as (file, most):
-            return _observations(file, wanted, where, most)
-
-    return tried(path, read)
+    need_response(wanted, shown(path))
+    return _of_h5ad(path, lambda file, most: _observations(file, wanted, shown(path), most))
 
 
 def read_obs(path: Path) -> dict[str, np.ndarray]:
     """Return the columns of `obs` that could hold responses, None where a value is missing."""
-    where = shown(path)
 
-    def read() -> dict[str, np.ndarray]:
-        with _open_h5ad(path) as (file, _):
-            obs = _child(file, "obs", where)
-            names = map(str, obs.attrs.get("column-order", ()))
-            return {name: _column(obs, name, where) for name in names}
+    def read(file: Any, _: float) -> dict[str, np.ndarray]:
+        obs = _child(file, "obs", shown(path))
+        names = map(str, obs.attrs.get("column-order", ()))
+        return {name: _column(obs, name, shown(path)) for name in names}
+
+    return _of_h5ad(path, read)
+
+
+def _of_h5ad(path: Path, take: Callable[[Any, float], Result]) -> Result:
+    """Return what `take` finds in a file; it is told how many bytes a part of it may have."""
+
+    def read() -> Result:
+        import h5py
+
+        try:
+            with opened(path) as file, h5py.File(file, "r") as held:
+                return take(held, most_bytes(file))
+        except DataError:
+            raise
+        except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+            raise damaged(shown(path), "AnnData", error) from None
 
     return tried(path, read)
-
-
-@contextmanager
-def _open_h5ad(path: Path) -> Iterator[tuple[Any, float]]:
-    """Open a file, and say so where it is damaged; also how many bytes a part of it may have."""
-    import h5py
-
-    try:
-        with opened(path) as file, h5py.File(file, "r") as held:
-            yield held, most_bytes(file)
-    except DataError:
-        raise
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-        raise damaged(shown(path), "AnnData", error) from None
 
 
 def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
@@ -770,7 +761,7 @@ def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
         raise DataError(f"{where}: X has shape {X.shape}, and obs and var have other lengths")
     if columns.features != list(range(len(names))):
         X = X[:, columns.features]
-    return RawTable(X, y, [names[j] for j in columns.features], ids=ids, notes=notes)
+    return RawTable(X, y, columns.names, ids=ids, notes=notes)
 
 
 def _child(group: Any, name: str, where: str) -> Any:

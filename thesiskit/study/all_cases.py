@@ -158,9 +158,9 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
 def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
     fits = work.fits(block)
     cases, patterns = fits.cases, fits.patterns
-    about: dict[str, Any] = {"classes": cases.classes}
+    width, about = cases.train.shape[1], {"classes": cases.classes}
     if patterns.kind == "sequences":
-        about |= {"states": patterns.names[0], "length": cases.train.shape[1]}
+        about |= {"states": patterns.names[0], "length": width}
     else:
         about |= {"features": patterns.names[0], "values": patterns.names[1]}
     inputs = Inputs.restore(patterns.kind, about, {})
