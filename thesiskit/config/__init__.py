@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args
 
@@ -43,12 +44,12 @@ from thesiskit.blocks import (
     Text,
     block_of_class,
     by_tag,
+    distinct,
 )
-from thesiskit.config.reduction import Reduction
 from thesiskit.config.yamlfile import Places, kind_of, read_yaml
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source, WrongKeyError
-from thesiskit.defaults import TABLE_CASES
+from thesiskit.defaults import MOST_VALUES, TABLE_CASES
 from thesiskit.errors import (
     MOST_CHARACTERS,
     MOST_LINES,
@@ -186,6 +187,52 @@ class Lattice(Block):
     """Numbers of cases in class 0 and class 1."""
     gamma: Correlation
     """The bound that is drawn."""
+
+
+Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
+
+
+class Sweep(Block):
+    """Settings of which one, the list, is varied."""
+
+    features: Positive | Annotated[list[Positive], Field(min_length=2)]
+    """Number of uniform features. One of `features`, `values` and `order` is a list."""
+    values: Values | Annotated[list[Values], Field(min_length=2)]
+    """Number of values of each feature."""
+    order: Positive | Annotated[list[Positive], Field(min_length=2)]
+    """The largest order."""
+
+    @field_validator("*")
+    @classmethod
+    def _each_once(cls, value):
+        return distinct(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _one_varied(self):
+        lists = [name for name, value in self if isinstance(value, list)]
+        if len(lists) != 1:
+            raise ValueError(
+                "one of features, values and order must be a list, the others numbers; "
+                f"{' and '.join(lists) or 'none'} {'are lists' if lists else 'is'}"
+            )
+        for p, _, order in self.settings:
+            if order > p:
+                raise ValueError(f"order {order} is above the number of features, {p}; lower it")
+        return self
+
+    @property
+    def settings(self) -> list[tuple[int, int, int]]:
+        """Features, values and order of each setting, what is varied ascending."""
+        return sorted(product(*([v] if isinstance(v, int) else v for _, v in self)))
+
+
+class Reduction(Block):
+    """Numbers of original and compressed parameters of uniform features."""
+
+    cases: Positive
+    """Number of training cases in which patterns and groups are counted."""
+    sweeps: Annotated[list[Sweep], Field(min_length=1)]
+    """The settings of which one is varied. `replicates` is the number of data sets."""
 
 
 class ReportBlock(Block):

@@ -762,14 +762,6 @@ class GaussianProcess(Logistic):
         """Whether draws prove that patterns tell the classes of all training cases apart."""
         return separates(draws.flat[0], draws.process.cases)
 
-    def described(self, training: PatternTraining, draws: Draws) -> Named:
-        """Return nothing: there are no groups."""
-        return {}
-
-    def original(self, training: PatternTraining, draws: Draws, rng: np.random.Generator) -> Named:
-        """Return nothing: there are no coefficients."""
-        return {}
-
     def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
         """Return the bytes of draws on disk and in memory, and the iterations of all chains."""
         kept, sets = self.most_kept, classes - (classes == 2)

@@ -36,6 +36,7 @@ class AllCases(Experiment):
     """
 
     reports = False
+    _work: Any  # a SelectionWork or a PatternWork
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         _check_data(config)
@@ -53,7 +54,6 @@ class AllCases(Experiment):
     @property
     def arms(self) -> list[str]:
         """The names of the arms that are fitted."""
-        assert isinstance(self._work, PatternWork | SelectionWork)
         return list(self._work.fitted_arms)
 
     def check_arms(self, names: Sequence[str]) -> None:
@@ -85,11 +85,8 @@ class AllCases(Experiment):
 
     @property
     def _like(self) -> Any:
-        work = self._work
-        if isinstance(work, PatternWork):
-            return work.design.any_cases
-        assert isinstance(work, SelectionWork)
-        return work.design.tables[0]
+        design = self._work.design
+        return design.tables[0] if self._whole.selects else design.any_cases
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
         """Make what is not made yet; return whether there was anything."""
@@ -102,10 +99,8 @@ class AllCases(Experiment):
         ------
         UserError: a stage is not made.
         """
-        if isinstance(self._work, PatternWork):
-            return _of_patterns(self._work, self.graph.block(0))
-        assert isinstance(self._work, SelectionWork)
-        return _selecting(self._work, self.graph.block(0))
+        fitted = _selecting if self._whole.selects else _of_patterns
+        return fitted(self._work, self.graph.block(0))
 
 
 def _check_data(config: Config) -> None:

@@ -547,7 +547,8 @@ class PatternFits:
             if name != "log_likelihood"  # of every draw, it is there
         }
         more["identity"] = ((), np.array(json.dumps(self.identity(arm), sort_keys=True)))
-        more |= arm.model.described(training, draws)
+        if arm.model.grouped:
+            more |= arm.model.described(training, draws)
         if self.keys.original and arm.compress:
             more |= arm.model.original(training, draws, self.generator("original", arm))
         attributes = {
@@ -758,7 +759,8 @@ class PatternWork(Work):
                     raise UserError(f"there is no class {response!r}")
                 group = groups.pattern(groups.find(pattern, *patterns.names), *patterns.names)
                 # a report knows groups of features by name
-                if patterns.kind == "features" and _items(group) != _items(pattern):
+                items = [sorted(map(str.strip, one.split(","))) for one in (group, pattern)]
+                if patterns.kind == "features" and items[0] != items[1]:
                     raise UserError(f"its group goes by the name {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
@@ -961,7 +963,3 @@ class PatternWork(Work):
             **{name: np.array([getattr(arm, name) for arm in arms]) for name in OF_ARMS},
             "classes": np.array(cases.classes),
         }
-
-
-def _items(pattern: str) -> list[str]:
-    return sorted(item.strip() for item in pattern.split(","))
