@@ -11,10 +11,9 @@ from there.
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -400,9 +399,9 @@ class PatternFits:
         self.config, self.keys, self.orders = design.config, design.model, design.orders
         self.block = block
         (self.replicate,) = block.replicates
-        # of several arms that have the same groups, and of the arm asked for last
-        self._listed = lru_cache(maxsize=1)(self._stored_groups)
-        self.read: Callable[[Arm], Arrays] = lru_cache(maxsize=1)(self._read)
+        # of what was asked for last: several arms have the same groups
+        self._groups: tuple[Any, Any] = None, None
+        self._draws: tuple[Arm | None, Arrays] = None, {}
 
     # ---- cases and groups ----
 
@@ -444,12 +443,13 @@ class PatternFits:
         return {f"{_folder(order, compress)}/{name}": values for name, values in arrays.items()}
 
     def groups(self, arm: Arm) -> Any:  # SequenceGroups or FeatureGroups
-        """Return the groups of an arm."""
-        return self._listed(arm.order, arm.compress)
-
-    def _stored_groups(self, order: int, compress: bool) -> Any:
-        arrays = self._compressed(_folder(order, compress), self.patterns.stored)
-        return self.find_groups(order, compress=compress, arrays=arrays)
+        """Return the groups of an arm; the last ones are kept."""
+        folder = _folder(arm.order, arm.compress)
+        if self._groups[0] != folder:
+            arrays = self._compressed(folder, self.patterns.stored)
+            groups = self.find_groups(arm.order, compress=arm.compress, arrays=arrays)
+            self._groups = folder, groups
+        return self._groups[1]
 
     def shared(self, arm: Arm) -> Shared:
         """Return what the test cases share with the groups of an arm."""
@@ -626,9 +626,12 @@ class PatternFits:
         """Return the file of an arm's draws."""
         return self.block.draws("fit", arm.name)
 
-    def _read(self, arm: Arm) -> Arrays:
-        key = self.block.key("fit", arm.name)
-        return read_draws(self.path(arm), key, command=fit_command(self.keys.kind))
+    def read(self, arm: Arm) -> Arrays:
+        """Return the draws of an arm; the last ones are kept."""
+        if self._draws[0] != arm:
+            key = self.block.key("fit", arm.name)
+            self._draws = arm, read_draws(self.path(arm), key, command=fit_command(self.keys.kind))
+        return self._draws[1]
 
     def posterior(self, arm: Arm) -> Any:
         """Return the draws of an arm as predictions need them."""
