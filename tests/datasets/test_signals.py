@@ -1,5 +1,7 @@
 """Real features with signals: settings and grids of them, what is drawn, and its experiment."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import yaml
@@ -152,7 +154,7 @@ BAD = [
     ([ONE | {"train": [0, 3]}], "data.settings.0.train: both classes need at least one case"),
     ([ONE | {"test": [0, 0]}], "data.settings.0.test: at least one case is needed"),
     ([ONE | {"effect": []}], "effect is an empty list"),
-    ([ONE, ONE], "setting 2 is the same as an earlier one"),
+    ([ONE, deepcopy(ONE)], "setting 2 is the same as an earlier one"),
     ([ONE | {"effect": "big"}], "data.settings.0.effect: needs a number, got the text 'big'"),
     ([ONE | {"efect": 1.0}], "data.settings.0.efect: unknown key; did you mean 'effect'?"),
     ([ONE | {"of": [60, 4], "relevant": 3}], "selection.features: cannot keep 5 of 4 features"),
