@@ -64,7 +64,10 @@ class Pair:
             first, second = (str(one.results.root / one.results.folder.name) for one in self.both)
         same = first == second
         self.names = (f"{first} (first)", f"{second} (second)") if same else (first, second)
-        self.order = _places(*map(_cases, self.both))
+        cases = [_cases(record) for record in self.both]
+        order = np.lexsort(cases[0][::-1]), np.lexsort(cases[1][::-1])
+        alike = all(np.array_equal(x[order[0]], y[order[1]]) for x, y in zip(*cases, strict=True))
+        self.order = order if alike else None
         left, right = (_flat(record.config) for record in self.both)
         keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
         rows = [(key, left.get(key, "–"), right.get(key, "–")) for key in keys]
@@ -109,13 +112,6 @@ def _cases(record: Record) -> list[np.ndarray]:
     about = np.full(len(tested.ids), hashlib.sha256(data.encode()).hexdigest())
     group = tested.division.get("group", np.zeros(len(tested.ids)))
     return [about, group, tested.repeat, tested.unit, tested.response]
-
-
-def _places(a: list[np.ndarray], b: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the places of the same test cases in both; None if the test cases differ."""
-    left, right = np.lexsort(a[::-1]), np.lexsort(b[::-1])
-    alike = all(np.array_equal(x[left], y[right]) for x, y in zip(a, b, strict=True))
-    return (left, right) if alike else None
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:

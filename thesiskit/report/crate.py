@@ -48,7 +48,21 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
     )
     root["name"] = f"{config['title']} (results of thesiskit, experiment {config['experiment']})"
     root["description"] = config["about"]
-    instrument, objects = _software(crate, record), _objects(crate, record)
+    kind, versions = "SoftwareApplication", {"Python": record["python"], **record["packages"]}
+    instrument = _entity(
+        crate,
+        "#thesiskit",
+        kind,
+        name="thesiskit",
+        softwareVersion=record["code"]["version"],
+        identifier=f"code digest {record['code']['digest']}",
+        operatingSystem=record["machine"]["system"],
+        softwareRequirements=[  # the packages that numbers may depend on
+            _entity(crate, f"#{name.lower()}", kind, name=name, softwareVersion=version)
+            for name, version in versions.items()
+        ],
+    )
+    objects = _objects(crate, record)
     made = {  # by each stage, whose folder has a file for each block
         folder.name: sorted(path for path in folder.iterdir() if MADE.fullmatch(path.name))
         for folder in results.folder.iterdir()
@@ -91,23 +105,6 @@ def _entity(crate: "ROCrate", name: str, kind: str, /, **properties: Any) -> Any
     from rocrate.model.contextentity import ContextEntity
 
     return crate.add(ContextEntity(crate, name, properties={"@type": kind, **properties}))
-
-
-def _software(crate: "ROCrate", record: Mapping[str, Any]) -> Any:
-    kind, versions = "SoftwareApplication", {"Python": record["python"], **record["packages"]}
-    return _entity(
-        crate,
-        "#thesiskit",
-        kind,
-        name="thesiskit",
-        softwareVersion=record["code"]["version"],
-        identifier=f"code digest {record['code']['digest']}",
-        operatingSystem=record["machine"]["system"],
-        softwareRequirements=[
-            _entity(crate, f"#{name.lower()}", kind, name=name, softwareVersion=version)
-            for name, version in versions.items()
-        ],
-    )
 
 
 def _objects(crate: "ROCrate", record: Mapping[str, Any]) -> list[Any]:

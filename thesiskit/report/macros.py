@@ -11,8 +11,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-import pandas as pd
-
 from thesiskit.report.layout import Table, display
 
 ONES = [
@@ -56,34 +54,28 @@ def macros(experiment: str, tables: Sequence[Table]) -> str:
 
 
 def _numbers(table: Table) -> Iterator[tuple[int, list[str], str, str]]:
-    """Yield row, what names the row, column and cell of each number that is shown."""
+    """Yield row, what names the row, column and cell of each number that is shown.
+
+    The first columns that tell the rows apart name them, of words and counts: a column of other
+    numbers names no row, nor do those behind it.
+    """
     frame = table.visible
-    cells = display(frame)
-    keys = _keys(frame, cells)
-    unique = len({tuple(row[:keys]) for row in cells}) == len(cells)
+    cells, keys, unique = display(frame), 0, False
+    for name in frame.columns:
+        values = frame[name].tolist()
+        if unique or any(isinstance(x, float) and x == x and x != int(x) for x in values):
+            break
+        keys += 1
+        unique = len({tuple(row[:keys]) for row in cells}) == len(cells)
     wanted = [
         place
         for place in range(keys, len(frame.columns))
         if any(re.search(r"\d", row[place]) for row in cells)
     ]
     for number, row in enumerate(cells, 1):
-        words = row[:keys] + ([] if unique and keys else [f"row {number}"])
+        words = row[:keys] + ([] if unique else [f"row {number}"])
         for place in wanted:
             yield number, words, str(frame.columns[place]), row[place]
-
-
-def _keys(frame: pd.DataFrame, cells: list[list[str]]) -> int:
-    """Return how many columns name the rows: the first that tell them apart, of words and counts.
-
-    A column of other numbers names no row, nor do those behind it.
-    """
-    for place, name in enumerate(frame.columns):
-        values = frame[name].tolist()
-        if any(isinstance(one, float) and one == one and one != int(one) for one in values):
-            return place
-        if len({tuple(row[: place + 1]) for row in cells}) == len(cells):
-            return place + 1
-    return len(frame.columns)
 
 
 def letters(text: str) -> str:

@@ -159,7 +159,7 @@ def peer_table(record: Record) -> list[Table]:
     measures = {
         "AMLP": lambda arm: float(record.losses(arm).mean()),
         "error": record.error,
-        "seconds": record.total_seconds,
+        "seconds": lambda arm: record.seconds["all"][arm.row],
     }
     base = record.base_scores | {"seconds": np.nan}
     rows = []
@@ -200,7 +200,7 @@ def model_table(record: Record) -> list[Table]:
                     "AMLP": losses.mean(),
                     "its standard error": record.standard_error(losses),
                     "error": record.error(arm),
-                    "seconds": record.total_seconds(arm),
+                    "seconds": record.seconds["all"][arm.row],
                 }
             )
     rows.append({"model": "base rate"} | record.base_scores)
@@ -221,7 +221,7 @@ def response_table(record: Record) -> list[Table]:
     rows = [
         {"model": record.title(arm)}
         | _scores(record, y, *(predicted[name][arm.row] for name in record.predicted))
-        | {"seconds": record.total_seconds(arm)}
+        | {"seconds": record.seconds["all"][arm.row]}
         for arm in record.arms
     ]
     mean, sd = record.base_rate

@@ -24,7 +24,7 @@ from thesiskit.report.record import TEMPERED, Arm, Manner, Record
 from thesiskit.report.stages import counted, listed
 
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
-STYLES = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
 OF: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by features before a screening
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
@@ -97,13 +97,21 @@ def log_ratio(record: Record) -> list[Figure]:
     wanted = list(product(dict.fromkeys(map(base_label, record.labels)), record.plain_manners))
     figure, axes = _grid(len(wanted))
     shown = list(truth)
+    known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
     for (base, manner), axis in zip(wanted, axes.flat, strict=False):
         for arm in record.own:
             if base_label(arm.label) == base and arm.manner == manner:
                 log_joint = record.fits["log_joint"][0, record.own.index(arm)]
                 joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
                 x, weight = np.log(record.fits["ratio"]), joint / joint.sum()
-                axis.plot(x, weight, color=INK, **_look(record, arm))
+                words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
+                of = arm.label.partition(" of ")[2]
+                if arm.method == "corrected":  # by how many features it is told of
+                    words, line = (
+                        words + (f", of {of}" if of else ""),
+                        OF[known.index(of) % len(OF)],
+                    )
+                axis.plot(x, weight, color=INK, linestyle=line, label=words)
                 shown += list(x[weight > NEGLIGIBLE * weight.max()])
         axis.axhline(1 / len(x), color=GREY, linewidth=1, zorder=0)
         _finish_panel(axis, base, manner, truth)
@@ -121,17 +129,6 @@ def log_ratio(record: Record) -> list[Figure]:
     if sets > 1:
         caption += f" The posteriors are those of the first of {sets:,} training sets."
     return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
-
-
-def _look(record: Record, arm: Arm) -> dict[str, Any]:
-    """Return the line of an arm, and what it is called: by how many features it is told of."""
-    words, of = "all features" if arm.method == "complete" else arm.method, ""
-    line: Any = STYLES[arm.method]
-    if arm.method == "corrected":
-        of = arm.label.partition(" of ")[2]
-        known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
-        line = OF[known.index(of) % len(OF)]
-    return {"linestyle": line, "label": words + (f", of {of}" if of else "")}
 
 
 def _truth(record: Record, name: str) -> list[float]:
@@ -522,7 +519,13 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     if several:
         left.legend(frameon=False, fontsize=8)
     first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
-    _draw_named(right, one.probability[first], _feature_names(record, first))
+    names = [drawn_words(name, 22) for name in _feature_names(record, first)]
+    heights = -np.arange(len(first))
+    right.hlines(heights, 0, one.probability[first], color=PALE, linewidth=3, zorder=0)
+    right.plot(one.probability[first], heights, "o", color=INK, markersize=5, clip_on=False)
+    right.set_yticks(heights, names, fontsize=8)
+    right.tick_params(axis="y", length=0)
+    right.set(ylim=(-max(len(first), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant")
     caption = (
         "On the left is the posterior of pi, the fraction of features that are relevant; before "
         "the data are seen, all its points are equally probable (the grey line). In the middle are "
@@ -533,17 +536,6 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     if len(often) < (one.kept > 0).sum():
         caption += " Features are shown that half of the training sets kept, or more."
     return Figure("relevance", "Which features are relevant", figure, caption + about)
-
-
-def _draw_named(axis, probability: np.ndarray, names: list[str]) -> None:
-    heights = -np.arange(len(probability))
-    axis.hlines(heights, 0, probability, color=PALE, linewidth=3, zorder=0)
-    axis.plot(probability, heights, "o", color=INK, markersize=5, clip_on=False)
-    axis.set_yticks(heights, [drawn_words(name, 22) for name in names], fontsize=8)
-    axis.tick_params(axis="y", length=0)
-    axis.set(
-        ylim=(-max(len(probability), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant"
-    )
 
 
 # ---- temperatures: how often the evidence of features was counted ----

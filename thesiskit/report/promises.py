@@ -88,9 +88,18 @@ def promised_table(record: Record) -> list[Table]:
     if not rows:  # the mixture model promises nothing
         rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
         caption = "The arms, which predict new cases."
+    screened = record.config["selection"]["screened"]
+    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
+    above, f = screened["threshold"], screened.get("f")
+    what = "absolute correlation" if record.n_classes == 2 else "correlation ratio"
+    which = f"the best of {of}, by their correlations with the response"
+    if f is not None:
+        which = f"those of {of} whose F statistic is above {f:g}"
+    elif above is not None:
+        which = f"those of {of} whose {what} with the response is above {above:g}"
     cases = len(record.results.load("simulate", 0, ("response",))["response"][0])
     why = (
-        f"This table was screened before: its features are {_screening(record)} in these same "
+        f"This table was screened before: its features are {which} in these same "
         f"{cases:,} cases. So no case is tested here. Each has helped to choose the features, and "
         "among many useless ones a few always fit the cases at hand by luck; a test on these "
         "cases, also by cross-validation, would make them look good."
@@ -98,18 +107,6 @@ def promised_table(record: Record) -> list[Table]:
     lead = (why, question(record), _promised(record, found), relevance_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
     return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
-
-
-def _screening(record: Record) -> str:
-    screened = record.config["selection"]["screened"]
-    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
-    above, f = screened["threshold"], screened.get("f")
-    if f is not None:
-        return f"those of {of} whose F statistic is above {f:g}"
-    if above is None:
-        return f"the best of {of}, by their correlations with the response"
-    what = "absolute correlation" if record.n_classes == 2 else "correlation ratio"
-    return f"those of {of} whose {what} with the response is above {above:g}"
 
 
 def _promised(record: Record, found: list[Told]) -> str:
@@ -256,8 +253,21 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
     most = max(rate[0] for one in found for rate in (one.actual, one.told))
     for axis, data in zip(axes.flat, kinds, strict=False):
         mine = [one for one in found if one.data == data]
-        for one in mine:
-            _dumbbell(axis, one, heights[one.line])
+        for one in mine:  # a promise, what is made, and a line between, with the numbers
+            told, actual, height = one.told[0], one.actual[0], heights[one.line]
+            colour = GREEN if abs(told - actual) <= NEAR else RED
+            axis.plot([told, actual], [height] * 2, color=colour, linewidth=2.4, alpha=0.5,
+                      zorder=2)  # fmt: skip
+            look = {"color": colour, "markersize": 8}
+            axis.plot(actual, height, "o", zorder=3, label=MAKES, **look)
+            axis.plot(told, height, "o", markerfacecolor="white", markeredgewidth=1.8, zorder=4,
+                      label=PROMISES, **look)  # fmt: skip
+            ends = zip(sorted((told, actual)), (-7, 7), ("right", "left"), strict=True)
+            for value, place, side in ends:
+                axis.annotate(
+                    f"{100 * value:.0f} %", (value, height), xytext=(place, 0), ha=side,
+                    va="center", textcoords="offset points", fontsize=8, color=INK,
+                )  # fmt: skip
         if amlp:
             lowest = min(one.amlp[0] for one in mine)  # in bold, at the right edge
             texts = [(max(heights.values()) + 0.72, "AMLP", False)] + [
@@ -310,19 +320,3 @@ def _title(data: str) -> str:
     if " relevant" in about:
         about = f"{'Noise' if data.startswith('0 of ') else 'Signal'}: {about}"
     return f"{about[0].upper()}{about[1:]}\n{rest}"
-
-
-def _dumbbell(axis, one: Promise, height: float) -> None:
-    """Draw a promise, what is made, and a line between, with the numbers at its ends."""
-    told, actual = one.told[0], one.actual[0]
-    colour = GREEN if abs(told - actual) <= NEAR else RED
-    axis.plot([told, actual], [height, height], color=colour, linewidth=2.4, alpha=0.5, zorder=2)
-    axis.plot(actual, height, "o", color=colour, markersize=8, zorder=3, label=MAKES)
-    axis.plot(told, height, "o", color=colour, markerfacecolor="white", markersize=8,
-              markeredgewidth=1.8, zorder=4, label=PROMISES)  # fmt: skip
-    low, high = sorted((told, actual))
-    for value, place, side in ((low, -7, "right"), (high, 7, "left")):
-        axis.annotate(
-            f"{100 * value:.0f} %", (value, height), xytext=(place, 0), ha=side, va="center",
-            textcoords="offset points", fontsize=8, color=INK,
-        )  # fmt: skip

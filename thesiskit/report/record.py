@@ -260,14 +260,6 @@ class Record:
         return self.predictions["response"]
 
     @property
-    def made(self) -> tuple[int, int]:
-        """The numbers of training sets and of test cases, of all tables together."""
-        if self.tables:
-            sets, cases = zip(*(one.made for one in self.tables.values()), strict=True)
-            return sum(sets), sum(cases)
-        return self.n_sets, len(self.response)
-
-    @property
     def n_sets(self) -> int:
         """The number of training sets of chapter 2."""
         return len(self.selection["tied"]) // len(self.labels)
@@ -648,16 +640,11 @@ class Record:
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
-        """Seconds of each arm of chapter 3 by stage, means over divisions."""
+        """Seconds of each arm of chapter 3 by stage, and in all, means over divisions."""
         predict = self.predictions["seconds"].mean(axis=0)
         train = np.full(len(predict), np.nan)
         train[self.fits["arm"]] = self.fits["seconds"].mean(axis=0)
-        return {"train": train, "predict": predict}
-
-    def total_seconds(self, arm: Arm) -> float:
-        """Seconds to fit and to predict, mean over divisions."""
-        train = self.seconds["train"][arm.row]
-        return float(np.nan_to_num(train) + self.seconds["predict"][arm.row])
+        return {"train": train, "predict": predict, "all": np.nan_to_num(train) + predict}
 
     def timings(self) -> list[dict[str, Any]]:
         """Rows of timings.csv; none where there is nothing to time."""

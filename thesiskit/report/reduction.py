@@ -24,6 +24,7 @@ class Sweep:
     """What was found where one setting was varied.
 
     varied : its name; x (S,) its values; found : arrays (R, S) by name.
+    fixed : what is not varied, such as "p = 10, O = 4".
     """
 
     def __init__(self, numbers: dict[str, np.ndarray], number: int):
@@ -34,12 +35,8 @@ class Sweep:
         self.found = {name: numbers[name][:, at] for name in (*COUNTS, *SECONDS)}
         self.patterns, self.groups = self.found["patterns"], self.found["groups"]
         self.ratio = self.groups / self.patterns
-
-    @property
-    def fixed(self) -> str:
-        """What is not varied, such as "p = 10, O = 4"."""
         kept = [name for name in LETTERS if name != self.varied]
-        return ", ".join(f"{LETTERS[name]} = {self.settings[name][0]}" for name in kept)
+        self.fixed = ", ".join(f"{LETTERS[name]} = {self.settings[name][0]}" for name in kept)
 
     def ends(self, values: np.ndarray, form: str = ",.0f") -> str:
         """Write the first and last mean of values (R, S)."""

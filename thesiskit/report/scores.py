@@ -222,7 +222,8 @@ def timing_table(record: Record) -> list[Table]:
             else None
             for row in frame.itertuples()
         ]
-    sets, cases = record.made
+    each = [*record.tables.values()] or [record]
+    sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
         f"Seconds on this machine, for {counted(sets, 'training set')} and {cases:,} test cases. "
         "Selection serves all methods; fit and "

@@ -8,8 +8,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -61,27 +60,18 @@ SHORT = {  # in a square of a map, with a colour of its own
 # ---- settings of the data: everything is a mean over data sets, with its standard error ----
 
 
-@dataclass(frozen=True)
 class Scores:
     """The scores of every arm in every data set.
 
     settings : what the data are drawn with, as the config has it.
     values : (A, S, data sets, 3) error rate, promised error rate and AMLP.
+    mean, standard_error : (A, S, 3) their means over data sets, and the standard errors of these.
     """
 
-    arms: list[Arm]
-    settings: list[dict[str, Any]]
-    values: np.ndarray
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """Means over data sets, (A, S, 3)."""
-        return self.values.mean(axis=2)
-
-    @cached_property
-    def standard_error(self) -> np.ndarray:
-        """Their standard errors."""
-        return np.apply_along_axis(metrics.standard_error, 2, self.values)
+    def __init__(self, arms: list[Arm], settings: list[dict[str, Any]], values: np.ndarray):
+        self.arms, self.settings, self.values = arms, settings, values
+        self.mean = values.mean(axis=2)
+        self.standard_error = np.apply_along_axis(metrics.standard_error, 2, values)
 
     def rivals(self, label: str) -> list[int]:
         """Return the rows of the arms with this selection, and of one that selects nothing."""
@@ -589,37 +579,24 @@ class Against(NamedTuple):
     clearly_higher: int
 
 
-@dataclass(frozen=True)
 class Board:
-    """The scores of the arms on each table; those of an arm that does not predict it are NaN."""
+    """The scores of the arms on each table; those of an arm that does not predict it are NaN.
 
-    names: list[str]
-    arms: list[Arm]
-    scores: list[list[Score]]  # by arm, then by table
+    scores : by arm, then by table.
+    values : (A, S, 3) error rate, promised error rate and AMLP; predicts : (A, S) whether there
+        are any.
+    rival : the row of tuned ridge.
+    lowest : the row of the arm with the lowest mean AMLP, of those that predict all tables.
+    """
 
-    @cached_property
-    def values(self) -> np.ndarray:
-        """Error rate, promised error rate and AMLP of each arm on each table, (A, S, 3)."""
-        found = np.array(
-            [[(one.error, one.expected, one.amlp) for one in row] for row in self.scores]
-        )
-        return np.where(np.isnan(found[:, :, [AMLP]]), np.nan, found)
-
-    @cached_property
-    def predicts(self) -> np.ndarray:
-        """Which tables an arm predicts, (A, S)."""
-        return np.isfinite(self.values[:, :, AMLP])
-
-    @cached_property
-    def rival(self) -> int:
-        """The row of tuned ridge."""
-        return next(i for i, arm in enumerate(self.arms) if arm.method == WHOLE)
-
-    @property
-    def lowest(self) -> int:
-        """The row of the arm with the lowest mean AMLP, of those that predict all tables."""
-        mean = np.where(self.predicts.all(axis=1), self.values[:, :, AMLP].sum(axis=1), np.inf)
-        return int(mean.argmin())
+    def __init__(self, names: list[str], arms: list[Arm], scores: list[list[Score]]):
+        self.names, self.arms, self.scores = names, arms, scores
+        found = np.array([[(one.error, one.expected, one.amlp) for one in row] for row in scores])
+        self.predicts = np.isfinite(found[:, :, AMLP])
+        self.values = np.where(self.predicts[:, :, None], found, np.nan)
+        self.rival = next(i for i, arm in enumerate(arms) if arm.method == WHOLE)
+        total = self.values[:, :, AMLP].sum(axis=1)
+        self.lowest = int(np.where(self.predicts.all(axis=1), total, np.inf).argmin())
 
     def mean(self, arm: int, measure: int) -> Mean:
         """Return the mean of a measure over the tables that an arm predicts."""

@@ -33,6 +33,7 @@ GREEK = {
     "rho": "ρ", "sigma": "σ", "tau": "τ", "theta": "θ", "phi": "φ", "leq": "≤", "geq": "≥",
     "times": "×", "cdot": "·", "pm": "±", "infty": "∞",
 }  # fmt: skip
+SHIFTED = r"(?:\{([^{}]*)\}|(.))"  # what is raised or lowered
 RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LOWERED = str.maketrans("0123456789+-−", "₀₁₂₃₄₅₆₇₈₉₊₋₋")
 
@@ -370,12 +371,12 @@ def _name(figure: Canvas, panels: list, axes: Any, which: str) -> str:
 
 def plain(text: str) -> str:
     r"""Return a text of a figure in a line, without mathtext: "$\sigma_{10}$" becomes "σ₁₀"."""
-    inside = re.sub(r"(?<!\\)\$(.+?)(?<!\\)\$", lambda found: _formula(found[1]), text)
+
+    def formula(found: re.Match) -> str:
+        known = re.sub(r"\\([a-zA-Z]+)", lambda greek: GREEK.get(greek[1], ""), found[1])
+        known = re.sub(rf"\^{SHIFTED}", lambda f: (f[1] or f[2]).translate(RAISED), known)
+        known = re.sub(f"_{SHIFTED}", lambda f: (f[1] or f[2]).translate(LOWERED), known)
+        return known.replace("{", "").replace("}", "").strip()
+
+    inside = re.sub(r"(?<!\\)\$(.+?)(?<!\\)\$", formula, text)
     return " ".join(inside.replace(r"\$", "$").split())
-
-
-def _formula(formula: str) -> str:
-    known = re.sub(r"\\([a-zA-Z]+)", lambda found: GREEK.get(found[1], ""), formula)
-    raised = re.sub(r"\^(?:\{([^{}]*)\}|(.))", lambda f: (f[1] or f[2]).translate(RAISED), known)
-    lowered = re.sub(r"_(?:\{([^{}]*)\}|(.))", lambda f: (f[1] or f[2]).translate(LOWERED), raised)
-    return lowered.replace("{", "").replace("}", "").strip()
