@@ -19,7 +19,7 @@ from thesiskit.report import metrics
 from thesiskit.report.layout import Table, template
 from thesiskit.report.metrics import Score, aligned
 from thesiskit.report.outputs import Outputs
-from thesiskit.report.record import Record
+from thesiskit.report.record import Record, flat
 
 FOLDER = "compare"
 BEST = "the best arm of each"
@@ -68,7 +68,7 @@ class Pair:
         order = np.lexsort(cases[0][::-1]), np.lexsort(cases[1][::-1])
         alike = all(np.array_equal(x[order[0]], y[order[1]]) for x, y in zip(*cases, strict=True))
         self.order = order if alike else None
-        left, right = (_flat(record.config) for record in self.both)
+        left, right = (flat(record.config) for record in self.both)
         keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
         rows = [(key, left.get(key, "–"), right.get(key, "–")) for key in keys]
         self.settings = [row for row in rows if row[1] != row[2]]
@@ -112,17 +112,6 @@ def _cases(record: Record) -> list[np.ndarray]:
     about = np.full(len(tested.ids), hashlib.sha256(data.encode()).hexdigest())
     group = tested.division.get("group", np.zeros(len(tested.ids)))
     return [about, group, tested.repeat, tested.unit, tested.response]
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the values of a config by dotted keys, as text; what is not given is left out."""
-    found: dict[str, str] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            found[prefix + key] = str(value)
-    return found
 
 
 def _paired(

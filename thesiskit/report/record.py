@@ -714,6 +714,17 @@ def thesis_numbers() -> dict[str, Any]:
     return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
 
 
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return the values of a tree by dotted keys, as text; what is not given is left out."""
+    found: dict[str, str] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            found[f"{prefix}{key}"] = str(value)
+    return found
+
+
 def check_thesis(config: dict[str, Any]) -> None:
     """Raise ConfigError if the config compares with an experiment the thesis does not have."""
     key = config["report"].get("thesis")

@@ -188,11 +188,14 @@ def _look(artist: Any) -> tuple:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    if isinstance(artist, Line2D):
-        filled = artist.get_markerfacecolor()
-        shape = (artist.get_marker(), artist.get_fillstyle(), str(filled))
-        return (to_hex(artist.get_color()), artist.get_linestyle(), *shape)
-    return (to_hex(artist.get_facecolor()),) if isinstance(artist, Patch) else (id(artist),)
+    match artist:
+        case Line2D():
+            filled = artist.get_markerfacecolor()
+            shape = (artist.get_marker(), artist.get_fillstyle(), str(filled))
+            return (to_hex(artist.get_color()), artist.get_linestyle(), *shape)
+        case Patch():
+            return (to_hex(artist.get_facecolor()),)
+    return (id(artist),)
 
 
 # ---- marks ----
@@ -225,26 +228,27 @@ def _points(axes: Any, artist: Any) -> list:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
-    if isinstance(artist, AxesImage):
-        return list(_squares(artist))
-    if isinstance(artist, PathCollection):
-        return np.ma.filled(np.ma.asarray(artist.get_offsets(), dtype=float), np.nan).tolist()
     inside = artist.get_transform().contains_branch_seperately(axes.transData)
-    if isinstance(artist, Line2D):
-        x, y = (np.ma.filled(np.ma.asarray(one, dtype=float), np.nan).tolist()
-                for one in artist.get_data(orig=False))  # fmt: skip
-        if all(inside):  # a line without symbols between two points tells nothing
-            bare = hasattr(artist, "get_slope") or (len(x) < 3 and not _symbols(artist))
-            return [] if bare else [list(pair) for pair in zip(x, y, strict=True)]
-        across = [x[0], None] if inside[0] else [None, y[0]]
-        return [across * 2] if any(inside) else []
-    if isinstance(artist, LineCollection) and all(inside):
-        ends = [segment.ravel().tolist() for segment in artist.get_segments()]
-        return [four for four in ends if len(four) == 4]
     bars = [patch for one in axes.containers for patch in getattr(one, "patches", ())]
-    if isinstance(artist, Rectangle) and artist in bars:
-        (x, y), width, height = artist.get_xy(), artist.get_width(), artist.get_height()
-        return [[float(x), float(y), float(x + width), float(y + height)]]
+    match artist:
+        case AxesImage():
+            return list(_squares(artist))
+        case PathCollection():
+            return np.ma.filled(np.ma.asarray(artist.get_offsets(), dtype=float), np.nan).tolist()
+        case Line2D():
+            x, y = (np.ma.filled(np.ma.asarray(one, dtype=float), np.nan).tolist()
+                    for one in artist.get_data(orig=False))  # fmt: skip
+            if all(inside):  # a line without symbols between two points tells nothing
+                bare = hasattr(artist, "get_slope") or (len(x) < 3 and not _symbols(artist))
+                return [] if bare else [list(pair) for pair in zip(x, y, strict=True)]
+            across = [x[0], None] if inside[0] else [None, y[0]]
+            return [across * 2] if any(inside) else []
+        case LineCollection() if all(inside):
+            ends = [segment.ravel().tolist() for segment in artist.get_segments()]
+            return [four for four in ends if len(four) == 4]
+        case Rectangle() if artist in bars:
+            (x, y), width, height = artist.get_xy(), artist.get_width(), artist.get_height()
+            return [[float(x), float(y), float(x + width), float(y + height)]]
     return []
 
 
@@ -253,9 +257,12 @@ def _symbols(artist: Any) -> bool:
     from matplotlib.collections import PathCollection
     from matplotlib.lines import Line2D
 
-    if isinstance(artist, Line2D):
-        return artist.get_marker() not in ("None", "none", "", " ", None)
-    return isinstance(artist, PathCollection)
+    match artist:
+        case Line2D():
+            return artist.get_marker() not in ("None", "none", "", " ", None)
+        case PathCollection():
+            return True
+    return False
 
 
 def _squares(image: Any) -> Iterator[list[float]]:

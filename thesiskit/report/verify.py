@@ -32,7 +32,7 @@ from thesiskit.report.divisions import divisions
 from thesiskit.report.exhibits import exhibits
 from thesiskit.report.layout import Table, csv_text, display, markdown, template
 from thesiskit.report.outputs import Outputs
-from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
+from thesiskit.report.record import THESIS, Arm, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
@@ -577,13 +577,9 @@ def reason(key: str, way: str) -> str:
     return ""
 
 
-def leaves(tree: Any, prefix: str = "") -> Iterator[str]:
-    """Yield the keys of all numbers of numbers.yaml; a list is one."""
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            yield from leaves(value, f"{prefix}{name}.")
-        elif name not in NOT_NUMBERS:
-            yield f"{prefix}{name}"
+def leaves(tree: dict[str, Any]) -> list[str]:
+    """Return the keys of all numbers of numbers.yaml; a list is one."""
+    return [key for key in flat(tree) if key.rpartition(".")[2] not in NOT_NUMBERS]
 
 
 def uncovered(rows: list[Row]) -> list[str]:
