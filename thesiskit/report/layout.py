@@ -213,33 +213,33 @@ def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
 
 
 def display(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the cells of a table as people read them."""
-    columns = [_cells(frame[name]) for name in frame.columns]
+    """Return the cells of a table as people read them.
+
+    A column has fixed decimals where all its numbers allow it, else each is written by itself.
+    """
+    columns = []
+    for name in frame.columns:
+        values = frame[name].tolist()
+        floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
+        least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
+        plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
+        plain = plain and not all(v == int(v) for v in floats)
+        fixed = plain and frame[name].dtype.kind == "f"
+        columns.append([f"{v:.3f}" if fixed and v == v else _cell(v) for v in values])
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _cells(column: pd.Series) -> list[str]:
-    """Format a column: fixed decimals where all numbers allow it, else each by itself."""
-    values = column.tolist()
-    floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
-    whole = all(v == int(v) for v in floats)
-    least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
-    plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
-    if column.dtype.kind == "f" and plain and not whole:
-        return ["–" if v != v else f"{v:.3f}" for v in values]
-    return [_cell(value) for value in values]
 
 
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return "–"
-    if isinstance(value, int | np.integer):
-        return f"{value:,}"
-    if isinstance(value, float):
-        size = abs(value)
-        if size < 1e6 and value == int(value):
-            return f"{int(value):,}"
-        return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
+    match value:
+        case int() | np.integer():
+            return f"{value:,}"
+        case float():
+            size = abs(value)
+            if size < 1e6 and value == int(value):
+                return f"{int(value):,}"
+            return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
     return str(value)
 
 
