@@ -76,12 +76,12 @@ class Batch:
             todo = first_cells(self.graph)
         jobs = self._jobs(todo)
         with experiment.results.alone():
-            config = self._kept_config()
+            config, command = self._kept()
             try:
                 ids = self.slurm.submit(
                     config.stem,
                     jobs,
-                    self._command(config),
+                    command,
                     self.name,
                     config=self._described(),
                     code=self.graph.code,
@@ -101,8 +101,8 @@ class Batch:
         """Write what `submit` would for all cells, done or not, and return the script."""
         self.experiment.results.prepare()
         jobs = self._jobs(first_cells(self.graph, done=True))
-        config = self._kept_config()
-        path = self.slurm.write(f"{config.stem}-1", jobs, self._command(config), self.name)
+        config, command = self._kept()
+        path = self.slurm.write(f"{config.stem}-1", jobs, command, self.name)
         return path.read_text(encoding="utf-8")
 
     def _jobs(self, cells: Sequence[Cell]) -> list[list[str]]:
@@ -123,35 +123,33 @@ class Batch:
         ids = [cell.id for cell in cells]
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
-    def _kept_config(self) -> Path:
-        """Write the config, with all options in it: jobs read it whatever becomes of the user's."""
-        tree = self.experiment.config.model_dump(mode="json", exclude={"smoke"}, exclude_unset=True)
-        return self.slurm.keep(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
+    def _kept(self) -> tuple[Path, list[str]]:
+        """Write the config, with all options in it, and return it with the command for its cells.
 
-    def _command(self, config: Path) -> list[str]:
-        """Return the command that makes cells of a kept config."""
+        Jobs read it, whatever becomes of the user's.
+        """
+        tree = self.experiment.config.model_dump(mode="json", exclude={"smoke"}, exclude_unset=True)
+        config = self.slurm.keep(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
         command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config)]
         command += ["--relative-to", str(self.graph.work.folder.absolute())]
         command += ["--results", str(self.experiment.results.root.absolute())]
-        return [*command, "--yes", "--jobs", str(self.block.cpus)]
+        return config, [*command, "--yes", "--jobs", str(self.block.cpus)]
 
     # ---- what became of it ----
 
-    def _entries(self) -> list[dict[str, Any]]:
-        return submissions(self.experiment.results.folder, self.experiment.notes.append)
-
-    def _ids(self) -> list[str]:
-        """Return all jobs that were submitted."""
-        return [job for entry in self._entries() for job in entry["ids"]]
+    def _submitted(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the entries of what was submitted, and all its jobs."""
+        entries = submissions(self.experiment.results.folder, self.experiment.notes.append)
+        return entries, [job for entry in entries for job in entry["ids"]]
 
     def alive(self) -> dict[str, str]:
         """Return the states of jobs that have not ended."""
-        states = self.slurm.states(self._ids())
+        states = self.slurm.states(self._submitted()[1])
         return {job: state for job, state in states.items() if state != GONE}
 
     def cancel(self) -> list[str]:
         """Cancel the jobs that have not ended, and return them."""
-        return self.slurm.cancel(self._ids())
+        return self.slurm.cancel(self._submitted()[1])
 
     def status(self, *, every: bool = False) -> tuple[bool, list[str]]:
         """Return whether all cells are done, and lines that say what has become of each."""
@@ -171,14 +169,14 @@ class Batch:
     def _seen(self) -> tuple[dict[str, str], str]:
         """Return the states of all jobs, or why they are not known; cells can be seen without."""
         try:
-            return self.slurm.states(self._ids()), ""
+            return self.slurm.states(self._submitted()[1]), ""
         except ThesiskitError as error:
             return {}, str(error).splitlines()[0]
 
     def _lost(self, states: Mapping[str, str], rows: list["Row"]) -> list[str]:
         """Return the jobs that have ended, and were the last to have cells that are not done."""
         left = {row.cell.id for row in rows if row.state in ("to do", "interrupted")}
-        cells = self.slurm.cells(self._entries())
+        cells = self.slurm.cells(self._submitted()[0])
         lost: list[str] = []
         for job in reversed(list(states)):
             of_job = left & set(cells.get(job, ()))
@@ -274,7 +272,7 @@ class Batch:
 
     def _changes(self) -> list[str]:
         """Say how config and code differ from those of the last submission."""
-        entries = self._entries()
+        entries, _ = self._submitted()
         if not entries or "config" not in entries[-1]:
             return []
         last = entries[-1]

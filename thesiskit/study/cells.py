@@ -119,10 +119,6 @@ class CellFiles:
         """Return a file of a cell."""
         return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
 
-    def remove(self, cell: Cell, kind: str = "npz") -> None:
-        """Remove a file of a cell."""
-        remove(self.path(cell, kind))
-
     def complete(self, cell: Cell) -> bool:
         """Whether the result is there, with its record, and whole: its end says so."""
         return ends_well(self.path(cell)) and self.path(cell, "json").exists()
@@ -326,13 +322,14 @@ class Work(ABC):
     """
 
     stages: tuple[str, ...]
+    fit_command = "fit"
 
     def __init__(self, config: Config, folder: Path):
         self.config, self.folder = config, folder
 
     def command(self, stage: str) -> str:
         """Return the command of a stage."""
-        return stage
+        return self.fit_command if stage == "fit" else stage
 
     # data and settings
 
@@ -499,7 +496,7 @@ class Block:
             return files.load(cell)
         except ResultsError:
             if files.damaged(cell):  # so that it is made again
-                files.remove(cell)
+                remove(files.path(cell))
             raise
 
     def require(self, stage: str) -> str:
@@ -573,14 +570,14 @@ class Block:
             for cell in self.cells(stage):
                 if cell.arm and self.graph.files.damaged(cell):
                     removed.append(self.graph.files.path(cell))
-                    self.graph.files.remove(cell)
+                    remove(removed[-1])
         return removed
 
     def forget(self, stage: str) -> None:
         """Remove all files of a stage."""
         self.results.remove(stage, self.number)
         for cell in self.cells(stage):
-            self.graph.files.remove(cell)
+            remove(self.graph.files.path(cell))
             remove(self.graph.unfinished(cell))
         for draws in self._files_of_draws(stage):
             remove_draws(draws)
@@ -660,12 +657,11 @@ class Graph:
         if not cell.arm:
             return self.results.key(cell.stage, cell.block) == cell.key
         if cell.chain is not None:
-            return self.files.complete(cell) or self.done(self.whole_arm(cell))
+            # or that of the cell that is made from a chain and others
+            return self.files.complete(cell) or self.done(
+                self.block(cell.block).cell(cell.stage, cell.arm)
+            )
         return self.files.complete(cell) and self.block(cell.block).drawn(cell)
-
-    def whole_arm(self, chain: Cell) -> Cell:
-        """Return the cell that is made from a chain and others."""
-        return self.block(chain.block).cell(chain.stage, chain.arm)
 
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file."""
@@ -693,11 +689,11 @@ class Graph:
             if not self.done(cell):  # else another job has made it just now, and tidied up
                 raise
         finally:
-            self.files.remove(cell, "running")
+            remove(self.files.path(cell, "running"))
         remove(unfinished.path)
-        self.files.remove(cell, "failed")
+        remove(self.files.path(cell, "failed"))
         for chain in self.chains(cell):  # their draws are in the file of draws now
-            self.files.remove(chain)
+            remove(self.files.path(chain))
 
     def ensure(self, cell: Cell) -> None:
         """Make a cell, and before it all that it needs, where that is not done."""

@@ -218,11 +218,6 @@ class Design:
             return self.data.read(self.folder)
 
     @cached_property
-    def data_digest(self) -> str:
-        """What identifies the tables; simulated data are their settings."""
-        return "".join(table.digest for design in self.each for table in design.tables)
-
-    @cached_property
     def folds(self) -> int:
         """How many parts of the cases are tested, one after the other.
 
@@ -408,7 +403,7 @@ class Design:
             return PackedFeatures(words, n)
         if self.config.drawn:
             return pack_drawn(self.drawn(replicate))
-        if self._cut_in_training:
+        if self._packed is None:
             return PackedFeatures.pack(*self._features, cases=train)
         return self._packed
 
@@ -430,14 +425,11 @@ class Design:
         return [table.features for table in self.tables]
 
     @cached_property
-    def _cut_in_training(self) -> bool:
-        """Whether medians are those of the training cases."""
+    def _packed(self) -> PackedFeatures | None:
+        """The features cut at the medians of all cases; None where those that train say where."""
         within = getattr(self.data, "binarise", "") == "training-medians"
-        return within and not all(map(is_binary, self._features))
-
-    @cached_property
-    def _packed(self) -> PackedFeatures:
-        return PackedFeatures.pack(*self._features)
+        cut_in_training = within and not all(map(is_binary, self._features))
+        return None if cut_in_training else PackedFeatures.pack(*self._features)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
         """Return above what some features of the tables become 1, if all cases train."""

@@ -86,11 +86,6 @@ class Arm:
         """Whether its log odds are divided by a temperature."""
         return self.temperature == CV
 
-    @property
-    def correct(self) -> bool:
-        """Whether the selection is corrected for, if it is a method of ours."""
-        return OTHERS.get(self.method, ("", self.method))[1] != "uncorrected"
-
 
 @dataclass(frozen=True)
 class Chosen:
@@ -319,7 +314,11 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
 
 
 class SelectionWork(Work):
-    """Features are selected in every split, then each arm is fitted and predicts."""
+    """Features are selected in every split, then each arm is fitted and predicts.
+
+    all_arms, own_arms, fitted_arms : by name arms with their places; all, ours, and those of the
+        stage `fit`: ours, and to predict new cases those of others, too.
+    """
 
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
@@ -327,15 +326,17 @@ class SelectionWork(Work):
         self.others = {word: MODELS[OTHERS[word][0]] for word in self.model.methods
                        if word in OTHERS}  # fmt: skip
         self.design = Design(config, folder)
+        self.fit_command = fit_command(self.kind.kind)
         self.stages = ("simulate", "select", "fit", "predict")
         if config.all_train:
             self.stages = self.stages[:-1]  # nobody is tested
+        every = {arm.name: (place, arm) for place, arm in enumerate(arms(config))}
+        own = (*OWN, "complete")
+        self.all_arms = every
+        self.own_arms = {name: one for name, one in every.items() if one[1].method in own}
+        self.fitted_arms = every if config.for_new_cases else self.own_arms
         self.read_draws = lru_cache(maxsize=1)(self._read_draws)
         self._selected = lru_cache(maxsize=1)(lambda block: unpack_selections(block.load("select")))
-
-    def command(self, stage: str) -> str:
-        """Return the command of a stage."""
-        return fit_command(self.kind.kind) if stage == "fit" else stage
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -343,10 +344,10 @@ class SelectionWork(Work):
         models = {self.kind, *self.others.values()}
         return (*super().modules, *sorted(model.__module__ for model in models))
 
-    @property
+    @cached_property
     def data_digest(self) -> str:
-        """A digest of the tables."""
-        return self.design.data_digest
+        """What identifies the tables; simulated data are their settings."""
+        return "".join(table.digest for design in self.design.each for table in design.tables)
 
     @property
     def data_notes(self) -> list[str]:
@@ -367,22 +368,6 @@ class SelectionWork(Work):
         return super().described | {"model_words": self.kind.words}
 
     # ---- arms ----
-
-    @cached_property
-    def all_arms(self) -> dict[str, tuple[int, Arm]]:
-        """All arms by name, with their places."""
-        return {arm.name: (i, arm) for i, arm in enumerate(arms(self.config))}
-
-    @cached_property
-    def own_arms(self) -> dict[str, tuple[int, Arm]]:
-        """The arms that are fitted."""
-        own = (*OWN, "complete")
-        return {name: one for name, one in self.all_arms.items() if one[1].method in own}
-
-    @cached_property
-    def fitted_arms(self) -> dict[str, tuple[int, Arm]]:
-        """The arms of the stage `fit`: ours, and to predict new cases those of others, too."""
-        return self.all_arms if self.config.for_new_cases else self.own_arms
 
     def model_of(self, arm: Arm) -> Model:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
@@ -507,7 +492,8 @@ class SelectionWork(Work):
         """Return the arrays of `simulate` or `select`."""
         if stage == "simulate":
             return self.design.draw(block.replicates)
-        return select(self.config, self.splits(block), first=block.number == 0)
+        splits = self.design.splits(block.replicates, block.load("simulate"))
+        return select(self.config, splits, first=block.number == 0)
 
     def make_arm(
         self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
@@ -543,14 +529,11 @@ class SelectionWork(Work):
             **(ranks.of_arms(made) if self.config.evaluation.ranks else {}),
         }
 
-    def splits(self, block: Block) -> Iterator[Split]:
-        """Return the splits of a block."""
-        return self.design.splits(block.replicates, block.load("simulate"))
-
     def pairs(self, arm: Arm, block: Block) -> Iterator[Pair]:
         """Return each split of a block with the selection that an arm has there."""
         mine = self._selected(block)[arm.size :: len(selections(self.config))]
-        return zip(self.splits(block), mine, strict=True)
+        splits = self.design.splits(block.replicates, block.load("simulate"))
+        return zip(splits, mine, strict=True)
 
     def _place(self, split: Split, arm: Arm) -> tuple:
         return (*split.place, arm.label, arm.method, arm.variant)
@@ -767,7 +750,9 @@ def training(arm: Arm, split: Split, selection: Any, rngs: Sequence = ()) -> Tra
         takes = "reals" if type(selection) is FSelection else "bits"
         return split.values(selection.selected, split.train, takes)
 
-    return Training(selection, split.response[split.train], table, arm.correct, rngs)
+    _, method = OTHERS.get(arm.method, ("", arm.method))
+    y = split.response[split.train]
+    return Training(selection, y, table, method != "uncorrected", rngs)
 
 
 def _predicted(model: Model, posterior: Any, table: np.ndarray, arm: Arm, tau: float) -> np.ndarray:

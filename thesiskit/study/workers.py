@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from thesiskit.errors import ThesiskitError
+from thesiskit.files import remove
 from thesiskit.models import chains
 from thesiskit.study.cells import Cell, Graph
 
@@ -185,12 +186,12 @@ class Workers:
         told = state == "stopped" or worker.process.exitcode == -signal.SIGTERM
         if told and stop is not None:
             stop.wait(STOP_SECONDS)
-            self.graph.files.remove(cell, "running")
+            remove(self.graph.files.path(cell, "running"))
             return None, None, None
         reasons = {"stopped": "its process was told to stop", "dead": worker.death}
         failure = Failure(cell, reasons.get(state) or str(error), log)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
-            self.graph.files.remove(cell, "running")
+            remove(self.graph.files.path(cell, "running"))
             self.graph.files.fail(cell, failure.reason, failure.log)
         return cell, failure, error if isinstance(error, ThesiskitError) else None
 
