@@ -101,7 +101,7 @@ def test_bad_blocks_are_refused_by_line(tmp_path, text, words):
 
 
 def test_whole_numbers_of_yaml_are_what_they_were(tmp_path):
-    from thesiskit.config.yamlfile import Places
+    from thesiskit.yamlfile import Places
 
     def parse_value(text):
         tree = {}

@@ -74,7 +74,8 @@ def test_numbers_are_those_of_all_patterns(small, tmp_path):
     assert experiment.stages == ("compress",)
     assert len(experiment.graph.blocks) == 3
     for number in range(3):
-        found = experiment.graph.work.make("compress", experiment.graph.block(number))
+        block = experiment.graph.block(number)
+        found = experiment.graph.work.make(block.cell("compress"), block, None)
         assert found["sweep"].tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2]
         assert found["features"].tolist() == [4, 4, 4, 2, 5, 4, 4, 4, 4]
         assert found["values"].tolist() == [2, 3, 5, 3, 3, 3, 3, 3, 3]  # ascending

@@ -86,7 +86,7 @@ def show(config) -> None:
 
     Example:  thesiskit show breast-cancer > mine.yaml
     """
-    from thesiskit.config.yamlfile import read_yaml
+    from thesiskit.yamlfile import read_yaml
 
     read_yaml(config)  # what is no config is not printed
     click.echo(config.read_text(encoding="utf-8"), nl=False)

@@ -36,10 +36,17 @@ class AllCases(Experiment):
     """
 
     reports = False
-    _work: Any  # a SelectionWork or a PatternWork
+    _work: Any  # of one of the kinds that have cases
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
-        _check_data(config)
+        if config.data is None:
+            raise UserError(f"{config.experiment} has no data; there are no new cases to predict")
+        if config.drawn:
+            raise config.wrong(
+                "data.source",
+                f"{config.data.source} draws its cases, so there are no new ones to predict; "
+                f"{', '.join(READ_NEW)} read tables of your own",
+            )
         self._above, self._whole = results, config
         below = Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
@@ -51,22 +58,18 @@ class AllCases(Experiment):
             self._above.prepare()
         super().check()
 
-    @property
-    def arms(self) -> list[str]:
-        """The names of the arms that are fitted."""
-        return list(self._work.fitted_arms)
-
     def check_arms(self, names: Sequence[str]) -> None:
         """Raise UserError for an arm that is not fitted: a peer, or none at all."""
         model = self._whole.model
         methods = set(getattr(model, "methods", [])) - {*OWN}
         peers = [*methods, *getattr(model, "peers", [])]
+        fitted = self.graph.work.arms("fit")
         for name in names:
-            if name not in self.arms:
+            if name not in fitted:
                 what = "there is no arm " + quoted(name)
                 if any(name.endswith(peer) for peer in peers):
                     what = f"{quoted(name)} is a peer, which is only compared with"
-                listed = few([quoted(one) for one in self.arms], 8)
+                listed = few([quoted(one) for one in fitted], 8)
                 raise UserError(f"{what}; choose from {listed}")
 
     def read_new(self, path: Path) -> Any:
@@ -81,12 +84,9 @@ class AllCases(Experiment):
         if type(source).read_new is Source.read_new:
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
-            return source.read_new(path, self._like)
-
-    @property
-    def _like(self) -> Any:
-        design = self._work.design
-        return design.tables[0] if self._whole.selects else design.any_cases
+            design = self._work.design
+            like = design.tables[0] if self.config.selects else design.any_cases
+            return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
         """Make what is not made yet; return whether there was anything."""
@@ -99,20 +99,8 @@ class AllCases(Experiment):
         ------
         UserError: a stage is not made.
         """
-        fitted = _selecting if self._whole.selects else _of_patterns
+        fitted = _selecting if self.config.selects else _of_patterns
         return fitted(self._work, self.graph.block(0))
-
-
-def _check_data(config: Config) -> None:
-    """Raise UserError for an experiment that has no new cases."""
-    if config.data is None:
-        raise UserError(f"{config.experiment} has no data; there are no new cases to predict")
-    if config.drawn:
-        raise config.wrong(
-            "data.source",
-            f"{config.data.source} draws its cases, so there are no new ones to predict; "
-            f"{', '.join(READ_NEW)} read tables of your own",
-        )
 
 
 # ---- chapter 2 ----

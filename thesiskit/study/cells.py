@@ -380,18 +380,12 @@ class Work(ABC):
 
     # making it
 
-    def make(self, stage: str, block: "Block") -> Arrays:
-        """Return the arrays of a stage without arms."""
-        raise NotImplementedError(stage)
-
-    def make_arm(
-        self, stage: str, arm: str, chain: int | None, block: "Block", unfinished: Unfinished
-    ) -> Arrays:
-        """Return the arrays of an arm, or of one of its chains.
+    @abstractmethod
+    def make(self, cell: Cell, block: "Block", unfinished: Unfinished) -> Arrays:
+        """Return the arrays of a stage without arms, of an arm, or of one of its chains.
 
         An arm that has chains is made from them, after all of them, with `chain` None.
         """
-        raise NotImplementedError(stage)
 
     def join(self, stage: str, made: list[Arrays], block: "Block") -> Arrays:
         """Return the arrays of a stage from those of its arms."""
@@ -479,10 +473,6 @@ class Block:
             self._loaded[stage] = self.results.load(stage, self.number)
         arrays = self._loaded[stage]
         return arrays if names is None else {name: arrays[name] for name in names}
-
-    def load_any(self, stage: str) -> Arrays:
-        """Return the arrays of a stage, whatever they were made from; ResultsError if damaged."""
-        return self.results.load(stage, self.number)
 
     def read(self, stage: str, arm: str, chain: int | None = None) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
@@ -672,10 +662,7 @@ class Graph:
         unfinished = Unfinished(self.unfinished(cell), cell.key)
         try:
             with Meter() as meter:
-                if cell.arm:
-                    arrays = self.work.make_arm(cell.stage, cell.arm, cell.chain, block, unfinished)
-                else:
-                    arrays = self.work.make(cell.stage, block)
+                arrays = self.work.make(cell, block, unfinished)
             kept, times = without_times(arrays)
             seconds = round(meter.seconds + unfinished.seconds, 4)
             self.files.write(

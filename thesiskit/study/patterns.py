@@ -36,7 +36,7 @@ from thesiskit.models.patterns import (
     Shared,
     check_order,
 )
-from thesiskit.study.cells import Block, Needs, Unfinished, Work, generator
+from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 
 ALL = -1  # in place of an order
 TRUE = "true_"  # before the names of what drawn cases were drawn with
@@ -589,7 +589,7 @@ class PatternFits:
     def _spent(self, arm: Arm) -> float:
         """Return the seconds that the stored chains took, 0 if they are not known."""
         with suppress(ResultsError, KeyError, ValueError):
-            fit = self.block.load_any("fit")
+            fit = self.block.results.load("fit", self.block.number)
             return float(fit["seconds"][list(fit["name"]).index(arm.name)])
         return 0.0
 
@@ -712,12 +712,9 @@ class PatternWork(Work):
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
         self.design = PatternDesign(config, folder)
+        self.fit_command = fit_command(self.design.model.kind)
         if config.all_train:
             self.stages = self.stages[:-1]  # nobody is tested
-
-    def command(self, stage: str) -> str:
-        """Return the command of a stage."""
-        return fit_command(self.design.model.kind) if stage == "fit" else stage
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -831,25 +828,22 @@ class PatternWork(Work):
 
     # ---- making it ----
 
-    def make(self, stage: str, block: Block) -> Arrays:
-        """Return the arrays of `simulate` or `compress`."""
-        if stage == "compress":
-            return self._compress(self.fits(block))
-        (division,) = block.replicates
-        return case_arrays(self.design.cases(division), self.design.patterns)
-
-    def make_arm(
-        self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
-    ) -> Arrays:
-        """Return the arrays of an arm, or of one of its chains."""
-        fits, one = self.fits(block), self.all_arms[arm][1]
-        if stage == "predict":
-            return self._predict(fits, one)
-        if one.model is None:
-            return fits.fit_peer(one)
-        return (
-            fits.finish(one, unfinished) if chain is None else fits.sample(one, chain, unfinished)
-        )
+    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+        """Return the arrays of a stage without arms, of an arm, or of one of its chains."""
+        fits = self.fits(block)
+        if cell.stage == "compress":
+            return self._compress(fits)
+        if not cell.arm:
+            (division,) = block.replicates
+            return case_arrays(self.design.cases(division), self.design.patterns)
+        arm = self.all_arms[cell.arm][1]
+        if cell.stage == "predict":
+            return self._predict(fits, arm)
+        if arm.model is None:
+            return fits.fit_peer(arm)
+        if cell.chain is None:
+            return fits.finish(arm, unfinished)
+        return fits.sample(arm, cell.chain, unfinished)
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
         """Return the arrays of `fit` or `predict` from those of their arms."""

@@ -49,7 +49,7 @@ from thesiskit.models.selection import (
     select_features,
 )
 from thesiskit.models.temperature import cross_validated, temper
-from thesiskit.study.cells import Block, Needs, Unfinished, Work, generator
+from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import FOLDS, Design, Split, f_threshold, keep_best
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
@@ -488,26 +488,22 @@ class SelectionWork(Work):
 
     # ---- making it ----
 
-    def make(self, stage: str, block: Block) -> Arrays:
-        """Return the arrays of `simulate` or `select`."""
-        if stage == "simulate":
+    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+        """Return the arrays of a stage without arms, of an arm, or of one of its chains."""
+        if cell.stage == "simulate":
             return self.design.draw(block.replicates)
+        if cell.arm:
+            arm = self.all_arms[cell.arm][1]
+            if cell.stage == "predict":
+                return self._predict(arm, block)
+            if arm.method in PEERS:
+                return self._fit_peer(arm, block)
+            model = self.model_of(arm)
+            if self.kind.has_chains:
+                return self._sample(model, arm, cell.chain, block, unfinished)
+            return self._fit(model, arm, block)
         splits = self.design.splits(block.replicates, block.load("simulate"))
         return select(self.config, splits, first=block.number == 0)
-
-    def make_arm(
-        self, stage: str, arm: str, chain: int | None, block: Block, unfinished: Unfinished
-    ) -> Arrays:
-        """Return the arrays of an arm, or of one of its chains."""
-        if stage == "predict":
-            return self._predict(self.all_arms[arm][1], block)
-        one = self.fitted_arms[arm][1]
-        if one.method in PEERS:
-            return self._fit_peer(one, block)
-        model = self.model_of(one)
-        if self.kind.has_chains:
-            return self._sample(model, one, chain, block, unfinished)
-        return self._fit(model, one, block)
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
         """Return the arrays of `fit` or `predict` from those of their arms."""

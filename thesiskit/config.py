@@ -46,7 +46,6 @@ from thesiskit.blocks import (
     by_tag,
     distinct,
 )
-from thesiskit.config.yamlfile import Places, kind_of, read_yaml
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source, WrongKeyError
 from thesiskit.defaults import MOST_VALUES, TABLE_CASES
@@ -62,6 +61,7 @@ from thesiskit.errors import (
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
+from thesiskit.yamlfile import Places, kind_of, read_yaml
 
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
@@ -190,26 +190,27 @@ class Lattice(Block):
 
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
+Varied = Field(min_length=2)
 
 
 class Sweep(Block):
     """Settings of which one, the list, is varied."""
 
-    features: Positive | Annotated[list[Positive], Field(min_length=2)]
+    features: Positive | Annotated[list[Positive], Varied]
     """Number of uniform features. One of `features`, `values` and `order` is a list."""
-    values: Values | Annotated[list[Values], Field(min_length=2)]
+    values: Values | Annotated[list[Values], Varied]
     """Number of values of each feature."""
-    order: Positive | Annotated[list[Positive], Field(min_length=2)]
+    order: Positive | Annotated[list[Positive], Varied]
     """The largest order."""
 
     @field_validator("*")
     @classmethod
     def _each_once(cls, value):
-        return distinct(value) if isinstance(value, list) else value
+        return distinct(value) if type(value) is list else value
 
     @model_validator(mode="after")
     def _one_varied(self):
-        lists = [name for name, value in self if isinstance(value, list)]
+        lists = [name for name, value in self if type(value) is list]
         if len(lists) != 1:
             raise ValueError(
                 "one of features, values and order must be a list, the others numbers; "
@@ -223,7 +224,7 @@ class Sweep(Block):
     @property
     def settings(self) -> list[tuple[int, int, int]]:
         """Features, values and order of each setting, what is varied ascending."""
-        return sorted(product(*([v] if isinstance(v, int) else v for _, v in self)))
+        return sorted(product(*(v if type(v) is list else [v] for _, v in self)))
 
 
 class Reduction(Block):
