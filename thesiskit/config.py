@@ -1068,10 +1068,3 @@ def _all_blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for field in model.model_fields.values():
         for block in map(block_of_class, _blocks(field).values()):
             yield from _all_blocks(block)
-
-
-def title_and_minutes(path: Path) -> tuple[str, str]:
-    """Return the title of a config, and about how many minutes it takes; not validated."""
-    tree, _ = read_yaml(path)
-    minutes = tree.get("minutes")
-    return str(tree.get("title", "")), "" if minutes is None else f"{minutes:g} min"

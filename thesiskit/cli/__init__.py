@@ -65,13 +65,14 @@ def list_configs() -> None:
 
     Example:  thesiskit list
     """
-    from thesiskit.config import title_and_minutes
+    from thesiskit.yamlfile import read_yaml
 
     for folder, paths in folders().items():
         click.echo(folder)
         for path in paths:
-            title, minutes = title_and_minutes(path)
-            click.echo(f"  {path.stem:32}{minutes:>8}  {title}")
+            tree, _ = read_yaml(path)
+            minutes = f"{tree['minutes']:g} min" if tree.get("minutes") is not None else ""
+            click.echo(f"  {path.stem:32}{minutes:>8}  {tree.get('title', '')}")
     click.echo(
         "`thesiskit run NAME` makes one of them, `thesiskit run FOLDER` all of a folder, and "
         "`thesiskit show NAME` prints its config."

@@ -209,13 +209,11 @@ class Unfinished:
         self.fits: dict[int, Arrays] = {}
         self.running: tuple[int, Arrays] = (-1, {})
         self.seconds = 0.0  # before this run
+        arrays: Arrays = {}
         with suppress(ResultsError):  # damaged, or another version's: begin anew
             if read_key(path, thorough=True) == self.key:
-                self._read()
-        self.started = self.written = time.monotonic()
-
-    def _read(self) -> None:
-        for name, values in read_arrays(self.path).items():
+                arrays = read_arrays(self.path)
+        for name, values in arrays.items():
             kind, _, rest = name.partition("/")
             place, _, name = rest.partition("/")
             if kind == "fit":
@@ -224,6 +222,7 @@ class Unfinished:
                 self.running = (int(place), self.running[1] | {name: values})
             elif kind == "spent":
                 self.seconds = float(values)
+        self.started = self.written = time.monotonic()
 
     def begin(self, place: int, saved: Arrays | None = None, seconds: float = 0.0) -> "Fit":
         """Return where a fit is kept, which goes on from what is known of it, or else `saved`."""
@@ -390,28 +389,6 @@ class Work(ABC):
     def join(self, stage: str, made: list[Arrays], block: "Block") -> Arrays:
         """Return the arrays of a stage from those of its arms."""
         raise NotImplementedError(stage)
-
-    # what some kinds can do besides
-
-    def list_groups(
-        self, block: "Block", order: int | None, most: int, pattern: str | None
-    ) -> list[str]:
-        """Return lines about the largest groups of patterns, and about the group of a pattern."""
-        raise UserError(
-            f"{self.config.experiment} has no groups of patterns to list; "
-            "leave out --list and --pattern"
-        )
-
-    def explored(self, block: "Block", order: int | None = None, *, fit: bool) -> Any:
-        """Return the content of the page of the groups of patterns: see study/exploring."""
-        raise UserError(
-            f"{self.config.experiment} has no groups of patterns to explore; they are of "
-            "model.kind: logistic"
-        )
-
-    def check_extension(self, block: "Block") -> None:
-        """Raise UserError where stored chains cannot go on."""
-        raise UserError(f"{self.config.experiment} has no chains that can go on")
 
 
 # ---- blocks, and all cells of an experiment ----

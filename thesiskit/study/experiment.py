@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
-from thesiskit.report.explorer import explorer_page
+from thesiskit.report.explorer import Content, explorer_page
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
@@ -236,24 +236,36 @@ class Experiment:
     def record(self) -> Record:
         """Return the results, as reports read them."""
         record = Record(self.results, len(self.graph.blocks), self._work.described)
-        record.explore = partial(self._work.explored, self.graph.block(0), fit=True)
+        record.explore = partial(self._explored, fit=True)
         return record
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
-        return self._work.list_groups(self.graph.block(0), order, most, pattern)
+        lack = "no groups of patterns to list; leave out --list and --pattern"
+        return self._asked("list_groups", lack)(self.graph.block(0), order, most, pattern)
 
     def explore_groups(self, order: int | None) -> Path:
         """Write the page of the groups of patterns, as they are before a fit; return its path."""
-        content = self._work.explored(self.graph.block(0), order, fit=False)
+        content = self._explored(order, fit=False)
         page = self.results.folder / EXPLORED
         write_text(page, explorer_page(content))
         return page
 
+    def _explored(self, order: int | None = None, *, fit: bool) -> Content:
+        lack = "no groups of patterns to explore; they are of model.kind: logistic"
+        return self._asked("explored", lack)(self.graph.block(0), order, fit=fit)
+
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""
+        check = self._asked("check_extension", "no chains that can go on")
         for number in self.graph.blocks:
-            self._work.check_extension(self.graph.block(number))
+            check(self.graph.block(number))
+
+    def _asked(self, method: str, lack: str) -> Any:
+        """Return a method that only works of models of patterns have; others have that lack."""
+        if not hasattr(self._work, method):
+            raise UserError(f"{self.config.experiment} has {lack}")
+        return getattr(self._work, method)
 
     def complete(self) -> tuple[int, UserError | None]:
         """Return how many replicates are finished before one that is not, and what that lacks."""
