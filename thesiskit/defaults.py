@@ -49,8 +49,3 @@ PI = tuple(float(f"{10 ** (-4 + 4 * i / 20):.6g}") for i in range(21))
 # of real features: that one is relevant, and shapes c of the scale of effects, None where it is 1
 NORMAL_PI = tuple(float(f"{10 ** (-5 + 5 * i / 40):.6g}") for i in range(41))
 EFFECT_SHAPES = (3.0, 10.0, None)
-
-# the samplers of the mixture model
-COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
-# section "A Simulation Experiment", mixture; how many are dropped it does not say
-THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10}

@@ -20,12 +20,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, COLLAPSED, PI
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, run_length, threads_for
 from thesiskit.models import mixture
 from thesiskit.models.base import Model, Training
-from thesiskit.models.mixture import Mixture
+from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
@@ -164,18 +164,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
             posterior = self._learn(table, y, train, selection, rng)
-            if isinstance(table, PackedFeatures):
-                new = table.unpack(selection.selected, test)
-            else:
-                new = read_columns(table, selection.selected)[test]
-            return self._model.log_probability(posterior, new)
+            return self._model.log_probability(posterior, _kept(table, selection, test))
 
         return float(cross_validated(predict, y, rng))
 
     def _select(self, table, y, cases, rng) -> Any:
         """Select features by some cases, (m,) row numbers; None for all."""
         k = self.n_features
-        if isinstance(table, PackedFeatures):
+        if self._model_class.takes == "bits":
             k = len(table) if k is None else int(k)
             k = min(k, len(table)) if k == DEFAULT_KEPT else k
             screened = as_screened(self.screened)
@@ -183,22 +179,16 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # among the cases of an inner fold fewer features may vary than among all
         at_most = k in (None, DEFAULT_KEPT) or cases is not None
         k = table.shape[1] if k is None else int(k)
-        before = _f_screened(self.screened, y)
+        before = as_screened(self.screened, y)
         return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
 
     def _learn(self, table, y, cases, selection, rng) -> Any:
         """Return the posterior of the features kept, given some cases."""
         rows = slice(None) if cases is None else cases
-
-        def kept() -> np.ndarray:
-            if isinstance(table, PackedFeatures):
-                return table.unpack(selection.selected, rows)
-            return read_columns(table, selection.selected)[rows]
-
         chains = self._model.chains
         return self._model.fit(
             Training(
-                selection, y[rows], kept, bool(self.correct),
+                selection, y[rows], lambda: _kept(table, selection, rows), bool(self.correct),
                 rngs=rng.spawn(chains) if chains else (),
                 jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
             )
@@ -270,9 +260,21 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def check_screened(screened: Any, *thresholds: str) -> Mapping[str, Any]:
-    """Return what is said of a screened table: "of", and one of some thresholds at most."""
-    known = {"of", *thresholds}
+def _kept(table, selection, rows) -> np.ndarray:
+    """Return the features kept of some cases, (., k)."""
+    if isinstance(table, PackedFeatures):
+        return table.unpack(selection.selected, rows)
+    return read_columns(table, selection.selected)[rows]
+
+
+def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
+    """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
+
+    y : the classes (n,) of a table of real features, whose threshold may be given as "f" too.
+    """
+    if screened is None:
+        return None
+    known = {"of", "threshold"} if y is None else {"of", "threshold", "f"}
     if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= known:
         also = "; or f, the F statistic, in place of threshold" if "f" in known else ""
         raise UserError(
@@ -280,31 +282,14 @@ def check_screened(screened: Any, *thresholds: str) -> Mapping[str, Any]:
             f"features before, and the |COR| that those kept are above{also}; "
             f"got {quoted(screened)}"
         )
-    return screened
-
-
-def as_screened(screened: Any) -> Screened | None:
-    """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}."""
-    if screened is None:
-        return None
-    threshold = check_screened(screened, "threshold").get("threshold")
-    square = None if threshold is None else check_threshold(threshold) ** 2
-    return Screened(whole('screened["of"]', screened["of"]), square)
-
-
-def _f_screened(screened: Any, y: np.ndarray) -> Screened | None:
-    """Return what is known of a screened table of real features."""
-    if screened is None:
-        return None
-    said = check_screened(screened, "threshold", "f")
-    threshold, correlation = said.get("f"), said.get("threshold")
-    if threshold is not None and correlation is not None:
+    f, correlation = screened.get("f"), screened.get("threshold")
+    if f is not None and correlation is not None:
         raise UserError('screened has "threshold" and "f", which say the same; leave out one')
-    if threshold is not None:
-        threshold = positive('screened["f"]', threshold)
+    threshold: Any = None if f is None else positive('screened["f"]', f)
     if correlation is not None:
-        threshold = f_of_correlation(float(check_threshold(correlation)), np.bincount(y))
-    return Screened(whole('screened["of"]', said["of"]), threshold)
+        gamma = check_threshold(correlation)
+        threshold = gamma**2 if y is None else f_of_correlation(float(gamma), np.bincount(y))
+    return Screened(whole('screened["of"]', screened["of"]), threshold)
 
 
 class NaiveBayesClassifier(

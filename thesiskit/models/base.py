@@ -170,7 +170,12 @@ class Model(ABC):
         given = {one.name: getattr(block, one.name) for one in fields(cls) if one.metadata}  # type: ignore[arg-type]
         given |= {cls.variant: variant} if cls.variant else {}
         given |= {"relevant": relevant} if "relevant" in given else {}
-        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in given.items()})
+        return cls.made(given)
+
+    @classmethod
+    def made(cls, values: Mapping[str, Any]) -> Any:
+        """Return the model with some values of its fields, which may have lists for tuples."""
+        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
     @classmethod
     def beside(cls, other: Model) -> Model:
@@ -281,9 +286,7 @@ class Model(ABC):
         cls, about: dict[str, Any], arrays: Arrays, selected: np.ndarray, classes: int
     ) -> tuple[Model, Any]:
         """Return the model and the posterior that `saved` described; ValueError if damaged."""
-        given = about["settings"].items()
-        model = cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in given})
-        return model, shaped(arrays, cls.stored, k=len(selected), G=classes)
+        return cls.made(about["settings"]), shaped(arrays, cls.stored, k=len(selected), G=classes)
 
 
 class TwoClasses(Model):

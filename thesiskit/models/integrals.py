@@ -97,7 +97,7 @@ def pair_integrals(
     pairs is (D, 2) with 0 <= I_y <= n_y, class_counts (n_0, n_1), alpha (K,).
     """
     n0, n1 = (index(n) for n in class_counts)
-    alpha = alpha_points(alpha)
+    alpha = as_alphas(alpha)
     pairs = np.asarray(pairs)
     if len(pairs) and not ((pairs >= 0) & (pairs <= (n0, n1))).all():
         raise UserError(f"counts of ones must be from 0 to the class counts {(n0, n1)}")
@@ -180,7 +180,7 @@ def _integrate_alone(pairs, n0, n1, alpha, result: PairIntegrals) -> None:
         raise ThesiskitError(f"{failures} integrals over theta did not reach {TOLERANCE:g}")
 
 
-def alpha_points(alpha: np.ndarray) -> np.ndarray:
+def as_alphas(alpha: np.ndarray) -> np.ndarray:
     """Return alpha as a contiguous vector; raise if it is not a vector of positive numbers."""
     alpha = np.ascontiguousarray(np.atleast_1d(alpha), dtype=float)
     if alpha.ndim != 1 or not (np.isfinite(alpha) & (alpha > 0)).all():
@@ -203,7 +203,7 @@ def log_discard_probability(
     pair of integers), compared with exactly.  With `below`, log P(|COR| < gamma), gamma > 0.
     Never -inf: a constant feature has correlation 0.
     """
-    alpha = alpha_points(alpha)
+    alpha = as_alphas(alpha)
     n0, n1 = index(n0), index(n1)
     if n0 < 0 or n1 < 0 or n0 + n1 == 0:
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
@@ -228,7 +228,7 @@ def log_tied_probability(
 
     It is summed over the pairs of counts with COR^2 = gamma^2, so that no digits cancel.
     """
-    alpha = alpha_points(alpha)
+    alpha = as_alphas(alpha)
     gamma_squared = as_gamma_squared(gamma_squared)
     if gamma_squared == 0:
         return log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)

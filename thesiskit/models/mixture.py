@@ -40,11 +40,9 @@ from thesiskit.blocks import Block, Count, Pair, Points, Positive, distinct
 from thesiskit.defaults import (
     ALPHA_PRIOR,
     CLASS_PRIOR,
-    COLLAPSED,
     MIXTURE_ESS,
     MIXTURE_RHAT,
     MOST_POINTS,
-    THESIS,
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
@@ -87,6 +85,9 @@ from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
 
+COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
+# section "A Simulation Experiment", mixture; how many are dropped it does not say
+THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10}
 SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
@@ -267,7 +268,7 @@ class Mixture(TwoClasses):
     def __post_init__(self):
         until = as_until(self.until, most_rhat=MIXTURE_RHAT, least_ess=MIXTURE_ESS)
         object.__setattr__(self, "until", until)
-        check_class_prior(self.class_prior)
+        check_class_prior("class_prior", self.class_prior)
         for name in ("alpha_prior", "response_alpha_prior"):
             check_alpha_prior(name, getattr(self, name))
         if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):

@@ -21,7 +21,7 @@ from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit._kernels.mixture import Discards
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.integrals import alpha_points, theta_rule
+from thesiskit.models.integrals import as_alphas, theta_rule
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, as_gamma_squared, reach
 
 BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
@@ -52,7 +52,7 @@ def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact")
     alpha : a positive number or (K,) of them.
     quadrature : "exact", or "simpson-11" to replicate the thesis.
     """
-    alpha = alpha_points(alpha)
+    alpha = as_alphas(alpha)
     try:
         table = [[index(value) for value in row] for row in counts]
     except TypeError:

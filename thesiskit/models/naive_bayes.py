@@ -180,7 +180,7 @@ class NaiveBayes(TwoClasses):
     )
 
     def __post_init__(self):
-        check_class_prior(self.class_prior)
+        check_class_prior("class_prior", self.class_prior)
         check_alpha_prior("alpha_prior", self.alpha_prior)
         whole("alpha_points", self.alpha_points, most=MOST_POINTS)
         check_rule(self.quadrature)
@@ -283,8 +283,7 @@ class NaiveBayes(TwoClasses):
     @classmethod
     def join(cls, found: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each."""
-        names = ("seconds", "tau", *(("promised",) if "promised" in found[0] else ()))
-        arrays = {name: np.array([one[name] for one in found]).T for name in names}
+        arrays = super().join(found)
         arrays["log_density"] = np.array([one["log_density"] for one in found])
         splits = len(arrays["tau"])
         for name in STORED:
@@ -314,7 +313,7 @@ class NaiveBayes(TwoClasses):
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
         """Return the model and the posterior that `saved` described."""
-        model, k = cls(**about["settings"]), len(selected)
+        model, k = cls.made(about["settings"]), len(selected)
         n0, n1 = (int(count) for count in about["class_counts"])
         check(classes == 2 and n0 > 0 and n1 > 0)
         ones = shaped(arrays, {"ones": (np.intp, "k y")}, k=k, y=2)["ones"]
@@ -374,35 +373,20 @@ class KeptCounts:
         """Group the kept features of a selection."""
         if selection.ones is None or selection.class_counts is None:
             raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
-        ones = np.asarray(selection.ones, dtype=np.intp)
-        if selection.present is not None:
-            return cls._of_present(selection, ones, correct)
-        width = selection.class_counts[1] + 1
-        code, group, copies = np.unique(
-            ones[:, 0] * width + ones[:, 1], return_inverse=True, return_counts=True
-        )
-        return cls(
-            selection.class_counts,
-            np.stack([code // width, code % width], axis=1),
-            group.astype(np.intp),
-            copies,
-            selection.left_out if correct and selection.n_dropped else None,
-        )
-
-    @classmethod
-    def _of_present(cls, selection: Selection, ones: np.ndarray, correct: bool) -> KeptCounts:
-        """Group the kept features of a selection with missing values."""
-        counts = np.hstack([ones, np.asarray(selection.present, dtype=np.intp)])
-        rows, group, copies = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-        assert selection.class_counts is not None
-        return cls(
-            selection.class_counts,
-            rows[:, :2],
-            group.reshape(-1).astype(np.intp),
-            copies,
-            selection.left_out if correct and selection.n_dropped else None,
-            rows[:, 2:],
-        )
+        ones, present = np.asarray(selection.ones, dtype=np.intp), None
+        if selection.present is None:
+            width = selection.class_counts[1] + 1
+            code, group, copies = np.unique(
+                ones[:, 0] * width + ones[:, 1], return_inverse=True, return_counts=True
+            )
+            pairs = np.stack([code // width, code % width], axis=1)
+        else:
+            counts = np.hstack([ones, np.asarray(selection.present, dtype=np.intp)])
+            rows, group, copies = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
+            pairs, present = rows[:, :2], rows[:, 2:]
+        left_out = selection.left_out if correct and selection.n_dropped else None
+        group = group.reshape(-1).astype(np.intp)
+        return cls(selection.class_counts, pairs, group, copies, left_out, present)
 
     def cases(self, y: int) -> int | np.ndarray:
         """Return how many cases of class y have the features of a row: (D, 1), or one number."""

@@ -275,9 +275,8 @@ class Normal(Model):
         """
         most = max(one["log_joint"].shape[-1] for one in found)
         more = [(0, 0)] * 3
-        names = (*STORED, "tau", "seconds", *(("promised",) if "promised" in found[0] else ()))
-        arrays = {}
-        for name in names:
+        arrays = super().join(found)
+        for name in STORED:
             each = [one[name] for one in found]
             if name == "log_joint":
                 each = [np.pad(one, [*more, (0, most - one.shape[-1])], constant_values=-np.inf)
@@ -298,11 +297,7 @@ class Normal(Model):
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
         """Return the model and the posterior that `saved` described."""
-        given: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one
-            for name, one in about["settings"].items()
-        }
-        model = cls(**given)
+        model = cls.made(about["settings"])
         check(all(1 / MOST_RATIO < ratio < MOST_RATIO for ratio in model.ratio))
         class_counts = shaped(arrays, {"class_counts": (np.intp, "G")}, G=classes)["class_counts"]
         check((class_counts > 0).all())

@@ -61,7 +61,10 @@ class PackedFeatures:
                 bits = above(block, median_thresholds(block if cases is None else block[cases]))
             screening.pack_columns(np.ascontiguousarray(bits), words[columns])
             if missing is not None:
-                known = _all_known(n, p) if known is None else known
+                if known is None:  # of all values so far
+                    row = np.empty((1, words.shape[1]), dtype=np.uint64)
+                    screening.pack_columns(np.ones((n, 1), dtype=np.uint8), row)
+                    known = np.repeat(row, p, axis=0)
                 screening.pack_columns((~missing).view(np.uint8), known[columns])
         return cls(words, n, known)
 
@@ -106,13 +109,6 @@ def _count(words: np.ndarray, columns: slice, masks: np.ndarray) -> np.ndarray:
     screening.count_classes(part, masks[0], masks[1], counts)
     release(words)
     return counts
-
-
-def _all_known(n: int, p: int) -> np.ndarray:
-    """Return words (p, .) that say of all values of n cases that they are not missing."""
-    row = np.empty((1, -(-n // 64)), dtype=np.uint64)
-    screening.pack_columns(np.ones((n, 1), dtype=np.uint8), row)
-    return np.repeat(row, p, axis=0)
 
 
 def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
@@ -171,15 +167,13 @@ def median_thresholds(block: np.ndarray) -> np.ndarray:
     A column of two values is split between them (at 1/2 for 0 and 1).  If the median is the largest
     value, that value becomes 1, because no value is above it.  Missing values (NaN) do not count.
     """
-    found = find_missing(block)
-    missing: np.ndarray | bool = False
-    if found is None:
+    missing = find_missing(block)
+    if missing is None:
         low, high = block.min(axis=0), block.max(axis=0)
         median = np.median(block, axis=0)
     else:
-        missing = found
         low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
-        median = _median_of_present(block, found)
+        median = _median_of_present(block, missing)
     median = np.where(median >= high, np.nextafter(high.astype(float), -np.inf), median)
     absent = False if missing is None else missing
     two = ((block == low) | (block == high) | absent).all(axis=0) & (low < high)

@@ -361,6 +361,14 @@ def _quietly() -> Iterator[None]:
         yield
 
 
+def _folds(codes: np.ndarray, seed: int, most: int = FOLDS) -> Any:
+    """Return shuffled folds that each hold every class; None where a class has one case."""
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = min(most, int(np.bincount(codes).min()))
+    return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
+
+
 def cross_validated(
     predict: Callable[[np.ndarray, np.ndarray], np.ndarray], response: np.ndarray, seed: int
 ) -> float:
@@ -371,12 +379,9 @@ def cross_validated(
 
     Ten shuffled folds, or as many as the smaller class has cases; NaN where it has one.
     """
-    from sklearn.model_selection import StratifiedKFold
-
-    folds = min(10, int(np.bincount(response.astype(int)).min()))
-    if folds < 2:
+    splitter = _folds(response.astype(int), seed, 10)
+    if splitter is None:
         return float("nan")
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     wrong = 0
     for train, test in splitter.split(response, response):
         p = predict(train, test)
@@ -497,13 +502,11 @@ def logistic_regression(codes: np.ndarray, seed: int, grid: np.ndarray) -> Any:
     class has one.
     """
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.model_selection import GridSearchCV
 
-    model = LogisticRegression(max_iter=1000)
-    folds = min(FOLDS, int(np.bincount(codes).min()))
-    if folds < 2:
+    model, splitter = LogisticRegression(max_iter=1000), _folds(codes, seed)
+    if splitter is None:
         return model
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     return GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=splitter)
 
 
@@ -544,7 +547,6 @@ def _fit_bernoulli(
     """One model, or one of each fold with the two numbers that calibrate it."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.feature_selection import SelectKBest, f_classif
-    from sklearn.model_selection import StratifiedKFold
     from sklearn.naive_bayes import BernoulliNB
     from sklearn.pipeline import make_pipeline
 
@@ -552,9 +554,7 @@ def _fit_bernoulli(
     if not calibrated:
         models, lines = [model.fit(columns, codes)], np.empty((0, 2))
     else:
-        folds = min(FOLDS, int(np.bincount(codes).min()))
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-        several = CalibratedClassifierCV(model, cv=splitter).fit(columns, codes)
+        several = CalibratedClassifierCV(model, cv=_folds(codes, seed)).fit(columns, codes)
         models = [member.estimator for member in several.calibrated_classifiers_]
         by = [member.calibrators[0] for member in several.calibrated_classifiers_]
         lines = np.array([[line.a_, line.b_] for line in by])
@@ -727,13 +727,10 @@ def _tuned(
 
     Where a class has one case nothing is tuned: the choice is that in the middle.
     """
-    from sklearn.model_selection import StratifiedKFold
-
     columns, codes, seed = given
-    folds = min(FOLDS, int(np.bincount(codes).min()))
-    if folds < 2:
+    splitter = _folds(codes, seed)
+    if splitter is None:
         return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     loss = np.zeros(len(choices))
     for rows, others in splitter.split(columns, codes):
         for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
@@ -804,10 +801,6 @@ def _fit_centroids(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: in
     most = np.abs(centroids(columns, codes)["distance"]).max()
     thresholds = np.linspace(0, most, THRESHOLDS)
     return _tuned(path, answer_centroids, thresholds, (columns, codes, seed))
-
-
-def _fit_lasso(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
-    return _tuned(_lasso_path, _answer_lasso, PENALTIES, (columns, codes, seed))
 
 
 def _lasso_path(
@@ -1113,7 +1106,8 @@ _PEERS = (
          **_NAIVE),
     Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
          answer_centroids),
-    Peer("lasso", "logistic regression, L1", (REALS,), _fit_lasso, _answer_lasso),
+    Peer("lasso", "logistic regression, L1", (REALS,),
+         lambda _task, *given: _tuned(_lasso_path, _answer_lasso, PENALTIES, given), _answer_lasso),
     Peer("vlmc", "vlmc (variable-length Markov chain)", (SEQUENCES,), needs="vlmc"),
     Peer("ppm", "arithmetic-compressor's PPM, rate tuned", (SEQUENCES,),
          needs="arithmetic_compressor.models"),

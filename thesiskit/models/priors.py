@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import special
@@ -24,10 +25,14 @@ MOST_SHAPE = 1e8
 LEAST_COUNT, MOST_COUNT = 1e-8, 1e8
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether this is a real number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def positive(name: str, value: float) -> float:
     """Return value as a float; raise if it is not a positive number."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and 0 < value <= sys.float_info.max):
+    if not (is_number(value) and 0 < value <= sys.float_info.max):
         raise UserError(f"{name} must be a positive number, got {quoted(value)}")
     return float(value)
 
@@ -42,22 +47,20 @@ def positive_pair(name: str, pair) -> None:
 
 def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
     """Return value as an int; raise if it is not a whole number from `least` to `most`."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and least <= value < 2**63 and value == int(value)):
+    if not (is_number(value) and least <= value < 2**63 and value == int(value)):
         raise UserError(f"{name} must be a whole number from {least}, got {quoted(value)}")
     if most is not None and value > most:
         raise UserError(f"{name} must be at most {most:,}, got {quoted(value)}")
     return int(value)
 
 
-def check_class_prior(pair) -> None:
+def check_class_prior(name: str, pair) -> None:
     """Raise UserError unless this is a pair (f_0, f_1) within the limits of the models."""
-    positive_pair("class_prior", pair)
+    positive_pair(name, pair)
     for i in (0, 1):
         if not LEAST_COUNT <= pair[i] <= MOST_COUNT:
             raise UserError(
-                f"class_prior[{i}] must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, "
-                f"got {pair[i]:g}"
+                f"{name}[{i}] must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {pair[i]:g}"
             )
 
 

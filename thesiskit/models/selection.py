@@ -323,7 +323,9 @@ def select_features(
     if ties not in TIES:
         raise UserError(f"unknown ties {ties!r}; choose {' or '.join(TIES)}")
     cut = None if threshold is None else check_threshold(threshold) ** 2
-    k = None if k is None else check_k(k, p)
+    if k is not None and not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
+        raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
+    k = None if k is None else int(k)
     if np.isin(y if cases is None else y[cases], (0, 1)).all():
         packed = None
         if isinstance(X, PackedFeatures):
@@ -443,13 +445,16 @@ def _leave_out_unseen(
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
     unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
-    rows = np.concatenate([found.left_out.rows, unseen])
-    groups, which = np.unique(rows[:, :3], axis=0, return_inverse=True)
-    counts = np.bincount(which.reshape(-1), rows[:, 3], len(groups)).astype(np.int64)
-    left_out = LeftOut(
-        np.column_stack([groups, counts]), gamma_squared, len(columns) if event == LOT else 0
-    )
+    rows = _added_up(np.concatenate([found.left_out.rows, unseen]))
+    left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
     return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
+
+
+def _added_up(rows: np.ndarray) -> np.ndarray:
+    """Return rows that differ but for their last number, which says how many features there are."""
+    groups, which = np.unique(rows[:, :-1], axis=0, return_inverse=True)
+    numbers = np.bincount(which.reshape(-1), rows[:, -1], len(groups)).astype(np.int64)
+    return np.column_stack([groups, numbers])
 
 
 def weakest_features(
@@ -613,13 +618,6 @@ def check_table(X: np.ndarray) -> tuple[int, int]:
     if X.ndim != 2 or X.shape[1] == 0:
         raise DataError(f"the features must be a (cases, features) table, got shape {X.shape}")
     return X.shape
-
-
-def check_k(k: int, p: int) -> int:
-    """Return k; raise unless it is a whole number in 1..p."""
-    if not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
-        raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
-    return int(k)
 
 
 def check_threshold(threshold: Fraction | float | str) -> Fraction:
@@ -858,14 +856,5 @@ def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelec
     everything = len(found.selected) == found.n_features
     threshold = float(cut if everything else max(found.threshold, cut))
     rows = _count_left_out(found.class_counts, None, unseen)
-    groups, which = np.unique(
-        np.concatenate([found.left_out, rows])[:, :-1], axis=0, return_inverse=True
-    )
-    numbers = np.concatenate([found.left_out[:, -1], rows[:, -1]])
-    copies = np.bincount(which.reshape(-1), numbers, len(groups)).astype(np.int64)
-    return replace(
-        found,
-        n_features=screened.of,
-        threshold=threshold,
-        left_out=np.column_stack([groups, copies]),
-    )
+    left_out = _added_up(np.concatenate([found.left_out, rows]))
+    return replace(found, n_features=screened.of, threshold=threshold, left_out=left_out)
