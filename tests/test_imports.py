@@ -34,7 +34,7 @@ ALLOWED = {
     "estimators": {"estimators", "models"},
     "study": {"config", "models", "peers", "datasets", "report", "fitted", "study"},
     "fitted": {"fitted", "models", "peers", "datasets", "__version__"},
-    "models": {"_kernels", "models"},  # models.peers counts as "peers" to others
+    "models": {"_kernels", "models", "peers"},  # models.peers counts as "peers" to others
     "datasets": {"datasets"},
     "report": {"report", "peers"},
     "start": {"config", "datasets"},

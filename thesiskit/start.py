@@ -990,9 +990,9 @@ def _selection(found: Found) -> list[str]:
         sizes = [max(1, found.width // 2)]
     if found.width <= MANY_FEATURES:
         sizes.append("all")
-    measure, kind = "correlation with the response", ""
+    measure, kind, other = "correlation with the response", "", "another model"
     if found.real:
-        measure = "the F statistic"
+        measure, other = "the F statistic", "models of all features"
         kind = (
             "  kind: normal # features are normal in each class; naive-bayes cuts them at medians"
         )
@@ -1010,8 +1010,8 @@ def _selection(found: Found) -> list[str]:
         f"  features: {_value(sizes)} # how many to keep, by {measure}",
         "model:",
         *([kind] if kind else []),
-        "  methods: # with the correction for the selection, without, and another model",
-        "    [corrected, uncorrected, l2-logistic]",
+        f"  methods: # with the correction for the selection, without, and {other}",
+        f"    [corrected, uncorrected, l2-logistic{', pool' * found.real}]",
         "  relevant: [some] # some features matter, not all alike; how many, is estimated",
         *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
     ]

@@ -211,7 +211,7 @@ class NormalData(_DrawnTable):
         """Say that the priors, and more than two classes, are those of the normal model."""
         if kind == "normal":
             return None
-        if len(self.train) > 2:
+        if len(self.train) > 2 and kind in ("naive-bayes", "mixture"):
             return f"data.train: {len(self.train)} classes need model.kind: normal"
         drawn = {"relevant": "some", "ratio": "prior", "shape": "prior"}
         for key, value in drawn.items():

@@ -5,7 +5,8 @@ from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier  # or Mix
 model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
 model.fit(X, y).predict_proba(X_new)
 
-NormalClassifier takes real features as they are, and any number of classes.
+NormalClassifier takes real features as they are, and any number of classes; so does PoolClassifier,
+which is for features that go together.
 SequenceClassifier predicts what follows histories of discrete states; InteractionClassifier and
 InteractionRegressor predict from interactions of discrete features.
 """
@@ -20,6 +21,7 @@ from thesiskit.estimators.selecting import (
     MixtureClassifier,
     NaiveBayesClassifier,
     NormalClassifier,
+    PoolClassifier,
     SelectingClassifier,
 )
 
@@ -30,6 +32,7 @@ __all__ = [
     "MixtureClassifier",
     "NaiveBayesClassifier",
     "NormalClassifier",
+    "PoolClassifier",
     "SelectingClassifier",
     "SequenceClassifier",
 ]

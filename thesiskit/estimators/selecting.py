@@ -23,12 +23,13 @@ from sklearn.utils.validation import (
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, run_length, threads_for
-from thesiskit.models import mixture
+from thesiskit.models import mixture, pool
 from thesiskit.models.base import Model, Training
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
+from thesiskit.models.pool import Pool
 from thesiskit.models.priors import positive, whole
 from thesiskit.models.selection import (
     Screened,
@@ -56,6 +57,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _model_class: ClassVar[type[Model]]
+    # of classifiers that have no such parameters
+    n_features, correct, screened, temperature = None, True, None, None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
     def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
@@ -63,10 +66,10 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         super().__init_subclass__()
         cls._model_class = model
         keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
-        keys = {name: value for name, value in keys.items() if name not in without} | defaults
         first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
+        every = first | keys | defaults | {"temperature": None, "random_state": None}
         cls.__init__ = initialiser(  # type: ignore[assignment]
-            first | keys | {"temperature": None, "random_state": None}
+            {name: value for name, value in every.items() if name not in without}
         )
 
     # ---- fit ----
@@ -405,6 +408,47 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         "ratio_": "ratio",
         "pi_": "pi",
     }
+
+
+class PoolClassifier(
+    SelectingClassifier, model=Pool, without=("n_features", "correct", "screened", "temperature")
+):
+    """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
+
+    Features are real numbers, and there may be any number of classes.  It is for tables whose
+    features go together within classes, which naive Bayes models take for independent; no model of
+    the features is made.  All is chosen in stratified folds of the training cases (models/pool.py).
+    A missing value (NaN) is the mean of its feature in the training cases of each fold.
+
+    Parameters
+    ----------
+    random_state : divides the cases into folds.
+
+    Attributes
+    ----------
+    classes_ : (G,) the labels.
+    selected_ : (k,) column indices of the features that vary, strongest first.
+    coef_ : (G, p) by how much the log probability of each class is moved by one standard deviation
+        of each feature, about: coefficients of all fits, weighted as their predictions are; the sum
+        over classes is 0.
+    lasso_share_ : (p,) the weight of those fits of the lasso that use each feature.
+    power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
+    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
+        any.
+    """
+
+    def fit(self, X, y):
+        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
+
+        Raises ValueError for other values, one class, and a table of which no column varies.
+        """
+        super().fit(X, y)
+        self.coef_ = np.zeros((len(self.classes_), self.n_features_in_))
+        self.coef_[:, self.selected_] = pool.effects(self._posterior)
+        self.lasso_share_ = np.zeros(self.n_features_in_)
+        self.lasso_share_[self.selected_] = pool.lasso_share(self._posterior)
+        self.power_ = self._posterior["power"]
+        return self
 
 
 class MixtureClassifier(

@@ -14,6 +14,7 @@ MODELS = Registry(
         "mixture": "mixture:Mixture",
         "normal": "normal:Normal",
         "logistic": "logistic:Logistic",
+        "pool": "pool:Pool",
     },
 )
 

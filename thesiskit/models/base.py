@@ -152,6 +152,7 @@ class Model(ABC):
     stored: ClassVar[Mapping[str, tuple[type, str]]] = {}
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
+    selects: ClassVar[bool] = True  # whether it takes a part of the features, or always all
     has_chains: ClassVar[bool] = False  # whether it may be sampled: see models/mixture.py
     chains: int = 0
     chains_apart: int = 0  # chains of an arm that are a cell each

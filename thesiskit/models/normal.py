@@ -114,6 +114,7 @@ class Normal(Model):
         "l2-logistic",
         "lasso",
         "random-forest",
+        "pool",
     )
     about_kind = "`normal`, for real features with any number of classes."
     about_methods = (
@@ -122,7 +123,7 @@ class Normal(Model):
         "classes); `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features "
         "`nearest-centroids` (shrunken centroids), `l2-logistic` and `lasso` (logistic regression "
         "with squared and with absolute coefficients penalised), which are tuned in each training "
-        "set, and `random-forest`."
+        "set, `random-forest`, and `pool`, which is the model of that kind."
     )
 
     class_prior: float | tuple[float, ...] = key(

@@ -47,7 +47,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -217,7 +217,7 @@ def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: in
     columns = _columns(peer, task, learnt, table)
     if columns.shape[1] == 0:
         return base
-    with _quietly():
+    with quietly():
         return base | learnt | peer.fit(task, columns, codes, seed)
 
 
@@ -238,7 +238,7 @@ def predict(name: str, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndar
     if len(learnt) > 1:  # more than the base rate
         columns = _columns(peer, task, learnt, table)
         assert peer.answer is not None
-        with _quietly():
+        with quietly():
             answer = peer.answer(learnt, columns)
     return _completed(peer, task, learnt, answer, len(table))
 
@@ -343,7 +343,7 @@ def _completed(
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Fit on one thread, and without scikit-learn's warnings.
 
     More threads add numbers in another order, and OpenMP's waiting threads cost tenfold on data
@@ -706,7 +706,7 @@ def _boosted(
     )
     if task.kind != SEQUENCES:
         train, test = (np.where(codes < 0, np.nan, codes) for codes in (train, test))
-    with _quietly():
+    with quietly():
         answer = getattr(model.fit(train, codes), how)(test)
     return _completed(peer, task, base, answer, len(test))
 
@@ -803,7 +803,7 @@ def _fit_centroids(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: in
     return _tuned(path, answer_centroids, thresholds, (columns, codes, seed))
 
 
-def _lasso_path(
+def lasso_path(
     columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
 ) -> Iterator[Arrays]:
     """Yield a fit of the best columns, standardised, with each penalty."""
@@ -834,13 +834,19 @@ def _l1_logistic(C: float, seed: int) -> Any:
     """Return the model; liblinear is quick, and penalises a large intercept a little."""
     from sklearn.linear_model import LogisticRegression
 
-    # scikit-learn 1.8 gave the penalty another name
+    return LogisticRegression(
+        C=C, solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=seed, **_l1()
+    )
+
+
+@cache
+def _l1() -> dict[str, Any]:
+    """Return how scikit-learn is asked for an L1 penalty, which has another name since 1.8."""
+    from sklearn.linear_model import LogisticRegression
+
     known = inspect.signature(LogisticRegression).parameters.get("penalty")
     old = known is not None and known.default == "l2"
-    how: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-    return LogisticRegression(
-        C=C, solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=seed, **how
-    )
+    return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
 
 
 def _answer_lasso(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
@@ -851,6 +857,18 @@ def _answer_lasso(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
     p = np.array([expit(cases @ slope[:, None] + level)[:, 0] for slope, level in lines])
     p = np.concatenate([1 - p, p]) if len(p) == 1 else p
     return (p / p.sum(axis=0)).T
+
+
+def _fit_pool(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
+    from thesiskit.models import pool  # which takes the path of the lasso from here
+
+    return pool.fit(columns, codes, np.random.default_rng(seed))
+
+
+def _answer_pool(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
+    from thesiskit.models import pool
+
+    return np.exp(pool.log_probability(learnt, columns))
 
 
 # ---- logistic regression of all features, however many there are ----
@@ -877,7 +895,7 @@ def l2_logistic(
     """
     task = Task(REALS, n_classes)
     base, codes = _base(task, response)
-    with _quietly():
+    with quietly():
         known, new, _ = _as_short_rows(blocks, train, test)
         answer = None
         if known.shape[1] > 0 and np.count_nonzero(base["counts"]) > 1:
@@ -893,7 +911,7 @@ def _fit_l2(_task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arr
 
     rows = np.arange(len(table))
     blocks = [(table, columns) for columns in chunks(table)]
-    with _quietly():
+    with quietly():
         known, _, turn = _as_short_rows((read_columns(*block) for block in blocks), rows, rows[:0])
         if known.shape[1] == 0:
             return {}
@@ -1107,7 +1125,9 @@ _PEERS = (
     Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
          answer_centroids),
     Peer("lasso", "logistic regression, L1", (REALS,),
-         lambda _task, *given: _tuned(_lasso_path, _answer_lasso, PENALTIES, given), _answer_lasso),
+         lambda _task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given), _answer_lasso),
+    Peer("pool", "pool of ridge, lasso, discriminants", (REALS,), _fit_pool, _answer_pool,
+         adds=False),
     Peer("vlmc", "vlmc (variable-length Markov chain)", (SEQUENCES,), needs="vlmc"),
     Peer("ppm", "arithmetic-compressor's PPM, rate tuned", (SEQUENCES,),
          needs="arithmetic_compressor.models"),

@@ -90,9 +90,18 @@ def inner_folds(y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS) -> 
         raise UserError(
             f"a temperature needs two training cases of each class, but class {rarest} has one"
         )
+    return stratified(y, rng, folds)
+
+
+def stratified(y: np.ndarray, rng: np.random.Generator, folds: int) -> np.ndarray:
+    """Divide cases into folds of about equal size, each class by itself, (n,) from 0.
+
+    There are at most as many folds as the most frequent class has cases.
+    """
+    folds = min(folds, int(np.bincount(y).max()))
     found = np.empty(len(y), dtype=np.int32)
     start = 0  # classes go on where the one before ended, so that folds are equally large
-    for g in present.tolist():
+    for g in np.unique(y).tolist():
         cases = rng.permutation(np.flatnonzero(y == g))
         found[cases] = (start + np.arange(len(cases))) % folds
         start += len(cases)

@@ -268,7 +268,7 @@ def selected_table(record: Record) -> list[Table]:
             f"{score}: lowest": tally.low[found],
             f"{score}: highest": tally.high[found],
         }
-        if record.normal:
+        if record.real:
             means = tally.means[found] / tally.kept[found, None]
             columns |= {
                 f"mean: {record.class_words(y)}": means[:, y] for y in range(record.n_classes)

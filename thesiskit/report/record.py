@@ -162,6 +162,8 @@ class Record:
         self.logistic = kind == "logistic"
         self.mixture = kind == "mixture"
         self.normal = kind == "normal"
+        # results of before do not say
+        self.real = config.get("takes", "reals" if self.normal else "") == "reals"
         self.continuous = config["model"].get("response") == "gaussian"
         self.tests = scheme != "none"
         self.folded = scheme == "k-fold"

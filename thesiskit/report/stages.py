@@ -184,7 +184,7 @@ def card(record: Record) -> list[tuple[str, str]]:
         columns = record.simulated.get("columns")
         if columns is not None:
             rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
-            rows.append(_columns(columns, data, real=record.normal))
+            rows.append(_columns(columns, data, real=record.real))
         return [*rows, ("divided", _divided(config, found["fold"][0]))]
     if "histories" in found:
         states = [str(one) for one in found["states"]]

@@ -365,7 +365,7 @@ class SelectionWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return super().described | {"model_words": self.kind.words}
+        return super().described | {"model_words": self.kind.words, "takes": self.kind.takes}
 
     # ---- arms ----
 
@@ -416,6 +416,20 @@ class SelectionWork(Work):
                 f"{missing:,} values are missing, and the {self.kind.kind} model takes none; use "
                 "naive-bayes, which leaves their terms out, or fill them in",
             )
+        if not self.kind.selects:
+            wanted = self.config.selection
+            assert wanted is not None
+            if wanted.features != ["all"]:
+                raise self.config.wrong(
+                    "selection",
+                    f"the {self.kind.kind} model takes all features, and chooses among them inside "
+                    "its folds; give features: [all]",
+                )
+            if wanted.screened is not None:
+                raise self.config.wrong(
+                    "selection.screened",
+                    f"the {self.kind.kind} model corrects for no screening; leave it out",
+                )
         for design in self.design.each:
             for table in design.tables[:1]:
                 key, text = too_many(self.config, table.features.shape[1])
@@ -534,6 +548,10 @@ class SelectionWork(Work):
     def _place(self, split: Split, arm: Arm) -> tuple:
         return (*split.place, arm.label, arm.method, arm.variant)
 
+    def _rngs(self, model: Model, arm: Arm, split: Split) -> list[np.random.Generator]:
+        return [generator(self.config.seed, "chain", *self._place(split, arm), c)
+                for c in range(model.chains)]  # fmt: skip
+
     def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
@@ -544,7 +562,8 @@ class SelectionWork(Work):
         seconds, tau, promised = [], [], []
         for split, selection in self.pairs(arm, block):
             started = time.perf_counter()
-            posteriors.append(model.fit(training(arm, split, selection)))
+            mine = training(arm, split, selection, self._rngs(model, arm, split))
+            posteriors.append(model.fit(mine))
             tau.append(self.temperature(arm, split))
             seconds.append(time.perf_counter() - started)
             if self.config.screened is not None and self.config.scheme == "none":
@@ -569,9 +588,7 @@ class SelectionWork(Work):
             if s in unfinished.fits:
                 continue
             running = unfinished.begin(s)
-            rngs = [generator(self.config.seed, "chain", *self._place(split, arm), c)
-                    for c in range(model.chains)]  # fmt: skip
-            mine = training(arm, split, selection, rngs)
+            mine = training(arm, split, selection, self._rngs(model, arm, split))
             if chain is not None:
                 fit = model.run_chain(mine, chain, running)
             else:
@@ -630,7 +647,7 @@ class SelectionWork(Work):
         chosen = selections(self.config)[arm.size]
         selection = select_one(self.config, split, chosen, model.takes, at_most=True)
         rngs: Sequence[np.random.Generator] = ()
-        if model.sampled:
+        if model.chains:
             # the first test case says which part of a training set it is
             place = (*self._place(split, arm), int(split.test[0]))
             rngs = generator(self.config.seed, "chains within", *place).spawn(model.chains)

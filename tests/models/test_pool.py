@@ -1,0 +1,216 @@
+"""The pool of ridge, lasso and discriminants, held to what its formulas say directly."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from thesiskit.models import peers, pool
+from thesiskit.models.base import Training, shaped
+from thesiskit.models.temperature import stratified
+
+
+def drawn(n=60, p=150, G=2, seed=0, relevant=10, size=1.5):
+    """Real features, of which some differ between classes, and classes."""
+    rng, relevant = np.random.default_rng(seed), min(relevant, p)
+    y = np.arange(n) % G
+    X = rng.standard_normal((n, p)) * np.exp(rng.standard_normal(p)) + rng.standard_normal(p)
+    X[:, :relevant] += size * X[:, :relevant].std(axis=0) * rng.standard_normal((G, relevant))[y]
+    return X, y
+
+
+def log_loss(log, y):
+    return -log[np.arange(len(y)), y].mean()
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("G", [2, 3])
+def test_a_ridge_is_the_mode_of_its_posterior_over_features(G):
+    X, y = drawn(24, 8, G)
+    z = standardised(X)
+    span = pool.Span.of(z, slice(None), np.ones(8))
+    found = pool._ridges(span.rows, y)
+    for place, variance in enumerate(pool.VARIANCES[:6]):
+
+        def loss(x, variance=variance):  # each feature has the prior variance v / p
+            b = x.reshape(-1, 9)
+            scores = z @ b[:, :-1].T + b[:, -1]
+            if G == 2:
+                scores = np.column_stack([np.zeros(len(z)), scores])
+            log = special.log_softmax(scores, axis=1)
+            penalty = (b[:, :-1] ** 2).sum() * 8 / variance + (b[:, -1] ** 2).sum() / pool.INTERCEPT
+            return -log[np.arange(len(y)), y].sum() + penalty / 2
+
+        start = np.zeros(9 * (1 if G == 2 else G))
+        best = optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-7})
+        b = found[place][-(1 if G == 2 else G) :]
+        mine = np.column_stack([span.in_features(b[:, :-1]), b[:, -1]])
+        assert loss(mine.ravel()) <= best.fun + 1e-3
+
+
+def test_discriminants_are_those_of_the_covariance_of_features():
+    X, y = drawn(30, 6, 3)
+    z = standardised(X)
+    span = pool.Span.of(z, slice(None), np.ones(6))
+    means = np.array([z[y == g].mean(axis=0) for g in range(3)])
+    scatter = (z - means[y]).T @ (z - means[y])
+    for ridge, line in zip(pool.RIDGES, pool._discriminants(span, y), strict=True):
+        covariance = (scatter + ridge * np.trace(scatter) / 30 * np.eye(6)) / 27
+        slope = np.linalg.solve(covariance, means.T).T
+        intercept = np.log(1 / 3) - (slope * means).sum(axis=1) / 2
+        np.testing.assert_allclose(
+            span.coordinates(z) @ line.slope.T + line.intercept, z @ slope.T + intercept, atol=1e-9
+        )
+        np.testing.assert_allclose(line.coefficient(6), slope, atol=1e-9)
+
+
+def test_left_out_predictions_are_those_of_fits_without_the_fold():
+    X, y = drawn(40, 120, 3)
+    fold = stratified(y, np.random.default_rng(1), 5)
+    with peers.quietly():
+        settings = len(pool._learn(X, y).lines)
+        found = pool._left_out(X, y, fold, settings)
+    np.testing.assert_allclose(found.sum(axis=2), 1)
+    changed = X.copy()
+    changed[fold == 2] += 100.0  # what is left out is not looked at
+    others = fold != 2
+    with peers.quietly():
+        again = pool._learn(changed[others], y[others])
+    z = (X[fold == 2] - again.mean) * again.scale
+    for s, line in enumerate(again.lines):
+        scores = z @ line.coefficient(120).T + line.intercept
+        np.testing.assert_allclose(
+            pool._probability(line.family, scores), found[s][fold == 2], atol=1e-8
+        )
+
+
+def test_softening_and_powers_are_least():
+    rng = np.random.default_rng(3)
+    n, G = 50, 3
+    y = np.arange(n) % G
+    share = np.bincount(y) / n
+    p = special.softmax(6 * rng.standard_normal((n, G)) + 4 * np.eye(G)[y], axis=1)
+
+    def loss(sharpness, mixing):
+        q = pool._raised(pool._mixed(p, sharpness, mixing, share), n)
+        return -np.log(q[np.arange(n), y]).sum()
+
+    best = loss(*pool._softened(p, y, share))
+    grid = [loss(s, m) for s in np.exp(np.linspace(-4, 2, 40)) for m in np.linspace(0, 0.99, 40)]
+    assert best <= min(grid) + 1e-6
+
+    log = np.log(pool._raised(special.softmax(rng.standard_normal((3, n, G)), axis=2), n))
+    log[0] += 2 * np.eye(G)[y]
+
+    def total(u):
+        pooled = special.log_softmax(np.tensordot(u, log, 1), axis=1)
+        return -pooled[np.arange(n), y].sum() + 3 * ((np.array(u) - 1 / 3) ** 2).sum()
+
+    found = pool._powers(log, y)
+    assert ((found >= 0) & (found <= pool.MOST_POWER)).all()
+    best = optimize.minimize(total, found, method="Nelder-Mead", bounds=[(0, 3)] * 3,
+                             options={"xatol": 1e-8, "fatol": 1e-10}).fun  # fmt: skip
+    assert total(found) <= best + 1e-5
+
+
+@pytest.mark.parametrize("G", [2, 4])
+def test_it_learns_and_is_calibrated_about(G):
+    X, y = drawn(160, 300, G)
+    learnt = pool.fit(X[:80], y[:80], np.random.default_rng(0))
+    log = pool.log_probability(learnt, X[80:])
+    np.testing.assert_allclose(np.exp(log).sum(axis=1), 1)
+    assert log_loss(log, y[80:]) < 0.5 * np.log(G)
+    wrong = (log.argmax(axis=1) != y[80:]).mean()
+    assert abs(wrong - (1 - np.exp(log.max(axis=1))).mean()) < 0.15
+    effects = pool.effects(learnt)
+    np.testing.assert_allclose(effects.sum(axis=0), 0, atol=1e-12)
+    size = np.abs(effects).sum(axis=0)
+    assert size[:10].mean() > 3 * size[10:].mean()
+    share = pool.lasso_share(learnt)
+    assert ((share >= 0) & (share <= 1 + 1e-12)).all()
+    assert share[:10].mean() > share[10:].mean()
+
+
+def test_noise_is_not_believed():
+    X, _ = drawn(60, 500, 2, relevant=0)
+    losses = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.arange(60) % 2)
+        learnt = pool.fit(X[:40], y[:40], rng)
+        losses.append(log_loss(pool.log_probability(learnt, X[40:]), y[40:]))
+    assert np.mean(losses) < 0.80
+
+
+def test_units_and_order_of_columns_change_nothing():
+    X, y = drawn(40, 130)
+    first = pool.log_probability(pool.fit(X, y, np.random.default_rng(5)), X)
+    order = np.random.default_rng(1).permutation(130)
+    other = X[:, order] * 1e3 + 7
+    again = pool.log_probability(pool.fit(other, y, np.random.default_rng(5)), other)
+    # the lasso stops at a tolerance of its own
+    np.testing.assert_allclose(np.exp(first), np.exp(again), atol=2e-3)
+
+
+def test_missing_values_are_means_and_constant_columns_say_nothing():
+    X, y = drawn(40, 30)
+    X[3, 5] = X[7, 5] = np.nan
+    X[:, 9] = 4.0
+    X[:, 11] = np.nan
+    learnt = pool.fit(X, y, np.random.default_rng(0))
+    new = X[:4].copy()
+    log = pool.log_probability(learnt, new)
+    assert np.isfinite(log).all()
+    new[3, 5] = np.nanmean(X[:, 5])
+    new[:, 9] += 1e6
+    new[:, 11] = 3.0
+    np.testing.assert_allclose(pool.log_probability(learnt, new), log, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "classes"),
+    [
+        (2, 5, [0, 1]),
+        (4, 3, [0, 0, 1, 1]),
+        (4, 1, [0, 0, 0, 1]),
+        (7, 4, [0, 1, 2, 3, 4, 5, 0]),
+        (9, 40, [0] * 8 + [1]),
+        (6, 2, [0, 1, 2, 0, 1, 2]),
+    ],
+)
+def test_few_cases_and_few_features(n, p, classes):
+    X = np.random.default_rng(0).standard_normal((n, p))
+    learnt = pool.fit(X, np.array(classes), np.random.default_rng(0))
+    log = pool.log_probability(learnt, np.vstack([X, 1e9 * X, np.full((1, p), np.nan)]))
+    assert np.isfinite(log).all()
+
+
+@pytest.mark.parametrize("table", ["identical", "constant", "separated"])
+def test_singular_tables(table):
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = {
+        "identical": np.tile(rng.standard_normal((20, 1)) + y[:, None], (1, 150)),
+        "constant": np.ones((20, 15)),
+        "separated": np.tile(y[:, None], (1, 15)).astype(float),
+    }[table]
+    log = pool.log_probability(pool.fit(X, y, rng), X)
+    assert np.isfinite(log).all()
+    if table == "constant":
+        np.testing.assert_allclose(log, np.log(0.5), atol=1e-6)
+    if table == "separated":
+        assert (log.argmax(axis=1) == y).all()
+
+
+def test_what_files_hold():
+    X, y = drawn(30, 20, 3)
+    model = pool.Pool()
+    training = Training(None, y, lambda: X, rngs=[np.random.default_rng(1)])
+    posterior = model.fit(training)
+    assert list(posterior) == list(model.stored)
+    shaped(posterior, model.stored, k=20, G=3)
+    about, arrays = model.saved(posterior)
+    other, again = pool.Pool.restored(about, arrays, np.arange(20), 3)
+    np.testing.assert_array_equal(other.predict(again, X), model.predict(posterior, X))

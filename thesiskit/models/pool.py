@@ -1,0 +1,496 @@
+"""A pool of ridge, lasso and discriminants, for real features that go together.
+
+| symbol | name | shape |
+|---|---|---|
+| z_ij | standardised features, 0 where a value is missing | (n, p) |
+| K | inner products of cases, features weighted: `Span` | (n, n) |
+| beta_s, settings of a family | `coefficient`, `intercept` | (S, G, p), (S, G) |
+| weights of settings within a family | `weight` | (S,) |
+| u_m of the families | `power` | (3,) |
+
+No model of how features depend on each other is made: three families of linear classifiers of all
+features are fitted with many penalties, and averaged by how well they predict cases that were left
+out.
+
+- *Ridge*: softmax regression with the prior beta ~ N(0, v I), v in VARIANCES, on the 10 or 100
+  features with the largest F, on all, and on all weighted by min(F / median F, MOST_WEIGHT).
+  Weights have the mean 1.
+- *Lasso*: the path of models/peers.
+- *Discriminants*: linear, with the covariance (S + g tr(S) / n I) / (n - G) in the space of the
+  training cases, S being the scatter within classes, g in RIDGES; on 100, 1,000 and all features.
+  Each has a temperature, and is mixed with the shares of the classes.
+
+All is done again in FOLDS stratified folds, which choose the features, too.  With p the left-out
+probabilities of a setting, raised to (n p + 1/G) / (n + 1), a family is the mean of its settings
+with weights proportional to prod_i p_i(y_i) (pseudo Bayesian model averaging).  The families are
+pooled logarithmically:
+
+    P(class) ~ prod_m p_m(class)^u_m,  0 <= u_m <= 3,
+    u minimises  - sum_i log P(y_i) + M sum_m (u_m - 1/M)^2.
+
+A missing value is the mean of its feature in the training cases of each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special
+
+from thesiskit.models.base import LARGEST, Arrays, Model, Training, check
+from thesiskit.models.peers import PENALTIES, SCREENED, lasso_path, quietly
+from thesiskit.models.temperature import stratified
+
+VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
+RIDGES = (0.03, 0.3, 3.0)  # of discriminants
+MOST_WEIGHT = 1000.0  # of a feature, relative to that with the median F
+INTERCEPT = 1e6  # the prior variance of intercepts
+FOLDS = 5
+MOST_POWER = 3.0
+NO_WEIGHT = 1e-4  # settings of less weight are left out
+CASES = 4096  # that are predicted at once
+RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
+FAMILIES = ("ridge", "lasso", "discriminants")
+KERNELS = ("10", "100", "1000", "all", "weighted")  # features that a kernel is of
+OF_RIDGE, OF_DISCRIMINANTS = ("10", "100", "all", "weighted"), ("100", "1000", "all")
+
+
+@dataclass(frozen=True)
+class Pool(Model):
+    """Ridge, lasso and regularised linear discriminants of all features, averaged."""
+
+    kind, takes = "pool", "reals"
+    words = "a pool of ridge, lasso and discriminants"
+    rivals = ("gaussian-nb", "nearest-centroids", "l2-logistic", "lasso", "random-forest")
+    selects = False
+    chains = 1  # one generator, which divides the cases
+    stored = {
+        "mean": (float, "k"), "scale": (float, "k"), "share": (float, "G"), "cases": (int, ""),
+        "coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S"),
+        "weight": (float, "S"), "sharpness": (float, "S"), "mixing": (float, "S"),
+        "power": (float, "M"),
+    }  # fmt: skip
+    about_methods = (
+        "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
+        "`gaussian-nb`, `nearest-centroids`, `l2-logistic`, `lasso` and `random-forest`."
+    )
+    about_kind = (
+        "`pool`: no model of the features, but regressions and discriminants of all of them that "
+        "are averaged by how they predict cases left out; where features go together."
+    )
+
+    def fit(self, training: Training) -> Arrays:
+        """Return what was learnt, as `stored` has it."""
+        return fit(training.table(), training.response, training.rngs[0])
+
+    def log_probability(self, posterior: Arrays, table: np.ndarray) -> np.ndarray:
+        """Return log P(class), (T, G), for new cases, (T, k)."""
+        return log_probability(posterior, table)
+
+    @classmethod
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
+        """Return the model and what it had learnt; ValueError if damaged."""
+        model, learnt = super().restored(about, arrays, selected, classes)
+        check(all((np.abs(array) < LARGEST).all() for array in learnt.values()))
+        check(learnt["cases"] > 0 and learnt["power"].shape == (len(FAMILIES),))
+        check(set(learnt["family"].tolist()) == set(range(len(FAMILIES))))
+        for name in ("scale", "share", "weight", "sharpness", "mixing", "power"):
+            check((learnt[name] >= 0).all())
+        check((learnt["mixing"] <= 1).all() and (learnt["weight"] < 1 + 1e-9).all())
+        return model, learnt
+
+
+def fit(table: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Arrays:
+    """Return the pool of training cases, named arrays with `Pool.stored`'s shapes.
+
+    table : (n, p) real features, NaN where a value is missing.
+    y : (n,) classes 0 to G - 1, each with a case.
+    rng : divides the cases into folds.
+    """
+    n, G = len(y), int(y.max()) + 1
+    share = np.bincount(y) / n
+    with quietly():
+        learnt = _learn(table, y)
+        left_out = _left_out(table, y, stratified(y, rng, FOLDS), len(learnt.lines))
+    family = np.array([line.family for line in learnt.lines])
+    sharpness, mixing = np.ones(len(family)), np.zeros(len(family))
+    weight = np.zeros(len(family))
+    pooled = []
+    for s in np.flatnonzero(family == DISCRIMINANTS).tolist():
+        sharpness[s], mixing[s] = _softened(left_out[s], y, share)
+        left_out[s] = _mixed(left_out[s], sharpness[s], mixing[s], share)
+    left_out = _raised(left_out, n)
+    losses = -np.log(left_out[:, np.arange(n), y]).sum(axis=1)
+    for m in range(len(FAMILIES)):
+        mine = family == m
+        chance = special.softmax(-losses[mine])
+        chance[chance < NO_WEIGHT] = 0
+        weight[mine] = chance / chance.sum()
+        pooled.append(np.tensordot(weight[mine], left_out[mine], 1))
+    used = np.flatnonzero(weight)
+    lines = [learnt.lines[s] for s in used]
+    return {
+        "mean": learnt.mean,
+        "scale": learnt.scale,
+        "share": share,
+        "cases": np.array(n),
+        "coefficient": np.array([line.coefficient(table.shape[1]) for line in lines]),
+        "intercept": np.array([line.intercept for line in lines]).reshape(-1, G),
+        "family": family[used],
+        "weight": weight[used],
+        "sharpness": sharpness[used],
+        "mixing": mixing[used],
+        "power": _powers(np.log(pooled), y),
+    }
+
+
+def log_probability(learnt: Arrays, table: np.ndarray) -> np.ndarray:
+    """Return log P(class), (T, G), for the features of new cases, (T, p)."""
+    n, (S, G, p) = int(learnt["cases"]), learnt["coefficient"].shape
+    flat, family = learnt["coefficient"].reshape(S * G, p), learnt["family"]
+    found = np.empty((len(table), G))
+    for start in range(0, len(table), CASES):
+        z = (table[start : start + CASES] - learnt["mean"]) * learnt["scale"]
+        scores = (np.where(np.isnan(z), 0, z) @ flat.T).reshape(-1, S, G) + learnt["intercept"]
+        pooled = np.zeros((len(FAMILIES), len(z), G))
+        for s, m in enumerate(family.tolist()):
+            p_s = _probability(m, scores[:, s])
+            if m == DISCRIMINANTS:
+                p_s = _mixed(p_s, learnt["sharpness"][s], learnt["mixing"][s], learnt["share"])
+            pooled[m] += learnt["weight"][s] * _raised(p_s, n)
+        log = np.tensordot(learnt["power"], np.log(pooled), 1)
+        found[start : start + CASES] = special.log_softmax(log, axis=1)
+    return found
+
+
+def effects(learnt: Arrays) -> np.ndarray:
+    """Return by how much each feature moves the log probability of each class, (G, p).
+
+    It is for one standard deviation of the feature, the others being as they are: the coefficients
+    of all settings, weighted as their predictions are.  The sum over classes is 0.
+    """
+    by = learnt["weight"] * learnt["power"][learnt["family"]] * learnt["sharpness"]
+    found = np.tensordot(by * (1 - learnt["mixing"]), learnt["coefficient"], 1)
+    return found - found.mean(axis=0)
+
+
+def lasso_share(learnt: Arrays) -> np.ndarray:
+    """Return for each feature the weight of those settings of the lasso that use it, (p,)."""
+    mine = learnt["family"] == LASSO
+    return learnt["weight"][mine] @ (learnt["coefficient"][mine] != 0).any(axis=1)
+
+
+# ---- probabilities ----
+
+
+def _probability(family: int, scores: np.ndarray) -> np.ndarray:
+    """Return P(class), (T, G), from linear scores; the lasso has each class against the others."""
+    if family != LASSO:
+        return special.softmax(scores, axis=1)
+    p = special.expit(scores)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _raised(p: np.ndarray, n: int) -> np.ndarray:
+    """Return probabilities (..., G) as if one of n + 1 cases were shared by the classes."""
+    return (n * p + 1 / p.shape[-1]) / (n + 1)
+
+
+def _mixed(p: np.ndarray, sharpness: float, mixing: float, share: np.ndarray) -> np.ndarray:
+    """Return probabilities (T, G) with log odds times `sharpness`, mixed with the class shares."""
+    log = np.log(np.maximum(p, np.finfo(float).tiny))
+    return (1 - mixing) * special.softmax(sharpness * log, axis=1) + mixing * share
+
+
+def _softened(p: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, float]:
+    """Return sharpness and mixing with the least log loss of left-out probabilities p (n, G)."""
+    n, rows = len(y), np.arange(len(y))
+    log = np.log(np.maximum(p, np.finfo(float).tiny))
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        sharpness, mixing = np.exp(x[0]), special.expit(x[1])
+        q = special.softmax(sharpness * log, axis=1)
+        own = q[rows, y]
+        value = (n * ((1 - mixing) * own + mixing * share[y]) + 1 / len(share)) / (n + 1)
+        rise = n / (n + 1) / value
+        by_log = (1 - mixing) * sharpness * own * (log[rows, y] - (q * log).sum(axis=1))
+        by_mixing = mixing * (1 - mixing) * (share[y] - own)
+        return -np.log(value).sum(), -np.array([rise @ by_log, rise @ by_mixing])
+
+    found = optimize.minimize(
+        loss, [0.0, -4.0], jac=True, method="L-BFGS-B", bounds=[(-5, 3), (-12, 6)]
+    ).x
+    return float(np.exp(found[0])), float(special.expit(found[1]))
+
+
+def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return u (M,) from left-out log probabilities of the families, (M, n, G)."""
+    M, rows = len(log), np.arange(len(y))
+
+    def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
+        pooled = np.tensordot(u, log, 1)
+        every = special.logsumexp(pooled, axis=1)
+        q = np.exp(pooled - every[:, None])
+        slope = (q * log).sum(axis=(1, 2)) - log[:, rows, y].sum(axis=1) + 2 * M * (u - 1 / M)
+        return (every - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
+
+    start = np.full(M, 1 / M)
+    bounds = [(0, MOST_POWER)] * M
+    return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+
+
+# ---- the linear classifiers ----
+
+
+@dataclass(frozen=True)
+class Span:
+    """Coordinates of cases in the space that the training cases span, in some features.
+
+    K = Z W Z' with weights W of mean 1 / p has eigenvectors U and eigenvalues S; the coordinates of
+    the training cases are `rows` = U S^(1/2), those of other cases K_new U S^(-1/2).
+
+    columns : which features; weight, cases : of these, (w,) and (n, w).
+    """
+
+    columns: Any
+    weight: np.ndarray
+    cases: np.ndarray
+    rows: np.ndarray
+    back: np.ndarray
+
+    @classmethod
+    def of(cls, z: np.ndarray, columns: Any, weight: np.ndarray) -> Span:
+        """Return that of standardised training cases, (n, p)."""
+        cases, weight = z[:, columns], weight / weight.sum()
+        square, vectors = np.linalg.eigh((cases * weight) @ cases.T)
+        kept = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
+        length, vectors = np.sqrt(square[kept]), vectors[:, kept]
+        return cls(columns, weight, cases, vectors * length, vectors / length)
+
+    def coordinates(self, z: np.ndarray) -> np.ndarray:
+        """Return those of other cases, (T, r)."""
+        return (z[:, self.columns] * self.weight) @ self.cases.T @ self.back
+
+    def in_features(self, slope: np.ndarray) -> np.ndarray:
+        """Return coefficients of features, (G, w), from those of coordinates, (G, r)."""
+        return slope @ self.back.T @ self.cases * self.weight
+
+
+@dataclass(frozen=True)
+class Best:
+    """Some columns as they are, as `Span` for the lasso."""
+
+    columns: np.ndarray
+
+    def coordinates(self, z: np.ndarray) -> np.ndarray:
+        """Return the columns."""
+        return z[:, self.columns]
+
+    def in_features(self, slope: np.ndarray) -> np.ndarray:
+        """Return coefficients of features, (G, w)."""
+        return slope
+
+
+@dataclass(frozen=True)
+class Line:
+    """A fit with one setting: scores of the classes are coordinates slope' + intercept."""
+
+    family: int
+    space: Span | Best
+    slope: np.ndarray
+    intercept: np.ndarray
+
+    def coefficient(self, p: int) -> np.ndarray:
+        """Return the coefficients of all features, (G, p)."""
+        found = np.zeros((len(self.slope), p))
+        found[:, self.space.columns] = self.space.in_features(self.slope)
+        return found
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Fits with all settings, and by what features are standardised."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    lines: list[Line]
+
+
+def _learn(table: np.ndarray, y: np.ndarray) -> Learnt:
+    """Fit all settings to cases (n, p) of classes y (n,), each with a case."""
+    missing = np.isnan(table)
+    known = np.maximum(1, len(table) - missing.sum(axis=0))
+    z = np.where(missing, 0, table) if missing.any() else np.array(table, dtype=float)
+    mean = z.sum(axis=0) / known
+    z -= mean
+    z[missing] = 0
+    deviation = np.sqrt(np.einsum("ij,ij->j", z, z) / len(z))
+    varies = deviation > 1e-12 * np.abs(mean)
+    scale = np.divide(1, deviation, out=np.zeros_like(mean), where=varies)
+    z *= scale
+    return Learnt(mean, scale, [*_lines(z, y)] if y.max() else [])
+
+
+def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
+    """Yield the fits with all settings, the same ones for every table of as many columns."""
+    f = _f_statistics(z, y)
+    p, order = z.shape[1], np.argsort(-f, kind="stable")
+    spans = {name: Span.of(z, order[: int(name)], np.ones(int(name)))
+             for name in KERNELS[:3] if int(name) < p}  # fmt: skip
+    weight = np.minimum(f / max(np.median(f), np.finfo(float).tiny), MOST_WEIGHT)
+    spans["all"] = Span.of(z, slice(None), np.ones(p))
+    spans["weighted"] = Span.of(z, slice(None), weight) if weight.any() else spans["all"]
+    for span in (spans[name] for name in OF_RIDGE if name in spans):
+        for found in _ridges(span.rows, y):
+            yield Line(RIDGE, span, found[:, :-1], found[:, -1])
+    yield from _lassos(z, y, np.sort(order[:SCREENED]))
+    for span in (spans[name] for name in OF_DISCRIMINANTS if name in spans):
+        yield from _discriminants(span, y)
+
+
+def _f_statistics(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return F of standardised columns, 0 of constant ones, a large number where it is infinite."""
+    n, counts = len(z), np.bincount(y)
+    means = np.zeros((len(counts), n))
+    means[y, np.arange(n)] = 1 / counts[y]
+    between = (counts[:, None] * np.square(means @ z)).sum(axis=0)
+    within = np.maximum(np.einsum("ij,ij->j", z, z) - between, 1e-12 * n)
+    return between / (len(counts) - 1) / (within / max(1, n - len(counts)))
+
+
+def _lassos(z: np.ndarray, y: np.ndarray, best: np.ndarray) -> Iterator[Line]:
+    """Yield the path of the lasso of some columns."""
+    import sklearn
+
+    # what its checks of parameters and numbers cost would be half of the time
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        path = [*lasso_path(z[:, best], y, PENALTIES, 0)]
+    for found in path:
+        slope = found["coef_"] / found["deviation"]
+        intercept = found["intercept_"] - slope @ found["mean"]
+        if len(slope) == 1:
+            slope, intercept = np.vstack([-slope, slope]), np.append(-intercept, intercept)
+        yield Line(LASSO, Best(best[found["best"]]), slope, intercept)
+
+
+def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:
+    """Yield discriminants with each ridge."""
+    rows, counts = span.rows, np.bincount(y)
+    means = np.array([rows[y == g].mean(axis=0) for g in range(len(counts))])
+    away = rows - means[y]
+    scatter = away.T @ away
+    size = (np.trace(scatter) or np.trace(rows.T @ rows)) / len(y)
+    for ridge in RIDGES:
+        covariance = scatter + ridge * size * np.eye(len(scatter))
+        slope = np.linalg.solve(covariance / max(1, len(y) - len(counts)), means.T).T
+        intercept = np.log(counts / len(y)) - (slope * means).sum(axis=1) / 2
+        yield Line(DISCRIMINANTS, span, slope, intercept)
+
+
+def _ridges(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return coefficients, intercepts last, with each of VARIANCES, (V, G, r + 1)."""
+    counts = np.bincount(y)
+    columns = np.column_stack([rows, np.ones(len(rows))])
+    precision = np.tile(1 / INTERCEPT, (len(VARIANCES), columns.shape[1]))
+    precision[:, :-1] = 1 / VARIANCES[:, None]
+    if len(counts) == 2:
+        found = _newton(columns, y, precision)
+        return np.stack([np.zeros_like(found), found], axis=1)
+    return _softmax_path(columns, y, precision)
+
+
+def _newton(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Return the coefficients of two classes by Newton's method, for all variances at once, (V, r).
+
+    They minimise  sum_i [log(1 + exp(e_i)) - y_i e_i] + sum_j precision_j b_j^2 / 2,  e = X b.
+    """
+    found = np.zeros(precision.shape)
+    found[:, -1] = special.logit(y.mean())
+    diagonal = np.arange(len(columns.T))
+
+    def loss(b: np.ndarray, at: np.ndarray) -> np.ndarray:
+        e = b @ columns.T
+        return (np.logaddexp(0, e) - y * e).sum(axis=1) + (precision[at] * b * b).sum(axis=1) / 2
+
+    left, value = np.arange(len(found)), loss(found, np.arange(len(found)))
+    for _ in range(100):
+        b = found[left]
+        p = special.expit(b @ columns.T)
+        slope = (p - y) @ columns + precision[left] * b
+        curvature = (columns.T * (p * (1 - p))[:, None]) @ columns
+        curvature[:, diagonal, diagonal] += precision[left]
+        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
+        going = (slope * step).sum(axis=1) > 1e-6
+        left, b, step = left[going], b[going], step[going]
+        if not len(left):
+            break
+        length = np.ones(len(left))
+        new = loss(b - step, left)
+        while (worse := (new > value[left] * (1 + 1e-12)) & (length > 1e-6)).any():
+            length[worse] /= 2
+            new = loss(b - length[:, None] * step, left)
+        found[left], value[left] = b - length[:, None] * step, new
+    return found
+
+
+def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Return the coefficients of several classes, (V, G, r), one variance after the other.
+
+    Coefficients are scaled by the root of X'X / 2 + precision, which bounds the curvature (Boehning
+    1992, Annals of the Institute of Statistical Mathematics 44, 197-200) and is diagonal, because
+    the columns are orthogonal but for the intercept.
+    """
+    rows, counts = np.arange(len(y)), np.bincount(y)
+    indicator = np.zeros((len(y), len(counts)))
+    indicator[rows, y] = 1
+    found = np.zeros((len(precision), len(counts), columns.shape[1]))
+    shape = found.shape[1:]
+    last = np.zeros(shape)
+    last[:, -1] = np.log(counts / len(y))
+    for place, each in enumerate(precision):
+        scale = np.sqrt((columns**2).sum(axis=0) / 2 + each)
+
+        def loss(x: np.ndarray, each=each, scale=scale) -> tuple[float, np.ndarray]:
+            b = x.reshape(shape) / scale
+            e = columns @ b.T
+            every = special.logsumexp(e, axis=1)
+            p = np.exp(e - every[:, None])
+            value = (every - e[rows, y]).sum() + (each * b * b).sum() / 2
+            return value, (((p - indicator).T @ columns + each * b) / scale).ravel()
+
+        options = {"maxiter": 200, "gtol": 1e-3, "ftol": 1e-8}
+        x = optimize.minimize(
+            loss, (last * scale).ravel(), jac=True, method="L-BFGS-B", options=options
+        ).x
+        last = found[place] = x.reshape(shape) / scale
+    return found
+
+
+def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int) -> np.ndarray:
+    """Return what each setting predicts of cases that were left out, (S, n, G).
+
+    A class without a case in the other folds has probability 0.
+    """
+    n, G = len(y), int(y.max()) + 1
+    found = np.zeros((settings, n, G))
+    if fold.max() == 0:  # one case of each class
+        return np.full_like(found, 1 / G)
+    for f in range(int(fold.max()) + 1):
+        train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        seen, codes = np.unique(y[train], return_inverse=True)
+        learnt = _learn(table[train], codes)
+        z = (table[test] - learnt.mean) * learnt.scale
+        z[np.isnan(z)] = 0
+        if not learnt.lines:
+            found[:, test[:, None], seen] = 1
+        known: dict[int, np.ndarray] = {}
+        for s, line in enumerate(learnt.lines):
+            key = id(line.space)
+            if key not in known:
+                known[key] = line.space.coordinates(z)
+            p = _probability(line.family, known[key] @ line.slope.T + line.intercept)
+            found[s, test[:, None], seen] = p
+    return found
