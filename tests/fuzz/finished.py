@@ -13,7 +13,7 @@ from small import MIXTURE as BOTH_SAMPLERS
 from small import NAIVE
 
 from thesiskit.files import read_key, read_record
-from thesiskit.report.crate import NAME as CRATE
+from thesiskit.report.page import CRATE
 
 SEED = 20070712
 TIMED = re.compile(r"second|\bms\b|factor table")  # columns that no two runs have the same

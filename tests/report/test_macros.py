@@ -9,7 +9,7 @@ import pytest
 from commands import ROOT
 
 from thesiskit.report.layout import Table, display
-from thesiskit.report.macros import latex, letters, macros
+from thesiskit.report.page import latex, letters, macros
 
 MACRO = re.compile(r"\\newcommand\{\\(?P<name>[A-Za-z]+)\}\{(?P<value>.*)\}")
 

@@ -17,8 +17,7 @@ from thesiskit.files import Results
 from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
-from thesiskit.report.exhibits import exhibits, exhibits_found
-from thesiskit.report.page import write_index
+from thesiskit.report.page import exhibits, exhibits_found, write_index
 from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.verify import (
     BEYOND,

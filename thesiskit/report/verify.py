@@ -29,9 +29,9 @@ from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.divisions import divisions
-from thesiskit.report.exhibits import exhibits
 from thesiskit.report.layout import Table, csv_text, display, markdown, template
 from thesiskit.report.outputs import Outputs
+from thesiskit.report.page import exhibits
 from thesiskit.report.record import THESIS, Arm, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
