@@ -32,8 +32,8 @@ from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.files import Results, write_text
 from thesiskit.models import chains, integrals, mixture, selection
+from thesiskit.models.base import InverseGamma
 from thesiskit.models.packed import PackedFeatures
-from thesiskit.models.priors import InverseGamma
 from thesiskit.models.selection import select_features
 from thesiskit.report.layout import INK, canvas
 from thesiskit.study.experiment import Experiment

@@ -11,7 +11,7 @@ from code_blocks import PAGES, blocks, prepare, run_block, run_line
 from command_reference import commands, config_page, example, reference
 from commands import ROOT
 
-from thesiskit.shipped import shipped
+from thesiskit.registry import shipped
 
 TEXTS = {page: (ROOT / page).read_text() for page in [*PAGES, "data/README.md", "SECURITY.md"]}
 NOT_YET = {"configs/studies/weak-features.yaml", "cython_ext/NAME.pyx"}  # what recipes add

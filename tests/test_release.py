@@ -8,7 +8,7 @@ import yaml
 from commands import ROOT
 
 from thesiskit import __version__
-from thesiskit.shipped import shipped
+from thesiskit.registry import shipped
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MANIFEST = yaml.safe_load((ROOT / "codecheck.yml").read_text())["manifest"]

@@ -12,7 +12,7 @@ import pytest
 from commands import ROOT
 from interface import PACKAGES, own_methods, public
 
-from thesiskit.shipped import folders, shipped
+from thesiskit.registry import folders, shipped
 
 SMALL = ("null", "correlation-lattice", "regression")  # experiments whose figures are made here
 LOOKS_LIKE_A_LABEL = re.compile(r"\beqn?-[a-zA-Z][\w-]*")

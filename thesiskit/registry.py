@@ -1,10 +1,15 @@
-"""Classes that configs name: data sources and models."""
+"""What configs and commands name: data sources, models, and the configs that are shipped."""
 
+import difflib
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property
 from importlib import metadata
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
+
+from thesiskit.errors import ConfigError, cut, quoted
 
 
 class Registry(Mapping[str, Any]):
@@ -35,3 +40,59 @@ class Registry(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.names | self._theirs)
+
+
+def fit_command(kind: str) -> str:
+    """Return the command that fits a kind of model, such as fit-naive."""
+    return f"fit-{kind.partition('-')[0]}"
+
+
+# ---- configs ----
+# A name is that of a file without its ending, such as null, or that of a folder, such as chapter2,
+# which stands for all configs in it.
+
+_INSTALLED = Path(__file__).parent / "configs"
+_SOURCES = Path(__file__).parents[1] / "configs"  # where thesiskit runs from its sources
+
+
+@cache
+def shipped() -> dict[str, Path]:
+    """Return the path of every config that comes with thesiskit, by name, in order of folders."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _SOURCES
+    return {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
+
+
+def folders() -> dict[str, list[Path]]:
+    """Return the paths of the configs of each folder, such as chapter2."""
+    found: dict[str, list[Path]] = {}
+    for path in shipped().values():
+        found.setdefault(path.parent.name, []).append(path)
+    return found
+
+
+def find(text: str) -> list[Path]:
+    """Return the configs that a path, a name or the name of a folder stands for.
+
+    Raises
+    ------
+    ConfigError: it is no file, and no such name; which name was perhaps meant.
+    """
+    path = Path(text)
+    with suppress(OSError, ValueError):  # a name that no file can have
+        if path.is_file():
+            return [path]
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return [path]
+    if text in shipped():
+        return [shipped()[text]]
+    if text in folders():
+        return folders()[text]
+    names = [*shipped(), *folders()]
+    near = difflib.get_close_matches(cut(text), names, 1)
+    hint = f"did you mean {near[0]}?" if near else "`thesiskit list` shows all names"
+    raise ConfigError(f"{quoted(text)} is no file, and no config of that name is shipped; {hint}")
+
+
+def name_of(path: Path) -> str:
+    """Return how to name a config on a command line: a shipped one by its name."""
+    return path.stem if shipped().get(path.stem) == path else str(path)

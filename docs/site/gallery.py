@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from thesiskit.cli import main
-from thesiskit.shipped import folders, shipped
+from thesiskit.registry import folders, shipped
 
 PAGES = {
     "chapter2": "Chapter 2: many features, of which some are selected",

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from commands import ROOT, invoke, must_fail, run
 
-from thesiskit import shipped
+from thesiskit import registry
 from thesiskit.cli import console
 from thesiskit.config import keys, load_config
 from thesiskit.files import Results
@@ -36,22 +36,22 @@ def mine(tmp_path, monkeypatch):
 
 
 def test_every_config_has_a_name_of_its_own():
-    assert sorted(shipped.shipped().values()) == CONFIGS
-    assert not set(shipped.shipped()) & set(shipped.folders())
-    for name, path in shipped.shipped().items():
+    assert sorted(registry.shipped().values()) == CONFIGS
+    assert not set(registry.shipped()) & set(registry.folders())
+    for name, path in registry.shipped().items():
         assert load_config(path).experiment == name
-        assert shipped.find(name) == [path]
-        assert shipped.name_of(path) == name
+        assert registry.find(name) == [path]
+        assert registry.name_of(path) == name
 
 
 def test_what_stands_for_a_config(mine):
-    assert [path.stem for path in shipped.find("chapter2")] == [
+    assert [path.stem for path in registry.find("chapter2")] == [
         path.stem for path in CONFIGS if path.parent.name == "chapter2"
     ]
-    assert shipped.find("mine.yaml")[0].samefile(mine)
-    assert shipped.name_of(mine) == str(mine)
+    assert registry.find("mine.yaml")[0].samefile(mine)
+    assert registry.name_of(mine) == str(mine)
     shutil.copy(mine, "null")  # a file is what it is
-    assert shipped.find("null")[0].samefile("null")
+    assert registry.find("null")[0].samefile("null")
     must_fail(invoke("run", "nul2"), "'nul2' is no file", "did you mean null?")
     must_fail(invoke("run", "zzz"), "`thesiskit list` shows all names")
     must_fail(invoke("show", "chapter2"), "chapter2 stands for 13 configs; name one of them")

@@ -13,9 +13,9 @@ from thesiskit._kernels import naive_bayes as kernel
 from thesiskit._kernels import screening, shims
 from thesiskit.errors import UserError
 from thesiskit.models import integrals as model
+from thesiskit.models.base import gauss_legendre
 from thesiskit.models.integrals import theta_rule
 from thesiskit.models.packed import PackedFeatures, case_masks
-from thesiskit.models.priors import gauss_legendre
 from thesiskit.models.selection import reach
 
 ALPHAS = (Fraction(1, 1000), Fraction(7, 10), Fraction(300), Fraction(10**8))

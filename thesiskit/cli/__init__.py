@@ -28,8 +28,8 @@ from thesiskit.cli.console import (
 )
 from thesiskit.cli.data import data, export, init, predict
 from thesiskit.errors import UserError
-from thesiskit.models import MODELS, fit_command
-from thesiskit.shipped import folders, name_of
+from thesiskit.models import MODELS
+from thesiskit.registry import fit_command, folders, name_of
 
 
 @click.group(

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from thesiskit.errors import ThesiskitError, UserError, brief, cut
-from thesiskit.shipped import find, folders, name_of, shipped
+from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal

@@ -32,7 +32,7 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models.base import CLOSEST, PatternTraining
+from thesiskit.models.base import CLOSEST, PatternTraining, positive, whole
 from thesiskit.models.logistic import ENGINES, Logistic, model_by, original_coefficients
 from thesiskit.models.patterns import (
     UNSEEN,
@@ -42,7 +42,6 @@ from thesiskit.models.patterns import (
     check_histories,
     check_order,
 )
-from thesiskit.models.priors import positive, whole
 
 USUAL = {  # lengths of chains that are not judged
     "iterations": defaults.ITERATIONS,

@@ -24,13 +24,12 @@ from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, run_length, threads_for
 from thesiskit.models import mixture, pool
-from thesiskit.models.base import Model, Training
+from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
 from thesiskit.models.pool import Pool
-from thesiskit.models.priors import positive, whole
 from thesiskit.models.selection import (
     Screened,
     check_threshold,

@@ -17,8 +17,3 @@ MODELS = Registry(
         "pool": "pool:Pool",
     },
 )
-
-
-def fit_command(kind: str) -> str:
-    """Return the command that fits a kind of model, such as fit-naive."""
-    return f"fit-{kind.partition('-')[0]}"

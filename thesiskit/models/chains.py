@@ -45,7 +45,7 @@ from thesiskit.defaults import (
     UNTIL_RHAT,
 )
 from thesiskit.errors import UserError, quoted
-from thesiskit.models.priors import whole
+from thesiskit.models.base import whole
 
 FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0

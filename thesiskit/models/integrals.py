@@ -43,7 +43,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
-from thesiskit.models.priors import ThetaRule, gauss_legendre
+from thesiskit.models.base import ThetaRule, gauss_legendre
 from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
 
 SIMPSON = {"simpson-21": 21, "simpson-11": 11}  # nodes

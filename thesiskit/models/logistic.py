@@ -65,7 +65,7 @@ from thesiskit.blocks import (
 )
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.base import PatternTraining, check, shaped
+from thesiskit.models.base import PatternTraining, check, positive, shaped, whole
 from thesiskit.models.chains import (
     Arrays,
     Judgement,
@@ -91,7 +91,6 @@ from thesiskit.models.chains import (
     with_until,
 )
 from thesiskit.models.patterns import Groups, Shared, one_by_one
-from thesiskit.models.priors import positive, whole
 from thesiskit.models.ranks import Ranks, compare, spaced
 from thesiskit.models.splitting import (
     Response,

@@ -46,13 +46,17 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
+    InverseGamma,
     Model,
     SelectingBlock,
     Training,
     TwoClasses,
     check,
+    check_alpha_prior,
+    check_class_prior,
     of_log_odds,
     shaped,
+    whole,
 )
 from thesiskit.models.chains import (
     MOST_CASES,
@@ -81,7 +85,6 @@ from thesiskit.models.chains import (
 from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.packed import as_bits
-from thesiskit.models.priors import InverseGamma, check_alpha_prior, check_class_prior, whole
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
 

@@ -68,14 +68,19 @@ from thesiskit.models.base import (
     LARGEST,
     SOME,
     Arrays,
+    InverseGamma,
     Model,
     Training,
     TwoClasses,
     check,
+    check_alpha_prior,
+    check_class_prior,
+    check_pi,
     join_relevance,
     key,
     of_log_odds,
     shaped,
+    whole,
 )
 from thesiskit.models.integrals import (
     IRRELEVANT,
@@ -89,13 +94,6 @@ from thesiskit.models.integrals import (
     pair_integrals_of,
 )
 from thesiskit.models.packed import as_bits, find_missing
-from thesiskit.models.priors import (
-    InverseGamma,
-    check_alpha_prior,
-    check_class_prior,
-    check_pi,
-    whole,
-)
 from thesiskit.models.ranks import MOST, Ranks, compare_last
 from thesiskit.models.selection import AT, BELOW, LOT, LeftOut, Selection
 

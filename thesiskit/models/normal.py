@@ -71,17 +71,20 @@ from thesiskit.defaults import ALPHA_PRIOR, EFFECT_SHAPES, NORMAL_PI
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
     LARGEST,
+    LEAST_COUNT,
+    MOST_COUNT,
     SOME,
     Arrays,
     Model,
     Training,
     as_probability,
     check,
+    check_pi,
     join_relevance,
     key,
+    positive,
     shaped,
 )
-from thesiskit.models.priors import LEAST_COUNT, MOST_COUNT, check_pi, positive
 from thesiskit.models.ranks import MOST, Ranks, compare_last
 from thesiskit.models.selection import FSelection
 

@@ -40,7 +40,7 @@ from scipy import linalg, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.base import PatternTraining, check, shaped
+from thesiskit.models.base import PatternTraining, check, shaped, whole
 from thesiskit.models.chains import (
     Arrays,
     Judgement,
@@ -71,7 +71,6 @@ from thesiskit.models.logistic import (
     separates,
 )
 from thesiskit.models.patterns import MISSING
-from thesiskit.models.priors import whole
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.splitting import expected_logistic_gaussian
 

@@ -32,8 +32,8 @@ from scipy import special
 
 from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
+from thesiskit.models.base import gauss_legendre, whole
 from thesiskit.models.patterns import Groups, Shared
-from thesiskit.models.priors import gauss_legendre, whole
 
 SIGNED = ("s", "mean", "location")  # arguments that may be negative
 LARGEST = 1e280  # argument other than x

@@ -24,7 +24,7 @@ from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
 from thesiskit.errors import DataError, ResultsError, UserError
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, fit_command, peers, ranks
+from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import (
@@ -36,6 +36,7 @@ from thesiskit.models.patterns import (
     Shared,
     check_order,
 )
+from thesiskit.registry import fit_command
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 
 ALL = -1  # in place of an order

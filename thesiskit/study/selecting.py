@@ -25,7 +25,7 @@ from thesiskit.config import WHOLE, WHOLE_METHODS, Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import ConfigError, DataError, UserError
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, fit_command, peers, ranks
+from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import (
     OTHERS,
     OWN,
@@ -49,6 +49,7 @@ from thesiskit.models.selection import (
     select_features,
 )
 from thesiskit.models.temperature import cross_validated, temper
+from thesiskit.registry import fit_command
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import FOLDS, Design, Split, f_threshold, keep_best
 
