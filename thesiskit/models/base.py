@@ -433,8 +433,7 @@ def shaped(arrays: Arrays, wanted: Mapping[str, tuple[type, str]], **sizes: int)
 
 # ---- priors, and the rule of quadrature, that models share ----
 # Section "Definition of the Binary Naive Bayes Models", equations prior-psi-b and prior-alpha-b:
-# a and b are `shape` and `rate` of the Inverse-Gamma prior of alpha, the inverse of its distribution
-# function F is `InverseGamma.quantile`.
+# a and b are `shape` and `rate` of the Inverse-Gamma prior of alpha, F^-1 is its `quantile`.
 
 # beyond these, squares of alpha, or differences of logs of f_0 and f_1, are not what they should be
 LEAST_ALPHA, MOST_ALPHA = 1e-100, 1e200
