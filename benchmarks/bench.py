@@ -32,7 +32,7 @@ from thesiskit.errors import DataError
 from thesiskit.estimators import NaiveBayesClassifier
 from thesiskit.files import Results, write_text
 from thesiskit.models import chains, integrals, mixture, selection
-from thesiskit.models.base import InverseGamma
+from thesiskit.models.integrals import InverseGamma
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.selection import select_features
 from thesiskit.report.layout import INK, canvas

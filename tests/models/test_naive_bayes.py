@@ -11,8 +11,13 @@ from statistical import assert_calibrated, z_score
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models.base import InverseGamma, of_log_odds
-from thesiskit.models.integrals import PairIntegrals, log_discard_probability, pair_integrals
+from thesiskit.models.base import of_log_odds
+from thesiskit.models.integrals import (
+    InverseGamma,
+    PairIntegrals,
+    log_discard_probability,
+    pair_integrals,
+)
 from thesiskit.models.selection import WITHIN, LeftOut, Selection, select_features
 
 

@@ -20,7 +20,7 @@ from thesiskit.errors import ConfigError
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models import process as gp
 from thesiskit.models import ranks
-from thesiskit.models.base import InverseGamma
+from thesiskit.models.integrals import InverseGamma
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import ranks as rank_bands

@@ -431,13 +431,9 @@ def shaped(arrays: Arrays, wanted: Mapping[str, tuple[type, str]], **sizes: int)
     return found
 
 
-# ---- priors, and the rule of quadrature, that models share ----
-# Section "Definition of the Binary Naive Bayes Models", equations prior-psi-b and prior-alpha-b:
-# a and b are `shape` and `rate` of the Inverse-Gamma prior of alpha, F^-1 is its `quantile`.
+# ---- checks of priors, and a rule of quadrature, that models share ----
 
-# beyond these, squares of alpha, or differences of logs of f_0 and f_1, are not what they should be
-LEAST_ALPHA, MOST_ALPHA = 1e-100, 1e200
-MOST_SHAPE = 1e8
+# beyond these, differences of logs of f_0 and f_1 are not what they should be
 LEAST_COUNT, MOST_COUNT = 1e-8, 1e8
 
 
@@ -480,21 +476,6 @@ def check_class_prior(name: str, pair) -> None:
             )
 
 
-def check_alpha_prior(name: str, pair) -> None:
-    """Raise UserError unless this is a pair (shape, rate) within the limits of the models."""
-    positive_pair(name, pair)
-    shape, rate = pair
-    if shape > MOST_SHAPE:
-        raise UserError(f"{name}[0], the shape, must be at most {MOST_SHAPE:g}, got {shape:g}")
-    with np.errstate(divide="ignore", over="ignore"):
-        median = InverseGamma(shape, rate).quantile(np.array(0.5))
-    if not LEAST_ALPHA <= median <= MOST_ALPHA:
-        raise UserError(
-            f"{name} ({shape:g}, {rate:g}) has the median {median:g}; it must be between "
-            f"{LEAST_ALPHA:g} and {MOST_ALPHA:g}: use another shape or rate"
-        )
-
-
 def check_pi(pi) -> None:
     """Raise UserError unless these are some probabilities, none twice."""
     if not isinstance(pi, tuple | list | np.ndarray) or len(pi) == 0:
@@ -504,58 +485,6 @@ def check_pi(pi) -> None:
             raise UserError(f"pi[{i}] must be at most 1, got {quoted(one)}")
     if len(set(pi)) < len(pi):
         raise UserError("pi: give each probability once")
-
-
-@dataclass(frozen=True)
-class InverseGamma:
-    """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x).
-
-    Equations prior-alpha-b and prior-alpha0.
-    """
-
-    shape: float
-    rate: float
-
-    def __post_init__(self):
-        positive("the shape of an Inverse-Gamma prior", self.shape)
-        positive("the rate of an Inverse-Gamma prior", self.rate)
-
-    def cdf(self, x: np.ndarray | float) -> np.ndarray:
-        """Return F(x)."""
-        return special.gammaincc(self.shape, self.rate / np.asarray(x))
-
-    def quantile(self, u: np.ndarray) -> np.ndarray:
-        """Return F^{-1}(u)."""
-        return self.rate / special.gammainccinv(self.shape, u)
-
-    def midpoints(self, count: int) -> np.ndarray:
-        """Return the 0.5/K, 1.5/K, ... quantiles: the thesis's midpoint rule, (K,).
-
-        Section "Predictions for Test Cases using Numerical Quadrature", last paragraph.
-        """
-        return _midpoints(self, count)
-
-    def log_density(self, x: np.ndarray) -> np.ndarray:
-        """Return log p(x)."""
-        constant = self.shape * np.log(self.rate) - special.gammaln(self.shape)
-        return constant - (1 + self.shape) * np.log(x) - self.rate / x
-
-    def sample(self, rng: np.random.Generator) -> float:
-        """Draw one value."""
-        return self.rate / rng.gamma(self.shape)
-
-
-@lru_cache(maxsize=32)
-def _midpoints(prior: InverseGamma, count: int) -> np.ndarray:
-    with np.errstate(divide="ignore", over="ignore"):
-        points = prior.quantile((np.arange(count) + 0.5) / count)
-    if not (points.min() >= LEAST_ALPHA and points.max() <= MOST_ALPHA):
-        raise UserError(
-            f"alpha_prior ({prior.shape:g}, {prior.rate:g}): of {count} quantiles, some are not "
-            f"between {LEAST_ALPHA:g} and {MOST_ALPHA:g}; use a larger shape or fewer alpha_points"
-        )
-    points.flags.writeable = False
-    return points
 
 
 @dataclass(frozen=True)

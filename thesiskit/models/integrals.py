@@ -31,6 +31,7 @@ smaller ones too.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -43,7 +44,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import ThesiskitError, UserError
-from thesiskit.models.base import ThetaRule, gauss_legendre
+from thesiskit.models.base import ThetaRule, gauss_legendre, positive, positive_pair
 from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
 
 SIMPSON = {"simpson-21": 21, "simpson-11": 11}  # nodes
@@ -55,6 +56,76 @@ SMALL = 1e-200  # probabilities below are integrated on a log scale
 SHARED_CASES = 3_000  # up to here rounding of the nodes near 0 and 1 costs less than 1e-10
 WORTH = 2_500  # counts at nodes tabulated in the time of one located integral
 TABLE_BYTES = 1 << 26  # of tables at a time
+# of alpha; beyond these its squares are not what they should be
+LEAST_ALPHA, MOST_ALPHA = 1e-100, 1e200
+MOST_SHAPE = 1e8
+
+
+def check_alpha_prior(name: str, pair) -> None:
+    """Raise UserError unless this is a pair (shape, rate) within the limits of the models."""
+    positive_pair(name, pair)
+    shape, rate = pair
+    if shape > MOST_SHAPE:
+        raise UserError(f"{name}[0], the shape, must be at most {MOST_SHAPE:g}, got {shape:g}")
+    with np.errstate(divide="ignore", over="ignore"):
+        median = InverseGamma(shape, rate).quantile(np.array(0.5))
+    if not LEAST_ALPHA <= median <= MOST_ALPHA:
+        raise UserError(
+            f"{name} ({shape:g}, {rate:g}) has the median {median:g}; it must be between "
+            f"{LEAST_ALPHA:g} and {MOST_ALPHA:g}: use another shape or rate"
+        )
+
+
+@dataclass(frozen=True)
+class InverseGamma:
+    """Inverse-Gamma(shape, rate): density proportional to x^(-1-shape) exp(-rate / x).
+
+    Equations prior-alpha-b and prior-alpha0.
+    """
+
+    shape: float
+    rate: float
+
+    def __post_init__(self):
+        positive("the shape of an Inverse-Gamma prior", self.shape)
+        positive("the rate of an Inverse-Gamma prior", self.rate)
+
+    def cdf(self, x: np.ndarray | float) -> np.ndarray:
+        """Return F(x)."""
+        return special.gammaincc(self.shape, self.rate / np.asarray(x))
+
+    def quantile(self, u: np.ndarray) -> np.ndarray:
+        """Return F^{-1}(u)."""
+        return self.rate / special.gammainccinv(self.shape, u)
+
+    def midpoints(self, count: int) -> np.ndarray:
+        """Return the 0.5/K, 1.5/K, ... quantiles: the thesis's midpoint rule, (K,).
+
+        Section "Predictions for Test Cases using Numerical Quadrature", last paragraph.
+        """
+        return _midpoints(self, count)
+
+    def log_density(self, x: np.ndarray) -> np.ndarray:
+        """Return log p(x)."""
+        constant = self.shape * np.log(self.rate) - special.gammaln(self.shape)
+        return constant - (1 + self.shape) * np.log(x) - self.rate / x
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """Draw one value."""
+        return self.rate / rng.gamma(self.shape)
+
+
+@lru_cache(maxsize=32)
+def _midpoints(prior: InverseGamma, count: int) -> np.ndarray:
+    with np.errstate(divide="ignore", over="ignore"):
+        points = prior.quantile((np.arange(count) + 0.5) / count)
+    if not (points.min() >= LEAST_ALPHA and points.max() <= MOST_ALPHA):
+        raise UserError(
+            f"alpha_prior ({prior.shape:g}, {prior.rate:g}): of {count} quantiles, some are not "
+            f"between {LEAST_ALPHA:g} and {MOST_ALPHA:g}; use a larger shape or fewer alpha_points"
+        )
+    points.flags.writeable = False
+    return points
 
 
 @lru_cache(maxsize=64)

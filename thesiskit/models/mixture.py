@@ -46,13 +46,11 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
-    InverseGamma,
     Model,
     SelectingBlock,
     Training,
     TwoClasses,
     check,
-    check_alpha_prior,
     check_class_prior,
     of_log_odds,
     shaped,
@@ -82,7 +80,13 @@ from thesiskit.models.chains import (
     unmixed,
     with_until,
 )
-from thesiskit.models.integrals import check_rule, pair_integrals, theta_rule
+from thesiskit.models.integrals import (
+    InverseGamma,
+    check_alpha_prior,
+    check_rule,
+    pair_integrals,
+    theta_rule,
+)
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.packed import as_bits
 from thesiskit.models.ranks import Ranks, compare_last, spaced

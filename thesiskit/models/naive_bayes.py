@@ -68,12 +68,10 @@ from thesiskit.models.base import (
     LARGEST,
     SOME,
     Arrays,
-    InverseGamma,
     Model,
     Training,
     TwoClasses,
     check,
-    check_alpha_prior,
     check_class_prior,
     check_pi,
     join_relevance,
@@ -84,7 +82,9 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.integrals import (
     IRRELEVANT,
+    InverseGamma,
     PairIntegrals,
+    check_alpha_prior,
     check_rule,
     log_discard_of,
     log_discard_probability,

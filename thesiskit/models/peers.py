@@ -46,7 +46,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -229,7 +229,7 @@ def predict(name: str, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndar
     peer = PEERS[name]
     if name == "n-gram":
         history = learnt["history"]
-        test = np.asarray(table[:, table.shape[1] - history.shape[1] :], dtype=np.int64)
+        test = _histories(replace(task, order=history.shape[1]), table)
         states = np.where(test < 0, task.values, test)  # what no training case has is one more
         training = history, learnt["class"], states, task.values + 1, task.classes
         *_, p = n_grams(*training, learnt["cases"])
@@ -480,7 +480,9 @@ def with_products(columns: Any) -> Any:
 
 
 def _histories(task: Task, table: np.ndarray) -> np.ndarray:
-    return np.asarray(table[:, table.shape[1] - task.order :], dtype=np.int64)
+    """Return the last states, (T, order); a code that no training case has becomes -1."""
+    last = np.asarray(table[:, table.shape[1] - task.order :], dtype=np.int64)
+    return np.where(last < task.values, last, -1)
 
 
 # ---- methods of scikit-learn: their arrays are called as its attributes are ----

@@ -146,6 +146,16 @@ def test_n_gram_of_long_histories_does_not_overflow(rng):
     assert p[np.arange(50), response].min() > 0.9
 
 
+@pytest.mark.parametrize("method", ["n-gram", "logistic-regression"])
+def test_a_state_that_no_training_case_has_says_nothing(method, rng):
+    train, response = rng.integers(0, 3, (200, 2)), rng.integers(0, 3, 200)
+    task = peers.Task(peers.SEQUENCES, 3, values=3, order=2)
+    learnt = peers.fit(method, task, train, response, 1)
+    new = np.array([[3, 1], [7, 1], [-2, 1]])  # as files, and as arrays, code it
+    p = peers.predict(method, task, learnt, new)
+    np.testing.assert_array_equal(p, p[:1].repeat(3, axis=0))
+
+
 def test_n_gram_chooses_its_order(rng):
     train, test = (rng.integers(0, 2, (300, 8)) for _ in range(2))
     response = np.where(rng.random(300) < 0.7, train[:, -2], 1 - train[:, -2])

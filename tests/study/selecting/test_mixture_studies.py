@@ -6,7 +6,7 @@ from statistical import assert_calibrated
 
 from thesiskit.datasets.synthetic import draw_mixture
 from thesiskit.models import mixture
-from thesiskit.models.base import InverseGamma
+from thesiskit.models.integrals import InverseGamma
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
 

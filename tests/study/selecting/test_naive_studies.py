@@ -7,7 +7,7 @@ from statistical import assert_calibrated
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.models import integrals
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models.base import InverseGamma
+from thesiskit.models.integrals import InverseGamma
 from thesiskit.models.selection import select_features
 
 pytestmark = pytest.mark.slow
