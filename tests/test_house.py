@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 37_996,
+    "lines": 38_002,
     "files": 86,
     "functions of at most 3 lines": 837,
     "isinstance": 139,
