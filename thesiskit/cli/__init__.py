@@ -167,6 +167,10 @@ FITS = {
 
     Example:  thesiskit fit-mixture mixture-simulation
     """,
+    "pool": """Fit ridge, lasso and linear discriminants to all real features, and average them.
+
+    Example:  thesiskit fit-pool colon-pool
+    """,
 }
 for kind in [one for one in MODELS.names if one != "logistic"]:  # its command has --extend
     text = f"""Fit the model of experiments with `model.kind: {kind}`.
