@@ -6,19 +6,19 @@ Heavy packages are imported inside the commands, so that `--help` is quick.
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from thesiskit import __version__
 from thesiskit.cli.batch import batch, run_on_cluster
-from thesiskit.cli.compare import compare
 from thesiskit.cli.console import (
     KEY,
     MANY_CONFIGS,
     ONE_CONFIG,
     VERBOSE,
-    Asked,
     Commands,
+    ConfigType,
     executor_option,
     opens_experiment,
     run_stage,
@@ -122,65 +122,61 @@ def docs(key, schema) -> None:
             click.echo(line)
 
 
-for other in (init, predict, export, compare):
+for other in (init, predict, export):
     main.add_command(other)
 
-
-def _stage_command(name: str, stage: str, text: str) -> None:
-    """Add the command that makes a stage."""
-
-    @main.command(name, help=text)
-    @opens_experiment()
-    def command(experiment, force) -> None:
-        experiment.check_command(stage, name)
-        run_up_to(experiment, stage, force)
-
-
-_stage_command(
-    "simulate",
-    "simulate",
-    """Draw the data of an experiment, or divide a table into training and test cases.
+STAGES = {  # commands that make a stage, and what their help says
+    "simulate": """Draw the data of an experiment, or divide a table into training and test cases.
 
     Example:  thesiskit simulate naive-simulation
     """,
-)
-_stage_command(
-    "select",
-    "select",
-    """In every training set, keep the features that correlate best with the response.
+    "select": """In every training set, keep the features that correlate best with the response.
 
     Example:  thesiskit select naive-simulation
     """,
-)
-FITS = {
-    "naive-bayes": """Fit naive Bayes to binary features, with and without the correction for
+    "fit-naive": """Fit naive Bayes to binary features, with and without the correction for
     selection.
 
     Example:  thesiskit fit-naive naive-simulation
     """,
-    "normal": """Fit naive Bayes to real features, with and without the correction for selection.
-
-    Example:  thesiskit fit-normal calibration-normal
-    """,
-    "mixture": """Sample the mixture model of binary features, with and without the correction for
-    selection.
+    "fit-mixture": """Sample the mixture model of binary features, with and without the correction
+    for selection.
 
     Example:  thesiskit fit-mixture mixture-simulation
     """,
-    "pool": """Fit ridge, lasso and linear discriminants to all real features, and average them.
+    "fit-normal": """Fit naive Bayes to real features, with and without the correction for
+    selection.
+
+    Example:  thesiskit fit-normal calibration-normal
+    """,
+    "fit-pool": """Fit ridge, lasso and linear discriminants to all real features, and average them.
 
     Example:  thesiskit fit-pool colon-pool
     """,
 }
-for kind in [one for one in MODELS.names if one != "logistic"]:  # its command has --extend
+for kind in MODELS.names:
     text = f"""Fit the model of experiments with `model.kind: {kind}`.
 
     Example:  thesiskit {fit_command(kind)} CONFIG
     """
-    _stage_command(fit_command(kind), "fit", FITS.get(kind, text))
+    STAGES.setdefault(fit_command(kind), text)
+del STAGES["fit-logistic"]  # which has --extend, see below
+
+
+def _make_stage(config, asked, force) -> None:
+    command = str(click.get_current_context().info_name)
+    stage = command.partition("-")[0]
+    experiment = asked.open(config)
+    experiment.check_command(stage, command)
+    run_up_to(experiment, stage, force)
+
+
+for name, text in STAGES.items():
+    main.command(name, help=text)(ONE_CONFIG(opens_experiment()(_make_stage)))
 
 
 @main.command()
+@ONE_CONFIG
 @opens_experiment()
 @click.option(
     "--list",
@@ -203,7 +199,7 @@ for kind in [one for one in MODELS.names if one != "logistic"]:  # its command h
     is_flag=True,
     help="Write a page on which one looks into the groups: groups.html in the experiment's folder.",
 )
-def compress(experiment, force, listed, pattern, order, explore) -> None:
+def compress(config, asked, force, listed, pattern, order, explore) -> None:
     """Group the patterns that the same training cases express.
 
     A group of patterns of sequences is printed as its longest pattern, with a bar where the
@@ -213,6 +209,7 @@ def compress(experiment, force, listed, pattern, order, explore) -> None:
 
     Example:  thesiskit compress text --list 10
     """
+    experiment = asked.open(config)
     experiment.check_command("compress", "compress")
     run_up_to(experiment, "compress", force)
     if listed or pattern is not None:
@@ -223,19 +220,21 @@ def compress(experiment, force, listed, pattern, order, explore) -> None:
 
 
 @main.command("fit-logistic")
+@ONE_CONFIG
 @opens_experiment()
 @click.option(
     "--extend",
     is_flag=True,
     help="Continue the stored chains; fail with the reason if they cannot be continued.",
 )
-def fit_logistic(experiment, force, extend) -> None:
+def fit_logistic(config, asked, force, extend) -> None:
     """Sample the coefficients of a logistic model.
 
     If chains with the same settings and fewer iterations are stored, they are continued.
 
     Example:  thesiskit fit-logistic hmm --set model.iterations=4000
     """
+    experiment = asked.open(config)
     experiment.check_command("fit", "fit-logistic")
     if extend and force:
         raise click.UsageError(
@@ -247,7 +246,8 @@ def fit_logistic(experiment, force, extend) -> None:
 
 
 @main.command()
-@opens_experiment(late=True)
+@ONE_CONFIG
+@opens_experiment()
 def report(config, asked, force) -> None:
     """Write the tables, the figures and the page of a finished experiment.
 
@@ -257,7 +257,8 @@ def report(config, asked, force) -> None:
 
 
 @main.command()
-@opens_experiment(MANY_CONFIGS)
+@MANY_CONFIGS
+@opens_experiment()
 @executor_option("local")
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be made, and what is known of its needs."
@@ -306,7 +307,8 @@ def run(configs, asked, force, executor, dry_run) -> None:
 
 
 @main.command()
-@opens_experiment(MANY_CONFIGS, force=False, jobs=False)
+@MANY_CONFIGS
+@opens_experiment(force=False, jobs=False)
 @click.option(
     "--partial",
     is_flag=True,
@@ -323,26 +325,63 @@ def verify(configs, asked, partial) -> None:
     from thesiskit.report.page import write_index
     from thesiskit.report.verify import verify as hold_against
 
-    records = [_finished(config, asked, partial) for config in configs]
+    records = []
+    for config in configs:
+        experiment = asked.open(config)
+        done, lack = experiment.complete()
+        if lack is not None and not (partial and done):
+            given = "".join(f" {part}" for part in asked.options)
+            given += f" --results {asked.results}" if asked.results != Path("results") else ""
+            hint = f", or add --partial for the first {done}" if done else ""
+            what = str(lack).partition(";")[0]
+            raise UserError(f"{what}; run `thesiskit run {name_of(config)}{given}`{hint}")
+        if lack is not None:
+            experiment = asked.open(config, f"replicates={done}")
+        records.append(experiment.record())
     page, summary = hold_against(records, asked.results)
     click.echo(f"{summary}\n{page}")
     write_index(asked.results)
 
 
-def _finished(config: Path, asked: Asked, partial: bool):
-    """Return the record of a finished experiment, or say what to run."""
-    experiment = asked.open(config)
-    done, lack = experiment.complete()
-    if lack is None:
-        return experiment.record()
-    if partial and done:
-        return asked.open(config, f"replicates={done}").record()
-    given = "".join(f" {part}" for part in asked.options)
-    given += f" --results {asked.results}" if asked.results != Path("results") else ""
-    hint = f", or add --partial for the first {done}" if done else ""
-    raise UserError(
-        f"{str(lack).partition(';')[0]}; run `thesiskit run {name_of(config)}{given}`{hint}"
-    )
+class RunType(ConfigType):
+    """A config, or a folder of results."""
+
+    def convert(self, value: Any, parameter: Any, context: Any) -> Any:
+        """Return the path."""
+        path = Path(value)
+        return path if path.is_dir() else super().convert(value, parameter, context)
+
+
+@main.command()
+@click.argument("first", metavar="A", type=RunType())
+@click.argument("second", metavar="B", type=RunType())
+@opens_experiment(force=False)
+def compare(first, second, asked) -> None:
+    """Put two experiments side by side.
+
+    A and B are configs, or folders of results. What is missing of a config's experiment is made.
+    The command prints the settings that differ, and the scores of arms of the same name. If both
+    experiments were tested with the same cases, it compares them case by case. It writes a page,
+    compare/A-B/compare.html in the results folder, and the same tables as CSV.
+
+    Example:  thesiskit compare colon colon-mixture
+    """
+    from thesiskit.report import compare as pages
+
+    records = []
+    for given in (first, second):
+        if given.is_dir():
+            records.append(pages.read(given))
+            continue
+        experiment = asked.open(given)
+        if experiment.complete()[1] is not None:
+            run_up_to(experiment, experiment.stages[-1], False)
+            experiment.close()
+        records.append(experiment.record())
+    page, lines = pages.compare(*records, asked.results)
+    for line in lines:
+        click.echo(line.rstrip())
+    click.echo(str(page))
 
 
 @main.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from thesiskit.cli.console import (
+    ONE_CONFIG,
     Asked,
     executor_option,
     opens_experiment,
@@ -90,7 +91,8 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True)
+@ONE_CONFIG
+@opens_experiment()
 @_cluster_options
 @executor_option("slurm")
 @PROBE
@@ -113,7 +115,8 @@ def submit(config, asked, force, executor, probe, **cluster) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, force=False, jobs=False)
+@ONE_CONFIG
+@opens_experiment(force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Repeat until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
 def status(config, asked, watch, every) -> None:
@@ -134,7 +137,8 @@ def status(config, asked, watch, every) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, jobs=False)
+@ONE_CONFIG
+@opens_experiment(jobs=False)
 def collect(config, asked, force) -> None:
     """Join the cells of each complete block; when all cells are done, write the report.
 
@@ -151,7 +155,8 @@ def collect(config, asked, force) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, force=False)
+@ONE_CONFIG
+@opens_experiment(force=False)
 @_cluster_options
 @executor_option("slurm")
 @PROBE
@@ -171,7 +176,8 @@ def retry(config, asked, executor, probe, **cluster) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, force=False)
+@ONE_CONFIG
+@opens_experiment(force=False)
 @click.option("--share", metavar="I/N", help="Make the I-th of N equal parts of all cells.")
 @click.option(
     "--cells",
@@ -188,14 +194,14 @@ def retry(config, asked, executor, probe, **cluster) -> None:
     help="Folder where relative paths in CONFIG start. Default: the folder of CONFIG.",
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-def cell(config, asked, share, listed, folder, ids) -> None:
+def cell(config, asked, share, listed, ids) -> None:
     """Make some cells, and the cells that they depend on; `batch status --all` lists the ids.
 
     Example:  thesiskit batch cell naive-replicates --share 3/100
     """
     if listed is not None and not share:
         raise click.UsageError("--cells needs --share I/N, which says the line")
-    opened = _open_batch(config, replace(asked, folder=folder))
+    opened = _open_batch(config, asked)
     _make(opened.experiment, opened.share(share, listed) if share else opened.find(ids))
 
 
@@ -224,7 +230,8 @@ def _make(experiment, cells) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, force=False, jobs=False, yes=False)
+@ONE_CONFIG
+@opens_experiment(force=False, jobs=False, yes=False)
 def cancel(config, asked) -> None:
     """Cancel the jobs that wait or run; the cells that are done are kept.
 
@@ -235,7 +242,8 @@ def cancel(config, asked) -> None:
 
 
 @batch.command()
-@opens_experiment(late=True, force=False, jobs=False)
+@ONE_CONFIG
+@opens_experiment(force=False, jobs=False)
 @_cluster_options
 def script(config, asked, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.

@@ -5,7 +5,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from thesiskit.errors import ThesiskitError, UserError, brief, cut
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
+BAR_SECONDS = 0.1  # between two looks at what is done
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
@@ -29,19 +31,16 @@ class Commands(click.Group):
     """A group of commands that prints an error as one line and exits with its code."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the arguments before the name of a command; shorten usage errors to one line."""
-        try:
+        """Read the arguments before the name of a command."""
+        with _shortened():
             return super().make_context(*args, **kwargs)
-        except click.ClickException as error:
-            raise _cut(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; exit with 2 for a mistake of the user, 1 for a failure, 130 for Ctrl-C."""
         try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            raise _cut(error) from None
-        except (click.exceptions.Exit, click.Abort):
+            with _shortened():
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             click.echo(
@@ -55,10 +54,14 @@ class Commands(click.Group):
             ctx.exit(show_error(error))
 
 
-def _cut(error: click.ClickException) -> click.ClickException:
-    """Return click's error, shortened where it quotes long input."""
-    error.message = cut(error.message, 300)  # type: ignore[misc]
-    return error
+@contextmanager
+def _shortened() -> Iterator[None]:
+    """Shorten an error of click where it quotes long input."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = cut(error.message, 300)  # type: ignore[misc]
+        raise
 
 
 def show_error(error: Exception) -> int:
@@ -113,9 +116,8 @@ def run_stage(experiment, stage: str, force: bool) -> None:
 
 def run_up_to(experiment, stage: str, force: bool) -> None:
     """Make those of the stages before that are missing, and a stage."""
-    for before in experiment.stages[: experiment.stages.index(stage)]:
-        run_stage(experiment, before, False)
-    run_stage(experiment, stage, force)
+    for other in experiment.stages[: experiment.stages.index(stage) + 1]:
+        run_stage(experiment, other, force and other == stage)
 
 
 def tell_notes(experiment) -> None:
@@ -125,38 +127,29 @@ def tell_notes(experiment) -> None:
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:
-    """Yield the items; on a terminal, show a progress bar after PATIENCE seconds."""
-    if not sys.stderr.isatty():
-        yield from _watch_in_lines(items, total, label)
-        return
-    started = time.perf_counter()
-    bar = task = None
-    try:
-        for done, item in enumerate(items):
-            if bar is None and time.perf_counter() - started > PATIENCE:
-                from rich.console import Console
-                from rich.progress import Progress
+    """Yield the items, and tell how many are done.
 
-                bar = Progress(console=Console(stderr=True), transient=True)
-                task = bar.add_task(label, total=total)
-                bar.start()
-            if bar is not None and task is not None:
-                bar.update(task, completed=done)
-            yield item
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-def _watch_in_lines(items: Iterable, total: int, label: str) -> Iterator:
-    """Yield the items; every LINE_SECONDS, write a line on how many are done."""
+    On a terminal there is a bar after PATIENCE seconds, elsewhere a line every LINE_SECONDS.
+    """
     started, ended, done = time.monotonic(), threading.Event(), 0
 
-    def tell() -> None:
+    def draw_bar() -> None:
+        if ended.wait(PATIENCE):
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label, total=total)
+            while not ended.wait(BAR_SECONDS):
+                bar.update(task, completed=done)
+
+    def write_lines() -> None:
         while not ended.wait(LINE_SECONDS):
             minutes = (time.monotonic() - started) / 60
             click.echo(f"{label}: {done} of {total} after {minutes:.0f} min", err=True)
 
+    tell = draw_bar if sys.stderr.isatty() else write_lines
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
     try:
@@ -262,7 +255,6 @@ def executor_option(default: str):
 
 
 ONE_CONFIG = click.argument("config", type=ConfigType())
-OPTIONAL_CONFIG = click.argument("config", type=ConfigType(), required=False)
 MANY_CONFIGS = click.argument(
     "configs",
     metavar="CONFIG...",
@@ -376,31 +368,22 @@ class Asked:
         return given
 
 
-def opens_experiment(
-    argument=ONE_CONFIG, *, late: bool = False, force: bool = True, jobs: bool = True,
-    yes: bool = True,
-):  # fmt: skip
-    """Hand a command the experiment that its config and options ask for, opened.
+def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True):
+    """Give a command the options that open an experiment, as `asked`, an `Asked`.
 
-    argument : for the config; None of a command that has others in its place.
-    late : the command is given an `Asked` and opens its config by itself, as it must where there
-        is not just one.
-    force, jobs, yes : whether the command has these options.
+    force, jobs, yes : whether it has these options.
     """
-    late = late or argument is not ONE_CONFIG
-    given = [(argument, argument is not None), *((option, True) for option in COMMON)]
-    given += [(FORCE, force), (YES, yes), (JOBS, jobs), (VERBOSE, True)]
+    given = [(FORCE, force), (YES, yes), (JOBS, jobs), (VERBOSE, True)]
+    options = [*COMMON, *(option for option, wanted in given if wanted)]
 
     def decorate(command):
         @wraps(command)
-        def opened(*, results, settings, seed, name, smoke, yes=None, jobs=0, **more):
-            asked = Asked(results, settings, seed, name, smoke, yes, jobs)
-            if late:
-                return command(asked=asked, **more)
-            return command(asked.open(more.pop("config")), **more)
+        def opened(**more):
+            names = [one.name for one in fields(Asked) if one.name in more]
+            return command(asked=Asked(**{name: more.pop(name) for name in names}), **more)
 
-        for option, wanted in reversed(given):
-            opened = option(opened) if wanted else opened
+        for option in reversed(options):
+            opened = option(opened)
         return opened
 
     return decorate

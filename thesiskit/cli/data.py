@@ -10,9 +10,10 @@ import click
 
 from thesiskit.cli.console import (
     DATA_SET,
-    OPTIONAL_CONFIG,
+    ONE_CONFIG,
     VERBOSE,
     Asked,
+    ConfigType,
     opens_experiment,
     run_up_to,
     tell_notes,
@@ -117,7 +118,8 @@ ARM = click.option(
 
 
 @click.command()
-@opens_experiment(OPTIONAL_CONFIG)
+@click.argument("config", type=ConfigType(), required=False)
+@opens_experiment()
 @click.option(
     "--new",
     type=click.Path(path_type=Path),
@@ -225,7 +227,8 @@ def _warn(fitted) -> None:
 
 
 @click.command()
-@opens_experiment(late=True)
+@ONE_CONFIG
+@opens_experiment()
 @click.argument("file", type=Target())
 @ARM
 def export(config, asked, force, file, arms) -> None:
