@@ -1,16 +1,9 @@
 """Types that the blocks of configs are made of: those of experiments, of data and of models."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from thesiskit.defaults import MOST_POINTS
@@ -37,11 +30,6 @@ def distinct(values: list) -> list:
     return values
 
 
-def listed(value: Any) -> Any:
-    """Return a word as a list of it."""
-    return [value] if isinstance(value, str) else value
-
-
 def probabilities(values: list[float]) -> list[float]:
     """Return the values, or say that they are no probabilities above 0."""
     beyond = [pi for pi in values if not 0 < pi <= 1]
@@ -53,15 +41,28 @@ def probabilities(values: list[float]) -> list[float]:
     return distinct(values)
 
 
+class OneOrMore:
+    """One value of a type stands for a list of it, in configs and in their JSON schema."""
+
+    def __init__(self, single: type = object):
+        self.single = single
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        def listed(value: Any) -> Any:
+            alone = isinstance(value, self.single) and not isinstance(value, list)
+            return [value] if alone else value
+
+        return core_schema.no_info_before_validator_function(listed, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        several = handler(schema)
+        return {"anyOf": [several, several["items"]]}
+
+
 T = TypeVar("T")
 Once = Annotated[list[T], AfterValidator(distinct)]
-Each = Annotated[
-    list[T],
-    Field(min_length=1),
-    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
-    AfterValidator(distinct),
-]
-Several = Annotated[list[T], Field(min_length=1), BeforeValidator(listed), AfterValidator(distinct)]
+Each = Annotated[list[T], Field(min_length=1), OneOrMore(), AfterValidator(distinct)]
+Several = Annotated[list[T], Field(min_length=1), OneOrMore(str), AfterValidator(distinct)]
 Probabilities = Annotated[list[Number], AfterValidator(probabilities)]
 
 
@@ -76,19 +77,30 @@ def block_of_class(named: Any) -> type[Block]:
     return named.block() if hasattr(named, "block") else named
 
 
-def by_tag(tag: str, classes: Mapping[str, Any]) -> PlainValidator:
-    """Return what validates a block by the class that one of its keys names; that is imported."""
+class ByTag:
+    """A block of the class that one of its keys, the tag, names; only that class is imported."""
 
-    def schema_of(name: str) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            lambda block: block_of_class(classes[name]).model_validate(block)
-        )
+    def __init__(self, tag: str, classes: Mapping[str, Any]):
+        self.tag, self.classes = tag, classes
 
-    def validated(value: Any) -> Block:
-        given = value.get(tag) if isinstance(value, dict) else None
-        known = [given] if isinstance(given, str) and given in classes else classes
+    def validated(self, value: Any) -> Block:
+        """Return the block; ValidationError names the tags that there are."""
+
+        def schema_of(name: str) -> CoreSchema:
+            return core_schema.no_info_plain_validator_function(
+                lambda block: block_of_class(self.classes[name]).model_validate(block)
+            )
+
+        given = value.get(self.tag) if isinstance(value, dict) else None
+        known = [given] if isinstance(given, str) and given in self.classes else self.classes
         choices = {name: schema_of(name) for name in known}
-        schema = core_schema.tagged_union_schema(choices, discriminator=tag)
+        schema = core_schema.tagged_union_schema(choices, discriminator=self.tag)
         return SchemaValidator(schema).validate_python(value)
 
-    return PlainValidator(validated)
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.validated)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        whole: Any = Union[tuple(map(block_of_class, self.classes.values()))]  # noqa: UP007
+        tagged: Any = Annotated[whole, Field(discriminator=self.tag)]
+        return handler(TypeAdapter(tagged).core_schema)

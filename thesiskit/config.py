@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,10 +23,9 @@ from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
-    SerializeAsAny,
     StrictBool,
     ValidationError,
-    create_model,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -35,6 +34,7 @@ from pydantic.fields import FieldInfo
 from thesiskit.blocks import (
     AtLeastTwo,
     Block,
+    ByTag,
     Count,
     Counts,
     Each,
@@ -43,7 +43,6 @@ from thesiskit.blocks import (
     PositiveNumber,
     Text,
     block_of_class,
-    by_tag,
     distinct,
 )
 from thesiskit.datasets import SOURCES
@@ -139,19 +138,17 @@ class ScreenedBlock(Block):
         for name in ("threshold", "f"):
             if self.keep is not None and getattr(self, name) is not None:
                 raise ValueError(f"`keep` keeps the best ones; leave out `{name}`")
-        problem = self.keep is not None and self.too_few_before(self.keep)
-        if problem:
-            raise ValueError(problem)
+        if self.keep is not None:
+            self.check_before(self.keep)
         return self
 
-    def too_few_before(self, columns: int) -> str | None:
-        """Say where fewer features are claimed before a screening than it left."""
-        if self.of is None or min(self.of) >= columns:
-            return None
-        return (
-            f"`of` is {min(self.of):,}, but {columns:,} features are left; it is the number before "
-            f"the screening, so at least {columns:,}"
-        )
+    def check_before(self, columns: int) -> None:
+        """Raise ValueError where fewer features are claimed before a screening than it left."""
+        if self.of is not None and min(self.of) < columns:
+            raise ValueError(
+                f"`of` is {min(self.of):,}, but {columns:,} features are left; it is the number "
+                f"before the screening, so at least {columns:,}"
+            )
 
 
 class SelectionBlock(Block):
@@ -252,10 +249,7 @@ class ReportBlock(Block):
 
 
 def control_character(text: str) -> str | None:
-    """Return a character that does not belong on a line of a script, None if there is none.
-
-    That is one that ends a line somewhere, or that a terminal obeys.
-    """
+    """Return a character that ends a line or that a terminal obeys, None if there is none."""
     return next((c for c in text if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs")), None)
 
 
@@ -293,15 +287,19 @@ class ClusterBlock(Block):
         for text in value if isinstance(value, list) else [value]:
             character = control_character(str(text))
             if character is not None:
-                said = quoted(character)
-                raise ValueError(f"the character {said} would leave its line; remove it")
+                raise ValueError(
+                    f"the character {quoted(character)} would leave its line; remove it"
+                )
         return value
 
-    @field_validator("partition", "account", "qos")
+    @field_validator("partition", "account", "qos", "memory")
     @classmethod
-    def _one_word(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[^\s\-][^\s]*", value):
-            raise ValueError(f"write one word, not {quoted(value)}")
+    def _written(cls, value: str | None, info: ValidationInfo) -> str | None:
+        pattern, words = r"[^\s\-][^\s]*", "one word"
+        if info.field_name == "memory":
+            pattern, words = r"[1-9][0-9]{0,8}[KMGT]", "memory as 4G or 500M"
+        if value is not None and not re.fullmatch(pattern, value):
+            raise ValueError(f"write {words}, not {quoted(value)}")
         return value
 
     @field_validator("time")
@@ -312,13 +310,6 @@ class ClusterBlock(Block):
                 "write the limit as hours:minutes:seconds, days-hours:minutes:seconds, or whole "
                 f"minutes, at least one, not {quoted(value)}"
             )
-        return value
-
-    @field_validator("memory")
-    @classmethod
-    def _size(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[1-9][0-9]{0,8}[KMGT]", value):
-            raise ValueError(f"write memory as 4G or 500M, not {quoted(value)}")
         return value
 
     @field_validator("options")
@@ -379,8 +370,8 @@ def _own_folder(name: str) -> str:
 Name = Annotated[
     str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9._-]*$"), AfterValidator(_own_folder)
 ]
-Data = Annotated[SerializeAsAny[Source], by_tag("source", SOURCES)]
-ModelBlock = Annotated[Any, MODELS, by_tag("kind", MODELS)]
+Data = Annotated[Source, ByTag("source", SOURCES)]
+ModelBlock = Annotated[Any, ByTag("kind", MODELS)]
 
 
 class Config(Block):
@@ -442,7 +433,7 @@ class Config(Block):
 
     @model_validator(mode="after")
     def _together(self):
-        for problem in _misfits(self):
+        for problem in filter(None, _misfits(self)):
             raise ValueError(problem)
         return self
 
@@ -494,13 +485,8 @@ class Config(Block):
         return self._all_train
 
     @property
-    def all_train(self) -> bool:
-        """Whether no case is tested: see `training_with_all`, and `usual_scheme`."""
-        return self.scheme == "none"
-
-    @property
     def scheme(self) -> str:
-        """How cases are divided; the data decide where the config does not."""
+        """How cases are divided, "none" where all train; data decide where the config does not."""
         return "none" if self._all_train else self.evaluation.scheme or self.usual_scheme
 
     @property
@@ -546,8 +532,8 @@ RANKS_NEED = {  # of data, by the kind of the model
 }
 
 
-def _misfits(config: Config) -> Iterator[str]:
-    """Yield what does not go together; what comes after the first need not make sense."""
+def _misfits(config: Config) -> Iterator[str | None]:
+    """Yield what does not go together, None or "" where it does; only the first need make sense."""
     data, model, selection = config.data, config.model, config.selection
     if config.reduction is not None:
         others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
@@ -574,9 +560,7 @@ def _misfits(config: Config) -> Iterator[str]:
         yield from _misfits_of_reals(config)
     elif config.screened and config.screened.f is not None:
         yield "selection.screened.f: is for model.kind: normal; give `threshold`"
-    problem = data.misfit(model.kind, continuous=False) if data else None
-    if problem:
-        yield problem
+    yield data.misfit(model.kind, continuous=False) if data else None
     if data is None and config.lattice is None:
         yield "give `data` and `selection`, or `lattice`, or `reduction`"
     yield from _misfits_of_sizes(config)
@@ -599,8 +583,8 @@ def _misfits_of_ranks(config: Config) -> Iterator[str]:
             "of another model ranks need not be uniform"
         )
     if config.selects:
-        if model.kind == "mixture" and not isinstance(getattr(data, "train", 0), int):
-            yield ("evaluation.ranks: needs labels that are drawn; give data.train as one number")
+        if model.kind == "mixture" and type(getattr(data, "train", 0)) is not int:
+            yield "evaluation.ranks: needs labels that are drawn; give data.train as one number"
         return
     if model.orders[0] == 0:
         yield "evaluation.ranks: needs an order above 0, first in model.orders"
@@ -635,9 +619,7 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
     """Yield what data of chapter 2 cannot have."""
     data, scheme = config.data, config.evaluation.scheme
     if data is not None and data.sizes is not None and not config.takes_reals:
-        problem = two_classes(config.model.kind, data.sizes.classes)
-        if problem:
-            yield f"model.kind: {problem}"
+        yield two_classes(config.model.kind, data.sizes.classes)
     if data is None or not data.drawn:
         if scheme == "test-set" and not (data and data.has_test_set):
             yield "evaluation.scheme: a test-set needs data.test_path"
@@ -647,38 +629,34 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
     for number in range(data.n_settings):
         sizes = data.setting(number).sizes
         assert sizes is not None
-        key, text = too_many(config, sizes.width)
-        if key:
-            yield f"{key}: {text}"
+        yield too_many(config, sizes.width)
 
 
-def two_classes(kind: str, count: int) -> str | None:
-    """Say that a kind of model takes two classes, where there are more."""
+def two_classes(kind: str, count: int) -> str:
+    """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
-        return None
-    return f"{kind} takes two classes, and there are {count}; use model.kind: normal"
+        return ""
+    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: normal"
 
 
-def too_many(config: Config, p: int) -> tuple[str, str]:
-    """Return the key that asks for more of p features or groups than there are, and what is wrong.
-
-    Both are empty where all is well.
-    """
+def too_many(config: Config, p: int) -> str:
+    """Say which key asks for more of p features or groups than there are; nothing if none does."""
     groups, screened = config.evaluation.groups, config.screened
     if screened is not None:
         if screened.keep is not None and screened.keep > p:
-            return "selection.screened.keep", f"cannot keep {screened.keep} of {p} features"
+            return f"selection.screened.keep: cannot keep {screened.keep} of {p} features"
         p = screened.keep or p
-        problem = screened.too_few_before(p)
-        if problem:
-            return "selection.screened.of", problem
+        try:
+            screened.check_before(p)
+        except ValueError as error:
+            return f"selection.screened.of: {error}"
     if groups > p:
-        return "evaluation.groups", f"cannot make {groups} groups of {p} features"
+        return f"evaluation.groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
         if k != "all" and k > p // groups:
             each = " in a group" if groups > 1 else ""
-            return "selection.features", f"cannot keep {k} of {p // groups} features{each}"
-    return "", ""
+            return f"selection.features: cannot keep {k} of {p // groups} features{each}"
+    return ""
 
 
 def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[str]:
@@ -708,23 +686,19 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
         )
 
 
-def _misfits_of_patterns(config: Config) -> Iterator[str]:
+def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     """Yield what logistic models cannot do."""
     data, model = config.data, config.model
     if config.selects:
         yield "data.source: sequences and discrete features need model.kind: logistic"
     if data is None or data.family == "table":
-        yield (
-            "model.kind: logistic needs sequences or discrete features: data.source "
-            + _either(name for name, source in SOURCES.items() if source.family != "table")
-        )
+        takes = _either(name for name, source in SOURCES.items() if source.family != "table")
+        yield f"model.kind: logistic needs sequences or discrete features: data.source {takes}"
         return
     if model.continuous and not data.real:
         real = _either(name for name, source in SOURCES.items() if source.real)
         yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
-    problem = data.misfit(model.kind, continuous=model.continuous)
-    if problem:
-        yield problem
+    yield data.misfit(model.kind, continuous=model.continuous)
     sequences = data.family == "sequences"
     if config.selection is not None:
         yield "selection: a logistic model selects no features; leave it out"
@@ -740,10 +714,9 @@ def _misfits_of_patterns(config: Config) -> Iterator[str]:
     if sequences and model.min_cases > 1:
         yield "model.min_cases: is for discrete features; leave it out"
     kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
-    for peer in model.peers:
-        if peer not in names(kind):
-            known = ", ".join(names(kind))
-            yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {known}"
+    known = names(kind)
+    for peer in (one for one in model.peers if one not in known):
+        yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
 
 
 def _either(words: Iterator[str]) -> str:
@@ -817,7 +790,6 @@ def _first(problems: list[str]) -> str:
 # ---- what pydantic finds wrong, in words: place, key, what is wrong, what to do ----
 
 
-TAGS = ("source", "kind")  # keys that say which of several kinds a block is
 WANTED = {
     "int": "a whole number",
     "float": "a number",
@@ -829,29 +801,23 @@ WANTED = {
 }
 
 
-def _tag(block: type[BaseModel]) -> str | None:
-    """Return the key that says which of several kinds a block is, None where it is of one kind."""
-    return next((name for name in TAGS if name in block.model_fields), None)
+def _inner(field: FieldInfo) -> tuple[str, Mapping[str, Any]]:
+    """Return the key that says of which class the block in a key is, and the classes by its values.
 
+    Both are empty where the key holds no block, and the first where there is one class.
+    """
 
-def _blocks(field: FieldInfo) -> Mapping[str, Any]:
-    """Return the classes of the blocks that a key may hold, by their `source` or `kind`."""
-
-    def within(annotation: Any) -> Mapping[str, Any]:
-        if annotation is Source:
-            return SOURCES
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            name = _tag(annotation)
-            tags = get_args(annotation.model_fields[name].annotation) if name else ()
-            return {(*tags, annotation.__name__)[0]: annotation}
-        found: Mapping[str, Any] = {}
+    def parts(annotation: Any) -> Iterator[Any]:
+        yield annotation
         for part in get_args(annotation):
-            more = within(part)
-            found = {**found, **more} if found and more else found or more
-        return found
+            yield from parts(part)
 
-    listed = any(one is MODELS for one in field.metadata)
-    return MODELS if listed else within(field.annotation)
+    held = [part for one in (field.annotation, *field.metadata) for part in parts(one)]
+    for part in held:
+        if isinstance(part, ByTag):
+            return part.tag, part.classes
+    blocks = [part for part in held if isinstance(part, type) and issubclass(part, Block)]
+    return "", {"": blocks[0]} if blocks else {}
 
 
 def _explained(error: ValidationError, places: Places) -> list[str]:
@@ -891,9 +857,9 @@ def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
             block, members = block_of_class(members[part]), {}
         elif part in block.model_fields:
             keys.append(part)
-            members = _blocks(block.model_fields[part])
-            if len(members) == 1:
-                block = block_of_class(*members.values())
+            tag, members = _inner(block.model_fields[part])
+            if not tag:
+                block = members.get("", block)
     return tuple(keys), block
 
 
@@ -904,9 +870,8 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
     if kind.startswith("union_tag"):
-        members = _blocks(block.model_fields[name])
+        key, members = _inner(block.model_fields[name])
         tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
-        key = _tag(block_of_class(next(iter(members.values()))))
         if kind == "union_tag_not_found":
             return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
         tag = str(context.get("tag"))
@@ -962,26 +927,25 @@ class Key(NamedTuple):
 @cache
 def keys() -> list[Key]:
     """Return all keys, blocks before the keys in them."""
-    return list(_keys(Config, "", ""))
+    return list(_keys(Config, "", "", ""))
 
 
-def _keys(model: type[BaseModel], prefix: str, block: str) -> Iterator[Key]:
+def _keys(model: type[BaseModel], prefix: str, tag: str, block: str) -> Iterator[Key]:
+    """Yield the keys of a block, but for its tag, which `block` says, such as "source: colon"."""
     for name, field in model.model_fields.items():
-        if name in TAGS and prefix:
-            continue  # the block says it
+        if name == tag:
+            continue
         whole = f"{prefix}{name}"
-        text = " ".join((field.description or "").split())
-        yield Key(whole, block, _default(field), text)
-        inner = {word: block_of_class(one) for word, one in _blocks(field).items()}
-        many = len(inner) > 1
-        tag = many and _tag(next(iter(inner.values())))
-        if tag:
-            titles = [(one, (inner[one].__doc__ or "").partition("\n")[0]) for one in inner]
-            default = _default(next(iter(inner.values())).model_fields[tag])
-            about = " ".join(f"`{one}`: {title}" for one, title in titles)
-            yield Key(f"{whole}.{tag}", block, default, about)
+        yield Key(whole, block, _default(field), " ".join((field.description or "").split()))
+        key, classes = _inner(field)
+        inner = {word: block_of_class(one) for word, one in classes.items()}
+        if key:
+            titles = {word: (one.__doc__ or "").partition("\n")[0] for word, one in inner.items()}
+            about = " ".join(f"`{word}`: {title}" for word, title in titles.items())
+            first = next(iter(inner.values()))
+            yield Key(f"{whole}.{key}", block, _default(first.model_fields[key]), about)
         for word, one in inner.items():
-            yield from _keys(one, f"{whole}.", f"{tag}: {word}" if many else block)
+            yield from _keys(one, f"{whole}.", key, f"{key}: {word}" if key else block)
 
 
 def _default(field: FieldInfo) -> str:
@@ -1036,35 +1000,5 @@ def described(name: str | None) -> list[str]:
 
 def schema() -> dict[str, Any]:
     """Return a JSON schema of configs, with which an editor completes and checks keys."""
-    sources: Any = Union[tuple(SOURCES.values())]  # noqa: UP007
-    kinds: Any = Union[tuple(map(block_of_class, MODELS.values()))]  # noqa: UP007
-    data: Any = Annotated[sources, Field(discriminator="source")]
-    model: Any = Annotated[kinds, Field(discriminator="kind")]
-    texts = {name: field.description for name, field in Config.model_fields.items()}
-    default: Any = Config.model_fields["model"].default_factory
-    whole = create_model(
-        "Config",
-        __base__=Config,
-        data=(data | None, Field(None, description=texts["data"])),
-        model=(model, Field(default_factory=default, description=texts["model"])),
-    )
-    made = whole.model_json_schema()
-    for block in _all_blocks(whole):
-        place = made if block is whole else made["$defs"].get(block.__name__)
-        for key, field in block.model_fields.items() if place else ():
-            # one value stands for a list of it
-            inner = get_args(field.annotation)
-            validators = [*field.metadata, *(v for part in inner for v in get_args(part)[1:])]
-            if any(isinstance(one, BeforeValidator) for one in validators):
-                key_schema = place["properties"][key]
-                choices = key_schema.get("anyOf", [key_schema])  # a list, or nothing
-                items = [choice["items"] for choice in choices if "items" in choice]
-                place["properties"][key] = {"anyOf": [*choices, *items]} if items else key_schema
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-
-
-def _all_blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    yield model
-    for field in model.model_fields.values():
-        for block in map(block_of_class, _blocks(field).values()):
-            yield from _all_blocks(block)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **Config.model_json_schema()}

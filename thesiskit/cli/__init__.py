@@ -378,7 +378,7 @@ def compare(first, second, asked) -> None:
             run_up_to(experiment, experiment.stages[-1], False)
             experiment.close()
         records.append(experiment.record())
-    page, lines = pages.compare(*records, asked.results)
+    page, lines = pages.compare(records[0], records[1], asked.results)
     for line in lines:
         click.echo(line.rstrip())
     click.echo(str(page))

@@ -4,7 +4,7 @@ A model has the arms of one experiment, all fitted to the same cases, and knows 
 (`inputs`).  It needs neither the config nor the results that it came from.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
-from thesiskit.fitted.file import EXPORT, read_model, write_model
+from thesiskit.fitted.file import EXPORT, read_model, within, write_model
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.fitted.patterns import ENGINES, PatternArm
 from thesiskit.models.chains import Arrays
@@ -64,10 +64,7 @@ class FittedModel:
         ------
         UserError: there is no such arm.
         """
-        return FittedModel(
-            self.experiment, self.source, self.inputs, {name: self.arm(name) for name in names},
-            self.cases, self.codes,
-        )  # fmt: skip
+        return replace(self, arms={name: self.arm(name) for name in names})
 
     def arm(self, name: str | None = None) -> FittedArm:
         """Return an arm; without a name, the only one.
@@ -127,30 +124,32 @@ class FittedModel:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
         cases = table.inputs
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
-        return pd.concat(
-            [self._frame(arm, ids, arm.predict(self.inputs, cases)) for arm in self.arms.values()],
-            ignore_index=True,
-        )
-
-    def _frame(self, arm: FittedArm, ids: list[str], found: Arrays) -> pd.DataFrame:
-        columns: dict[str, Any] = {"id": ids, "arm": [arm.name] * len(ids)}
-        if self.continuous:
-            named = {"median": "median", "low": "5 %", "high": "95 %"}
-            return pd.DataFrame(columns | {words: found[name] for name, words in named.items()})
-        probability = found["probability"]
-        columns["predicted"] = [self.classes[k] for k in most_probable(probability)]
-        for name, values in zip(self.classes, probability.T, strict=True):
-            columns[f"probability: {name}"] = values
-        return pd.DataFrame(columns)
+        frames = []
+        for arm in self.arms.values():
+            found = arm.predict(self.inputs, cases)
+            columns: dict[str, Any] = {"id": ids, "arm": arm.name}
+            if self.continuous:
+                columns |= {"median": found["median"], "5 %": found["low"], "95 %": found["high"]}
+            else:
+                likely = most_probable(found["probability"])
+                columns["predicted"] = [self.classes[k] for k in likely]
+                for name, values in zip(self.classes, found["probability"].T, strict=True):
+                    columns[f"probability: {name}"] = values
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
 
     # ---- files ----
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, which `load_model` reads."""
         about, arrays = self.inputs.stored()
+        source = self.source.model_dump(mode="json")
+        for name in ("path", "test_path", "labels"):  # their folders are nobody's concern
+            if source.get(name):
+                source[name] = Path(source[name]).name
         header: dict[str, Any] = {
             "experiment": self.experiment,
-            "source": _without_folders(self.source),
+            "source": source,
             "family": self.inputs.family,
             "inputs": about,
             "cases": self.cases,
@@ -203,26 +202,13 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     source = SOURCES[name].model_validate(header["source"])
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
-    inputs = Inputs.restore(source.family, header["inputs"], _within(arrays, "inputs/"))
+    inputs = Inputs.restore(source.family, header["inputs"], within(arrays, "inputs/"))
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
-        mine = _within(arrays, f"arm-{number}/") | shared
+        mine = within(arrays, f"arm-{number}/") | shared
         arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:
         raise ValueError("it has no arms")
     return FittedModel(str(header["experiment"]), source, inputs, arms, int(header["cases"]), codes)
-
-
-def _within(arrays: Arrays, mark: str) -> Arrays:
-    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
-
-
-def _without_folders(source: Source) -> dict[str, Any]:
-    """Return the block of a source without the folders of its paths: they are nobody's concern."""
-    block = source.model_dump(mode="json")
-    for name in ("path", "test_path", "labels"):
-        if block.get(name):
-            block[name] = Path(block[name]).name
-    return block

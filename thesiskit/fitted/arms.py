@@ -6,16 +6,16 @@ only called with arrays that fit together.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from thesiskit.errors import DataError, quoted
+from thesiskit.fitted.file import within
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, check
 from thesiskit.models.chains import Arrays
-from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, Task
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
@@ -25,13 +25,12 @@ class FittedArm(ABC):
     """One fitted model.
 
     name : of the arm.
+    kind : of the model.
     warning : why its predictions should not be relied on; empty if they can be.
     """
 
-    kind: ClassVar[str]
-
-    def __init__(self, name: str, warning: str = ""):
-        self.name, self.warning = name, warning
+    def __init__(self, name: str, kind: str, warning: str = ""):
+        self.name, self.kind, self.warning = name, kind, warning
 
     @abstractmethod
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
@@ -58,16 +57,11 @@ class SelectedArm(FittedArm):
     def __init__(
         self, name: str, selected: np.ndarray, model: Model, posterior: Any, tau: float = 1.0
     ):
-        super().__init__(name, model.warning(posterior))
+        super().__init__(name, model.kind, model.warning(posterior))
         self.selected, self.model, self.posterior, self.tau = selected, model, posterior, tau
-        self.kind = model.kind  # type: ignore[misc]
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        """Return `probability` (T, G) of cases (T, p)."""
-        if self.model.takes == "bits":
-            table = inputs.bits(cases, self.selected)
-        else:
-            table = read_columns(cases, self.selected)
+        table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")
         if table.dtype.kind == "f" and not self.model.takes_missing:
             case, place = np.argwhere(np.isnan(table))[0]
             feature = int(self.selected[place])
@@ -79,22 +73,18 @@ class SelectedArm(FittedArm):
         return {"probability": self.model.predict(self.posterior, table, self.tau)}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what `restore` takes."""
         about, arrays = self.model.saved(self.posterior)
         return about | {"tau": self.tau}, arrays | {"selected": self.selected}
 
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
-        """Return the arm that `stored` described."""
-        selected, tau = arrays["selected"].astype(np.intp), about.get("tau", 1.0)
+        tau, kind = about.get("tau", 1.0), about["kind"]
         if inputs.family != "table":
             raise ValueError("its cases have no features to select")
-        check(selected.ndim == 1 and isinstance(tau, float) and 1 <= tau < LARGEST)
-        check(((selected >= 0) & (selected < inputs.width)).all())
-        kind = MODELS[{EXACT: "mixture"}.get(about["kind"], about["kind"])]
-        if kind.takes == "bits":  # they have thresholds
-            check(np.isin(selected, inputs.columns).all())
-        model, posterior = kind.restored(about, arrays, selected, len(inputs.classes))
+        check(isinstance(tau, float) and 1 <= tau < LARGEST)
+        named = MODELS["mixture" if kind == EXACT else kind]
+        selected = inputs.checked(arrays["selected"], bits=named.takes == "bits")
+        model, posterior = named.restored(about, arrays, selected, len(inputs.classes))
         return cls(str(about["name"]), selected, model, posterior, tau)
 
 
@@ -105,16 +95,12 @@ class PeerArm(FittedArm):
     learnt : as `peers.fit` returns it.
     """
 
-    kind = "peer"
-
     def __init__(self, name: str, method: str, task: Task, columns: np.ndarray, learnt: Arrays):
-        super().__init__(name)
+        super().__init__(name, "peer")
         self.method, self.task, self.columns, self.learnt = method, task, columns, learnt
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        """Return `probability` (T, G) of cases (T, p), or `median` of real responses, (T,)."""
-        bits = self.task.kind == BITS
-        table = inputs.bits(cases, self.columns) if bits else read_columns(cases, self.columns)
+        table = inputs.table(cases, self.columns, bits=self.task.kind == BITS)
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}
@@ -122,23 +108,16 @@ class PeerArm(FittedArm):
         return {"median": answer, "low": unknown, "high": unknown}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what `restore` takes."""
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
         arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
         return {"method": self.method, "task": task}, arrays | {"columns": self.columns}
 
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":
-        """Return the arm that `stored` described."""
-        task = Task(**about["task"], values=inputs.n_values)
-        columns = arrays["columns"].astype(np.intp)
-        check(inputs.family == peers.FAMILIES[task.kind])
+        task, method = Task(**about["task"], values=inputs.n_values), str(about["method"])
+        check(inputs.family == peers.FAMILIES[task.kind] and task.classes == len(inputs.classes))
+        columns = inputs.checked(arrays["columns"], bits=task.kind == BITS)
         check(isinstance(task.order, int) and 0 <= task.order <= len(columns))
-        check(columns.ndim == 1 and ((columns >= 0) & (columns < inputs.width)).all())
-        check(task.classes == len(inputs.classes))
-        if task.kind == BITS:  # they have thresholds
-            check(np.isin(columns, inputs.columns).all())
-        mark = "learnt/"
-        learnt = {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
-        peers.check_learnt(str(about["method"]), task, learnt, len(columns))
-        return cls(str(about["name"]), str(about["method"]), task, columns, learnt)
+        learnt = within(arrays, "learnt/")
+        peers.check_learnt(method, task, learnt, len(columns))
+        return cls(str(about["name"]), method, task, columns, learnt)

@@ -13,9 +13,10 @@ import pandas as pd
 
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, few, quoted
+from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import above, find_missing, read_columns
-from thesiskit.models.patterns import Groups, compress_features, compress_sequences
+from thesiskit.models.patterns import PATTERNS, Groups
 
 
 @dataclass(frozen=True)
@@ -78,29 +79,38 @@ class Inputs:
             raise DataError("there are no cases to predict")
         return self.like.coded(X)
 
-    def bits(self, cases: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return some features of cases (T, p) as 0 and 1, (T, k); NaN where one is missing."""
+    def table(self, cases: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return some features of cases (T, p), (T, k), or 1 where they are above thresholds.
+
+        NaN is a missing value, also among bits.
+        """
         block = read_columns(cases, selected)
+        if not bits:
+            return block
         missing = find_missing(block)
         thresholds = self.thresholds[np.searchsorted(self.columns, selected)]
-        bits = np.ascontiguousarray(above(block, thresholds))
-        return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
+        ones = np.ascontiguousarray(above(block, thresholds))
+        return ones if missing is None else np.where(missing, np.float32(np.nan), ones)
+
+    def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return columns (k,) of a model file; ValueError for what `table` cannot take."""
+        selected = selected.astype(np.intp)
+        check(selected.ndim == 1 and ((selected >= 0) & (selected < self.width)).all())
+        check(not bits or np.isin(selected, self.columns).all())  # these have thresholds
+        return selected
 
     def groups(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
         """Return the groups of the training cases, codes (n, p); those of a model are found once.
 
         compress, min_cases : as `compress_features` takes them.
         """
-        key = (order, compress, min_cases)
-        if self.family == "table":
-            raise ValueError("its cases have no patterns")
         if self.family == "sequences" and min_cases > 1:
             raise ValueError("sequences have all their patterns")
+        key = (order, compress, min_cases)
         if key not in self._groups:
-            self._groups[key] = (
-                compress_features(codes, order, compress=compress, min_cases=min_cases)
-                if self.family == "features"
-                else compress_sequences(codes, order, compress=compress)
+            patterns = PATTERNS[self.family].like(self.like)
+            self._groups[key] = patterns.groups(
+                codes, order, compress=compress, min_cases=min_cases
             )
         return self._groups[key]
 
@@ -108,15 +118,12 @@ class Inputs:
         """Return what `restore` takes."""
         like: Any = self.like
         about: dict[str, Any] = {"classes": self.classes}
-        arrays = {}
-        if self.family == "table":
-            about |= {"names": like.names, "width": self.width}
-            arrays = {"columns": self.columns, "thresholds": self.thresholds}
-        elif self.family == "features":
-            about |= {"features": like.features, "values": like.values}
-        else:
-            about |= {"states": like.states, "length": self.width}
-        return about, arrays
+        if self.family == "features":
+            return about | {"features": like.features, "values": like.values}, {}
+        if self.family == "sequences":
+            return about | {"states": like.states, "length": self.width}, {}
+        arrays = {"columns": self.columns, "thresholds": self.thresholds}
+        return about | {"names": like.names, "width": self.width}, arrays
 
     @classmethod
     def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":

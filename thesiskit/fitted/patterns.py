@@ -26,11 +26,10 @@ class PatternArm(FittedArm):
     """
 
     def __init__(self, name: str, kind: str, posterior: Any, seed: int, warning: str = ""):
-        super().__init__(name, warning)
-        self.kind = kind  # type: ignore[misc]
+        super().__init__(name, kind, warning)
         self.posterior, self.seed = posterior, seed
 
-    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:  # noqa: ARG002
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         """Return `probability` (T, K), or of real responses median, low and high, (T,) each."""
         return self.posterior.predict_alone(cases, self.seed)
 

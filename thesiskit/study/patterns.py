@@ -128,7 +128,7 @@ class PatternDesign:
     def notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
         notes = [note for table in self.stored for note in table.notes]
-        if self.config.all_train and self.stored:
+        if self.config.scheme == "none" and self.stored:
             unseen = int((self.stored[-1].inputs == UNSEEN).sum())
             if unseen:
                 notes.append(f"{unseen:,} values that only the test table has count as missing "
@@ -208,7 +208,7 @@ class PatternDesign:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
         wrong = self.config.wrong
         self.check_sizes()
-        if self.stored and not self.config.all_train:
+        if self.stored and self.config.scheme != "none":
             self._check_train()
         if self.data.family == "features":
             cases = len(self.cases(0).train)
@@ -262,7 +262,7 @@ class PatternDesign:
 
     def _divided(self, division: int) -> Cases:
         """Draw or divide the cases."""
-        if self.config.all_train:
+        if self.config.scheme == "none":
             return self._whole()
         if self.config.scheme == "k-fold":
             return self._fold(*divmod(division, self.config.evaluation.folds))
@@ -714,7 +714,7 @@ class PatternWork(Work):
         super().__init__(config, folder)
         self.design = PatternDesign(config, folder)
         self.fit_command = fit_command(self.design.model.kind)
-        if config.all_train:
+        if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
 
     @property
@@ -736,7 +736,7 @@ class PatternWork(Work):
     def check(self) -> None:
         """Raise UserError for what only the data, or missing packages, show to be wrong."""
         self.design.check()
-        if not self.config.all_train:
+        if self.config.scheme != "none":
             self._check_traced()
 
     def _check_traced(self) -> None:

@@ -329,7 +329,7 @@ class SelectionWork(Work):
         self.design = Design(config, folder)
         self.fit_command = fit_command(self.kind.kind)
         self.stages = ("simulate", "select", "fit", "predict")
-        if config.all_train:
+        if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
         every = {arm.name: (place, arm) for place, arm in enumerate(arms(config))}
         own = (*OWN, "complete")
@@ -433,12 +433,12 @@ class SelectionWork(Work):
                 )
         for design in self.design.each:
             for table in design.tables[:1]:
-                key, text = too_many(self.config, table.features.shape[1])
-                if key:
-                    raise self.config.wrong(key, text)
+                problem = too_many(self.config, table.features.shape[1])
+                if problem:
+                    raise self.config.wrong(*problem.split(": ", 1))
             problem = two_classes(self.kind.kind, design.n_classes)
             if self.kind.most_classes == 2 and problem:
-                raise self.config.wrong("model.kind", problem)
+                raise self.config.wrong(*problem.split(": ", 1))
             design.check()
         for _, arm in self.own_arms.values():
             model = self.model_of(arm)
