@@ -338,7 +338,7 @@ def test_links_lead_to_parts(tmp_path):
     assert run.exit_code == 0, run.output
     assert invoke("run", CONFIGS["correlation-lattice"], "--results", tmp_path).exit_code == 0
     found = [one for one in exhibits_found(tmp_path) if one.link]
-    assert {one.exhibit.experiment for one in found} == {"naive-simulation", "correlation-lattice"}
+    assert {one.experiment for one in found} == {"naive-simulation", "correlation-lattice"}
     index = (tmp_path / "index.html").read_text()
     for one in exhibits():
         assert f"<code>{one.label}</code>" in index
@@ -350,7 +350,7 @@ def test_links_lead_to_parts(tmp_path):
     assert all(one.verdict in ("", "values not printed") for one in found)
     lattice = CONFIGS["correlation-lattice"]
     assert invoke("verify", lattice, "--results", tmp_path).exit_code == 0
-    verdicts = {one.exhibit.label: one.verdict for one in exhibits_found(tmp_path)}
+    verdicts = {one.label: one.verdict for one in exhibits_found(tmp_path)}
     assert verdicts["fig-sets"] == "all as printed"
     assert verdicts["tab-bnaive"] == "not compared"
 

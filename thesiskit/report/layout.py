@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,11 +74,9 @@ class Table:
         csv, md, tex = self.files
         outputs.write(csv, csv_text(self.frame))
         cells, names = display(self.visible), [str(name) for name in self.frame.columns]
-        lines = [f"# {self.title}", ""]
-        for paragraph in self.lead:
-            lines += [paragraph, ""]
-        lines += [*markdown(names, cells), "", self.whole_caption, ""]
-        outputs.write(md, "\n".join(lines))
+        lines = "\n".join(markdown(names, cells))
+        paragraphs = f"# {self.title}", *self.lead, lines, f"{self.whole_caption}\n"
+        outputs.write(md, "\n\n".join(paragraphs))
         latex = pd.DataFrame(cells, columns=names).to_latex(
             index=False,
             escape=True,
@@ -179,9 +178,6 @@ class Page:
         return about | {"page": self.file}
 
 
-Part = Table | Figure | Page
-
-
 # ---- tables as text ----
 
 
@@ -243,14 +239,16 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-@lru_cache
-def _terms() -> dict[str, str]:
-    return yaml.safe_load((FOLDER / "terms.yaml").read_text(encoding="utf-8"))
+@cache
+def read_yaml(path: Path) -> Any:
+    """Return what a file of this package holds."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def explain(name: str) -> str:
     """Return what the header of a column means; "" if it needs no explanation."""
-    return _terms().get(name.rpartition(": ")[2].partition(",")[0], "")
+    terms = read_yaml(FOLDER / "terms.yaml")
+    return terms.get(name.rpartition(": ")[2].partition(",")[0], "")
 
 
 def beside(names: list[str]) -> list[int | None]:
@@ -267,16 +265,13 @@ def beside(names: list[str]) -> list[int | None]:
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
     """Split "group: name" columns into a row of groups with their widths, and a row of names."""
     groups: list[tuple[str, int]] = []
-    for name in names:
-        group = name.partition(": ")[0] if ": " in name else ""
-        if group and groups and groups[-1][0] == group:
-            groups[-1] = (group, groups[-1][1] + 1)
-        else:
-            groups.append((group, 1))
+    for group, alike in groupby(name.partition(": ")[0] if ": " in name else "" for name in names):
+        width = len([*alike])
+        groups += [(group, width)] if group else [("", 1)] * width
     return groups, [name.partition(": ")[2] or name for name in names]
 
 
-@lru_cache
+@cache
 def template(name: str) -> jinja2.Template:
     """Return a template of this folder; it is compiled once."""
     environment = jinja2.Environment(

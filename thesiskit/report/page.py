@@ -8,20 +8,18 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import yaml
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, now, sha256, write_text
-from thesiskit.report.layout import Table, csv_text, display, explain, template
-from thesiskit.report.outputs import FOLDERS, Outputs, changed
+from thesiskit.report.layout import Table, csv_text, display, explain, read_yaml, template
+from thesiskit.report.outputs import Outputs, changed
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import THESIS, Record
 from thesiskit.report.stages import notes, warnings
@@ -32,17 +30,14 @@ if TYPE_CHECKING:
 
 def write_report(record: Record, key: str, *, watch: Callable) -> None:
     """Make every part that the config asks for, and the page; record the key of the results."""
-    made: dict[str, list] = {}
     wanted = wanted_parts(record.config)
-    for name in watch(wanted, len(wanted), "report"):
-        made[name] = PARTS[name].make(record)
-    parts = [part for several in made.values() for part in several]
-    timings = record.timings()
+    made = {name: PARTS[name].make(record) for name in watch(wanted, len(wanted), "report")}
+    parts = list(chain.from_iterable(made.values()))
     names = [name for part in parts for name in part.files]
-    names += ["report.html", "numbers.tex", CRATE, *["timings.csv"] * bool(timings)]
-    outputs = Outputs(record.results, names)
+    outputs = Outputs(record.results, [*names, "report.html", "numbers.tex", "timings.csv", CRATE])
     for part in parts:
         part.write(outputs)
+    timings = record.timings()
     if timings:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     tables = [part for part in parts if isinstance(part, Table)]
@@ -66,11 +61,11 @@ def write_index(root: Path) -> Path:
     index = Path(root) / "index.html"
     if not is_our_index(index):
         raise ResultsError(f"{index}: thesiskit did not make it, and does not write over it")
-    verified = Path(root) / "verify" / "verify.html"
+    verified = "verify/verify.html"
     text = template("index.html.j2").render(
         entries=entries,
         shown=exhibits_found(Path(root)),
-        verified="verify/verify.html" if verified.exists() else "",
+        verified=verified if (Path(root) / verified).exists() else "",
     )
     write_text(index, text)
     return index
@@ -81,16 +76,17 @@ def render(record: Record, made: dict[str, list]) -> str:
 
     made : tables and figures by part; the files of figures are written, and so they are laid out.
     """
-    items = []
-    for part, several in made.items():
-        found = [one.item() for one in several]
-        if found:  # links lead to the first of a part
-            found[0]["anchor"] = f"part-{part}"
-        items += found
+    items: list[dict[str, Any]] = []
     taken: set[str] = set()
-    for item in items:  # a figure can have the name of a table
-        item["name"] += "-figure" * (item["name"] in taken)
-        taken.add(item["name"])
+    for part, several in made.items():
+        for number, one in enumerate(several):
+            item = one.item()
+            if number == 0:  # links lead to the first of a part
+                item["anchor"] = f"part-{part}"
+            if item["name"] in taken:  # a figure can have the name of a table
+                item["name"] += "-figure"
+            taken.add(item["name"])
+            items.append(item)
     explain_once(items)
     return template("page.html.j2").render(
         config=record.config,
@@ -130,6 +126,7 @@ class Exhibit:
         `why` says why.
     numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
         is empty if the thesis prints no values.
+    link, verdict : in a results folder, where its remake is, and how its numbers compare.
     """
 
     label: str
@@ -140,28 +137,16 @@ class Exhibit:
     part: str = ""
     why: str = ""
     numbers: list[str] = field(default_factory=list)
+    link: str = ""
+    verdict: str = ""
 
 
-@lru_cache(maxsize=1)
 def exhibits() -> list[Exhibit]:
     """Return all tables and figures, in the order of the thesis."""
-    text = (THESIS / "exhibits.yaml").read_text(encoding="utf-8")
-    return [Exhibit(**entry) for entry in yaml.safe_load(text)]
+    return [Exhibit(**entry) for entry in read_yaml(THESIS / "exhibits.yaml")]
 
 
-class Found(NamedTuple):
-    """What a results folder contains for an exhibit.
-
-    link : leads to its remake; "" if that has not been run.
-    verdict : says how its numbers compare.
-    """
-
-    exhibit: Exhibit
-    link: str
-    verdict: str
-
-
-def exhibits_found(root: Path) -> list[Found]:
+def exhibits_found(root: Path) -> list[Exhibit]:
     """Return every exhibit with its remake below root and the verdict on its numbers.
 
     The list is empty if root has neither a remake nor verified numbers.
@@ -171,12 +156,11 @@ def exhibits_found(root: Path) -> list[Found]:
         verified = pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
     found = []
     for one in exhibits():
-        folder = root / one.experiment
         config = Results(root, one.experiment).provenance().get("config") if one.part else None
         there = config and one.part in config["report"]["parts"]
-        there = there and (folder / "report.html").exists()
+        there = there and (root / one.experiment / "report.html").exists()
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        found.append(Found(one, link, _verdict(one, verified)))
+        found.append(replace(one, link=link, verdict=_verdict(one, verified)))
     return found if verified is not None or any(one.link for one in found) else []
 
 
@@ -191,10 +175,9 @@ def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
     if rows.empty:
         return "not compared"
     counts = rows["verdict"].value_counts()
-    well = [verdict for verdict in counts.index if verdict in WELL]
-    others = [verdict for verdict in counts.index if verdict not in WELL]
-    if not others:
-        return ("all " if len(rows) > 1 else "") + " or ".join(well)
+    others = counts.index.difference(WELL, sort=False)
+    if others.empty:
+        return ("all " if len(rows) > 1 else "") + " or ".join(counts.index)
     names = sorted({reason.partition(":")[0] for reason in rows["reason"] if reason})
     said = ", ".join(f"{counts[verdict]:,} of {len(rows):,} {verdict}" for verdict in others)
     return said + (f" ({', '.join(names)})" if names else "")
@@ -285,30 +268,30 @@ def _part(word: str) -> str:
     if word in SIGNS:
         return SIGNS[word]
     number = word.removeprefix("-")
-    if number[0].isdecimal():
-        if not number.isascii():  # digits of another script
-            number = "".join(str(unicodedata.decimal(one, one)) for one in number)
-        whole, _, decimals = number.replace(",", "").partition(".")
-        spoken = _spoken(int(whole)) if whole == str(int(whole)) else _digits(whole)
-        minus = "Minus" if word.startswith("-") else ""
-        return minus + spoken + (f"Point{_digits(decimals)}" if decimals else "")
-    plain = "".join(chain.from_iterable(_latin(one) for one in word))
-    return plain[:1].upper() + plain[1:]
+    if not number[0].isdecimal():
+        plain = "".join(map(_latin, word))
+        return plain[:1].upper() + plain[1:]
+    # also of digits of another script
+    number = "".join(str(unicodedata.decimal(mark, mark)) for mark in number)
+    whole, _, decimals = number.replace(",", "").partition(".")
+    minus = "Minus" if word.startswith("-") else ""
+    return minus + _spoken(whole) + (f"Point{_digits(decimals)}" if decimals else "")
 
 
 def _digits(text: str) -> str:
-    return "".join(ONES[int(one)] for one in text)
+    return "".join(ONES[int(digit)] for digit in text)
 
 
-def _spoken(number: int) -> str:
-    """Return a whole number in English, without spaces."""
+def _spoken(whole: str) -> str:
+    """Return a whole number in English, without spaces; digit by digit where it is long."""
+    number = int(whole)
+    if number >= 10**12 or whole != str(number):
+        return _digits(whole)
     if number < 20:
         return ONES[number]
-    if number >= 10**12:
-        return _digits(str(number))
     size, name = next((scale for scale in SCALES if number >= scale[0]), (10, ""))
-    first = _spoken(number // size) + name if name else TENS[number // 10 - 2]
-    return first + (_spoken(number % size) if number % size else "")
+    first = _spoken(str(number // size)) + name if name else TENS[number // 10 - 2]
+    return first + (_spoken(str(number % size)) if number % size else "")
 
 
 def _latin(letter: str) -> str:
@@ -396,27 +379,23 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
         ],
     )
     objects = _objects(crate, record)
-    made = {  # by each stage, whose folder has a file for each block
-        folder.name: sorted(path for path in folder.iterdir() if MADE.fullmatch(path.name))
-        for folder in results.folder.iterdir()
-        if folder.name not in FOLDERS and folder.is_dir()
-    }
-    places = {stage: number for number, stage in enumerate(ORDER)}
-    stages = sorted(filter(made.get, made), key=lambda name: (places.get(name, len(ORDER)), name))
-    for stage in [*stages, "report"]:
-        files = {f"{stage}/{path.name}": sha256(path) or "" for path in made.get(stage, ())}
+    for stage in (*ORDER, "report"):
+        folder, files = results.folder / stage, written
+        if stage != "report":
+            paths = sorted(filter(lambda path: MADE.fullmatch(path.name), folder.glob("*")))
+            files = {f"{stage}/{path.name}": sha256(path) for path in paths}
+        if not files:
+            continue
         entities = [
             crate.add_file(
                 dest_path=name,
                 properties={
                     "name": name,
                     "sha256": digest,
-                    "encodingFormat": KINDS.get(
-                        name.rpartition(".")[2], "application/octet-stream"
-                    ),
+                    "encodingFormat": KINDS[name.rpartition(".")[2]],
                 },
             )
-            for name, digest in (files if stage != "report" else written).items()
+            for name, digest in files.items()
         ]
         action = crate.add_action(
             instrument,
@@ -426,7 +405,7 @@ def crate_text(results: Results, written: Mapping[str, str]) -> str:
             properties={
                 "name": f"thesiskit {stage}",
                 "actionStatus": "http://schema.org/CompletedActionStatus",
-                **({"endTime": ended[stage]} if stage in ended and stage != "report" else {}),
+                **({"endTime": ended[stage]} if stage in ended else {}),
             },
         )
         root.append_to("mentions", action)

@@ -14,21 +14,20 @@ Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than tw
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.explorer import Content
-from thesiskit.report.layout import kept_words, size_words
+from thesiskit.report.layout import kept_words, read_yaml, size_words
 from thesiskit.report.metrics import Score, Tested
 
 THESIS = Path(__file__).parent / "thesis"
@@ -49,17 +48,19 @@ BY_CASE = ("response", "replicate", "group", "fold", "case", "tau")
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
            "same")  # fmt: skip
-METHODS = {  # what tables and legends call a model of chapter 2 that is ours
+METHODS = {  # what tables and legends call a method whose name does not say it
     "naive-corrected": "naive Bayes, corrected",
     "naive-uncorrected": "naive Bayes, uncorrected",
     "normal-corrected": "normal features, corrected",
     "normal-uncorrected": "normal features, uncorrected",
+    "gp": "Gaussian process",
+    **{name: peer.words for name, peer in PEERS.items()},
 }
 
 
 def method_words(method: str) -> str:
     """Return a method of chapter 2, or a peer, as tables and legends name it."""
-    return PEERS[method].words if method in PEERS else METHODS.get(method, method)
+    return METHODS.get(method, method)
 
 
 class Manner(NamedTuple):
@@ -129,12 +130,8 @@ class Arm:
     @property
     def words(self) -> str:
         """The model, as tables name it."""
-        if self.method:
-            return self.way.words
-        if not self.own:
-            return method_words(self.engine)
-        if self.engine == "gp":
-            return "Gaussian process"
+        if self.engine != "slice":
+            return self.way.words if self.method else method_words(self.engine)
         text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
         return text + (", sigma's own scale" if self.scale == "natural" else "")
 
@@ -146,7 +143,8 @@ class Record:
         where nobody can say.
     logistic : whether it is one of chapter 3, with logistic models or others of patterns.
     mixture, normal : whether the model is the mixture model, or that of normal features.
-    continuous : whether responses are real numbers.
+    real : whether features of chapter 2 are real numbers.
+    continuous : whether responses are.
     tests : whether cases are tested; of a table that was screened with all of them none may be.
     folded : whether cases were divided into folds; folds : in chapter 3 into how many, else 1.
     variant_name : the word for what varies, the sampler or the rule of quadrature.
@@ -177,17 +175,13 @@ class Record:
     @cached_property
     def tables(self) -> dict[str, "Record"]:
         """The record of each table of a study of several; nothing of other experiments."""
-        names = several_tables(self.config)
-        each = self.n_blocks // max(1, len(names))
-        data = self.config["data"] or {}
-        return {
-            name: Record(
-                _Blocks(self.results, i * each),
-                each,
-                self.config | {"data": data | {"sets": [name]}},
-            )
-            for i, name in enumerate(names)
-        }
+        names, tables = several_tables(self.config), {}
+        for number, name in enumerate(names):
+            each = self.n_blocks // len(names)
+            results = Results(self.results.root, self.results.folder.name, first=number * each)
+            data = self.config["data"] | {"sets": [name]}
+            tables[name] = Record(results, each, self.config | {"data": data})
+        return tables
 
     @cached_property
     def thesis_calibration(self) -> pd.DataFrame | None:
@@ -204,10 +198,16 @@ class Record:
         """
         blocks = [self.results.load(stage, number) for number in range(self.n_blocks)]
         joined = dict(blocks[0])
-        for name in [name for name in axes if name in joined]:
+        for name in axes.keys() & joined.keys():
             several, axis = [block[name] for block in blocks], axes[name]
             joined[name] = np.stack(several) if axis is None else np.concatenate(several, axis)
         return joined
+
+    def _by_block(self, name: str) -> list[np.ndarray]:
+        """Return an array of the stage `predict` in each block."""
+        return [
+            self.results.load("predict", number, (name,))[name] for number in range(self.n_blocks)
+        ]
 
     @cached_property
     def simulated(self) -> dict[str, np.ndarray]:
@@ -248,13 +248,19 @@ class Record:
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """Predictions, and the replicate, group, fold, case and response of each, (N,)."""
-        axes = PREDICTED | {"seconds": None if self.logistic else 0}
-        joined = self.join("predict", axes)
+        joined = self.join("predict", PREDICTED | {"seconds": None if self.logistic else 0})
         if self.logistic:  # a block is a division of the cases
             cases = [len(y) for y in self._by_block("response")]
             number = np.repeat(np.arange(self.n_blocks), cases)
             joined |= {"replicate": number // self.folds, "fold": number % self.folds}
+            joined["group"] = np.zeros_like(number)
         return joined
+
+    @cached_property
+    def _trained(self) -> np.ndarray:
+        """The number of the training set of each prediction, (N,)."""
+        places = np.stack([self.predictions[name] for name in ("replicate", "fold", "group")])
+        return np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)
 
     @property
     def response(self) -> np.ndarray:
@@ -316,10 +322,8 @@ class Record:
     @cached_property
     def silent(self) -> set[int]:
         """The rows of arms that predict nothing: they take two classes, and there are more."""
-        if not self.tests or self.predictions["probability"].ndim == 2:
-            return set()
-        nothing = np.isnan(self.predictions["probability"]).all(axis=(1, 2))
-        return set(np.flatnonzero(nothing).tolist())
+        predicted = self.predictions.get("probability", ()) if self.tests else ()
+        return {row for row, p in enumerate(predicted) if np.isnan(p).all()}
 
     def keys(self, arm: Arm) -> dict[str, Any]:
         """Return what an arm is, for the columns of tables."""
@@ -335,7 +339,7 @@ class Record:
         size = arm.label
         if not size.startswith("|"):  # else the label says that features are kept
             size = f"{size_words(size)} feature{'s' * (size != '1')}"
-        several = len(self.variants) > 1 and arm.variant not in (NONE, self.variants[0])
+        several = arm.variant not in (NONE, *self.variants[:1])
         return f"{size}, {arm.words}" + (f", {arm.variant}" if several else "")
 
     def title(self, arm: Arm) -> str:
@@ -354,8 +358,10 @@ class Record:
 
         There are none where responses are real.
         """
-        names = self.predictions["classes"] if self.logistic else self.simulated.get("class_names")
-        return [str(name) for name in (range(self.n_classes) if names is None else names)]
+        if self.logistic:
+            return self.predictions["classes"].tolist()
+        names = self.simulated.get("class_names", range(self.n_classes))
+        return [str(name) for name in names]
 
     @cached_property
     def n_classes(self) -> int:
@@ -372,38 +378,30 @@ class Record:
     @cached_property
     def tested(self) -> Tested:
         """The test cases."""
-        found, config = self.predictions, self.config
-        folds = (
-            self.folds if self.logistic else 1 + (config["scheme"] in ("k-fold", "leave-one-out"))
-        )
-        division = {
-            "data set" if config["drawn"] else "replicate": (
-                found["replicate"], int(found["replicate"].max()) + 1
-            ),
-            "fold": (found["fold"], folds),
-        }  # fmt: skip
-        if not self.logistic:
-            division["group"] = found["group"], config["evaluation"]["groups"]
-            case = found["case"].astype(np.int64)
-            ids = self.simulated.get("ids", np.array([], dtype=str))
-            ids = ids[case] if len(ids) else (case + 1).astype(str)
-            unit = case + (found["replicate"] * (1 + case.max()) if config["drawn"] else 0)
-        else:
-            ids, unit = self._cases_of_blocks()
+        found, drawn = self.predictions, self.config["drawn"]
+        division = {"data set" if drawn else "replicate": found["replicate"]}
+        division |= {name: found[name] for name in ("fold", "group")}
+        ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
         return Tested(
             response=found["response"] if self.logistic else found["response"].astype(np.int64),
             ids=ids,
             unit=unit,
-            division={name: one + 1 for name, (one, many) in division.items() if many > 1},
+            division={name: place + 1 for name, place in division.items() if place.any()},
             classes=self.classes,
             base=self._base_rate(),
         )
 
+    def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the test cases of chapter 2 are called, and their numbers."""
+        replicate, case = self.predictions["replicate"], self.predictions["case"].astype(np.int64)
+        ids = self.simulated.get("ids", ())
+        ids = ids[case] if len(ids) else (case + 1).astype(str)
+        return ids, case + (replicate * (1 + case.max()) if self.config["drawn"] else 0)
+
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
-        block = self.predictions["replicate"] * self.folds + self.predictions["fold"]
         names = []
-        for number, tests in enumerate(np.bincount(block)):
+        for number, tests in enumerate(np.bincount(self._trained)):
             found = self.results.load("simulate", number, ("ids",))["ids"][-tests:]
             names.append(found if len(found) else np.arange(1, tests + 1).astype(str))
         ids = np.concatenate(names)
@@ -416,31 +414,23 @@ class Record:
 
     def _base_rate(self) -> np.ndarray:
         """Frequencies of the classes among the training cases of each test case, (N, K)."""
-        found = self.predictions
-        if self.logistic:
-            counts = np.array([
-                np.bincount(y, minlength=self.n_classes) if self.n_classes else np.empty(0)
-                for y in self._by_block("train_response")
-            ])  # fmt: skip
-            place = found["replicate"] * self.folds + found["fold"]
-        else:
-            splits = np.stack([found[name] for name in ("replicate", "fold", "group")])
-            place = np.unique(splits, axis=1, return_inverse=True)[1].reshape(-1)
+        if not self.logistic:
             counts = self.selection["class_counts"][:: len(self.labels)]
+        elif self.continuous:
+            counts = np.empty((self.n_blocks, 0))
+        else:
+            train = self._by_block("train_response")
+            counts = np.array([np.bincount(y, minlength=self.n_classes) for y in train])
         more = counts + 0.5
-        return (more / more.sum(axis=1, keepdims=True))[place]
-
-    def _by_block(self, name: str) -> list[np.ndarray]:
-        return [
-            self.results.load("predict", number, (name,))[name] for number in range(self.n_blocks)
-        ]
+        return (more / more.sum(axis=1, keepdims=True))[self._trained]
 
     @property
     def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of the training responses, for each test case."""
-        train = self._by_block("train_response")
-        place = self.predictions["replicate"] * self.folds + self.predictions["fold"]
-        return np.array([y.mean() for y in train])[place], np.array([y.std() for y in train])[place]
+        train, trained = self._by_block("train_response"), self._trained
+        return np.array([y.mean() for y in train])[trained], np.array([y.std() for y in train])[
+            trained
+        ]
 
     @property
     def base_scores(self) -> dict[str, float]:
@@ -498,7 +488,7 @@ class Record:
     @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
-        return [str(one) for one in self.selection["label"]]
+        return self.selection["label"].tolist()
 
     def by_size(self, name: str) -> Iterator[tuple[str, np.ndarray]]:
         """Yield each label with the entries of the selection array `name` for it."""
@@ -576,21 +566,17 @@ class Record:
     def of_order(self, order: int, prior: str, *, compress: bool = True, scale: str | None = None):
         """Return one of our models of patterns, None where it was not fitted."""
         scale = scale or self.config["model"]["sigma_scale"][0]
+        wanted = (order, prior, compress, scale, "slice")
         for arm in self.own:
-            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == (
-                order, prior, compress, scale, "slice",
-            ):  # fmt: skip
+            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == wanted:
                 return arm
         return None
 
     @property
     def widest_order(self) -> int:
         """The largest order of both original and compressed models, of all where one is absent."""
-        ours = [arm for arm in self.own if arm.engine == "slice"]
-        compressed, original = (
-            {a.order for a in ours if a.compress == is_so} for is_so in (True, False)
-        )
-        return max(compressed & original or self.orders)
+        ours = [(arm.order, arm.compress) for arm in self.own if arm.engine == "slice"]
+        return max([o for o, _ in ours if {(o, True), (o, False)} <= {*ours}] or self.orders)
 
     @property
     def drawn_order(self) -> int:
@@ -655,9 +641,8 @@ class Record:
             return [
                 {name: found[name][s] for name in ("features", "values", "order")}
                 | {"replicate": r}
-                | {name: found[name][r, s] for name in REDUCED[4:6]}
-                for r, row in enumerate(found["groups"])
-                for s in range(len(row))
+                | {name: found[name][r, s] for name in ("thesis_seconds", "closed_seconds")}
+                for r, s in np.ndindex(found["groups"].shape)
             ]
         if self.config["data"] is None:
             return []
@@ -692,28 +677,15 @@ class Record:
         }
 
 
-class _Blocks(Results):
-    """The blocks of results of one table, counted from 0."""
-
-    def __init__(self, results: Results, first: int):
-        super().__init__(results.root, results.folder.name)
-        self.first = first
-
-    def path(self, stage: str, block: int) -> Path:
-        """Return the file of a block of this table."""
-        return super().path(stage, self.first + block)
-
-
 def several_tables(config: dict[str, Any]) -> list[str]:
     """Return the names of the tables of a study of several; nothing of other experiments."""
     sets = (config["data"] or {}).get("sets") or []
     return sets if len(sets) > 1 else []
 
 
-@lru_cache(maxsize=1)
 def thesis_numbers() -> dict[str, Any]:
     """Return the numbers that the thesis prints, by experiment."""
-    return yaml.safe_load((THESIS / "numbers.yaml").read_text(encoding="utf-8"))
+    return read_yaml(THESIS / "numbers.yaml")
 
 
 def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:

@@ -1,5 +1,7 @@
 """An experiment in words: what is asked, what the data are, what was done, what is doubtful."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -16,6 +18,7 @@ MOST_NAMED = 6  # classes of a question
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
 MISSING = -1  # the code of a missing value
+UNSUPPORTED = "WARNING: the chains do not support the predictions of"
 COMPARED = {
     "logistic": "the log likelihood, of real responses the log noise, and ",
     "mixture": "log alpha, the log posterior, the agreement of labels with responses, and ",
@@ -24,7 +27,7 @@ COMPARED = {
 
 def listed(words: list[str], last: str = "and") -> str:
     """Return words as a sentence lists them."""
-    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def counted(number: int, word: str) -> str:
@@ -49,30 +52,20 @@ def question(record: Record) -> str:
     """Say what is predicted from what, and by which arms."""
     if record.tables:
         return f"Which class is a case of each of {len(record.tables)} tables?"
-    config = record.config
-    if record.logistic:
-        text = _asked_of_patterns(record)
-        others = [arm.words for arm in record.arms if not arm.own]
-    else:
-        wanted = config["model"]["methods"]
-        methods = [one for one in ("corrected", "uncorrected") if one in wanted]
-        how = {"corrected": "with", "uncorrected": "without"}[methods[0]]
-        how = "with and without" if len(methods) == 2 else how
-        model = config.get("model_words", "the model")  # results of before do not say
-        text = f"{_asked_of_features(record)} by {model} {how} the correction for this selection."
-        others = [
-            method_words(arm.method) for arm in record.arms
-            if arm.method in wanted and arm.method not in methods and arm.row not in record.silent
-        ]  # fmt: skip
-    peers = list(dict.fromkeys(others))
-    return text + (f" Other models stand beside these: {listed(peers)}." if peers else "")
+    text = _asked_of_patterns(record) if record.logistic else _asked_of_features(record)
+    others = dict.fromkeys(
+        method_words(arm.method or arm.engine)
+        for arm in record.arms
+        if not arm.own and arm.row not in record.silent
+    )
+    return text + (f" Other models stand beside these: {listed([*others])}." if others else "")
 
 
 def _asked_of_features(record: Record) -> str:
     config, classes = record.config, [record.class_words(y) for y in range(record.n_classes)]
     text = f"Is a case {classes[1]} or {classes[0]}"
     if len(classes) > 2:
-        named = [cut(one) for one in classes[:MOST_NAMED]]
+        named = [cut(name) for name in classes[:MOST_NAMED]]
         more = len(classes) - len(named)
         named += [f"one of {more} more"] if more else []
         text = f"To which class does a case belong: {listed(named, 'or')}"
@@ -80,37 +73,41 @@ def _asked_of_features(record: Record) -> str:
     text += f" (the column {column} of {config['data']['path']})?" if column else "?"
     selection, p = config["selection"], record.width
     if selection["features"]:
-        sizes = [f"{one:,}" for one in selection["features"] if one != "all"]
+        sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
         kept = f"all {p:,} features"
         if sizes:
             kept = f"the {listed(sizes)} of {p:,} features that correlate best with it in "
             kept += "training cases" + (", and from all" if "all" in selection["features"] else "")
     else:
-        limits = listed([f"{one:g}" for one in selection["thresholds"]])
+        limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
         kept = f"those of {p:,} features whose correlation with it exceeds {limits} in training "
         kept += "cases"
-    return f"{text} This is predicted from {kept},"
+    model = config.get("model_words", "the model")  # results of before do not say
+    corrected = {"corrected": "with", "uncorrected": "without"}
+    how = " and ".join(corrected[name] for name in corrected if name in config["model"]["methods"])
+    return (
+        f"{text} This is predicted from {kept}, by {model} {how} the correction for this selection."
+    )
 
 
 def _asked_of_patterns(record: Record) -> str:
-    config, classes = record.config, record.classes
-    found = record.results.load("simulate", 0)
+    config, classes, found = record.config, record.classes, record.results.load("simulate", 0)
     few = f"{len(classes)} classes ({', '.join(classes[:MOST_NAMED])}, ...)"
     few = listed(classes, "or") if 0 < len(classes) <= MOST_NAMED else few
     orders = listed([f"{order:,}" for order in record.orders], "or")
-    if "histories" in found:
+    if config["data"].get("predict") == "label":
+        text = f"Is a sequence {few}, judged by its last letters?"
+        patterns = f"patterns of its last {orders} letters"
+    elif "histories" in found:
         text = f"Which of {few} comes after {found['histories'].shape[1]} states?"
         patterns = f"patterns of the {orders} most recent states"
-        if config["data"].get("predict") == "label":
-            text = f"Is a sequence {few}, judged by its last letters?"
-            patterns = f"patterns of its last {orders} letters"
     else:
         column = f" of {config['data']['path']}" if config["own"] else ""
         name = config["data"].get("response", "the response")
         asked = "How large" if record.continuous else f"Which of {few}"
         text = f"{asked} is {name}{column}, by the values of {len(found['features']):,} features?"
         patterns = f"the values of up to {orders} features together"
-    priors = listed([one.capitalize() for one in config["model"]["priors"]])
+    priors = listed([prior.capitalize() for prior in config["model"]["priors"]])
     kind = "linear" if record.continuous else "logistic"
     return (
         f"{text} This is predicted by {kind} models with a coefficient for {patterns}, "
@@ -141,16 +138,10 @@ def manner_words(record: Record) -> str:
 def data_card(record: Record) -> list[Table]:
     """What is known about the data, a line each, and the notes about them."""
     told = notes(record)
-    rows = card(record) + [("note", note) for note in told]
-    return [
-        Table(
-            "data-card",
-            "The data",
-            pd.DataFrame(rows, columns=["what", "here"]),
-            "Counts are of all cases, training and test cases."
-            + (" A note says what is odd about the data." if told else ""),
-        )
-    ]
+    frame = pd.DataFrame(card(record) + [("note", note) for note in told], columns=["what", "here"])
+    caption = "Counts are of all cases, training and test cases."
+    caption += " A note says what is odd about the data." if told else ""
+    return [Table("data-card", "The data", frame, caption)]
 
 
 def card(record: Record) -> list[tuple[str, str]]:
@@ -163,9 +154,9 @@ def card(record: Record) -> list[tuple[str, str]]:
             cases = f"{len(y):,} cases ({_balance(y, table.classes)})"
             rows.append((name, f"{cases}, {drawn['group'].shape[1]:,} features"))
         return rows
-    config, data = record.config, record.config["data"]
-    source = f"drawn at random ({data['source']})" if config["drawn"] else data["source"]
-    if config["own"]:
+    data = record.config["data"]
+    source = f"drawn at random ({data['source']})" if record.config["drawn"] else data["source"]
+    if record.config["own"]:
         test = data.get("test_path")
         source = data["path"] + (f", and {test} with the test cases" if test else "")
     wanted = None if record.logistic else ("response", "fold")
@@ -179,22 +170,17 @@ def card(record: Record) -> list[tuple[str, str]]:
         names = [record.class_words(k) for k in range(record.n_classes)]
         rows.append(("classes", _balance(y, names)))
     if not record.logistic:
-        screened = _screened(config["selection"]["screened"])
-        rows.append(("features", f"{record.width:,}{screened}"))
-        columns = record.simulated.get("columns")
-        if columns is not None:
-            rows.append(("missing values", f"{columns[4]:,}" if columns[4] else "none"))
-            rows.append(_columns(columns, data, real=record.real))
-        return [*rows, ("divided", _divided(config, found["fold"][0]))]
+        rows.append(("features", f"{record.width:,}{_screened(record.config['selection'])}"))
+        rows += _columns(record)
+        return [*rows, ("divided", _divided(record.config, found["fold"][0]))]
     if "histories" in found:
-        states = [str(one) for one in found["states"]]
+        states = found["states"].tolist()
         rows.append(("history", f"{found['histories'].shape[1]} states before each response"))
         rows.append(("states", f"{len(states)}: {', '.join(states[:20])}"))
     else:
         counts, missing = found["n_values"], int((found["cases"] == MISSING).sum())
-        values = f"{counts.min()}" if len(set(counts)) == 1 else f"{counts.min()} to {counts.max()}"
-        rows.append(("features", f"{len(counts):,}, of {values} values each"))
         more = f"{missing:,}; no pattern that fixes such a feature is present in the case"
+        rows.append(("features", f"{len(counts):,}, of {_range(counts)} values each"))
         rows.append(("missing values", more if missing else "none"))
     train = int(found["train_cases"])
     return [*rows, ("divided", _divided_patterns(record, train, len(y) - train))]
@@ -202,46 +188,53 @@ def card(record: Record) -> list[tuple[str, str]]:
 
 def _balance(response: np.ndarray, classes: list[str]) -> str:
     counts = np.bincount(response, minlength=len(classes))
-    order = np.argsort(-counts, kind="stable")
     few = [
-        f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)" for k in order[:12]
+        f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)"
+        for k in np.argsort(-counts, kind="stable")[:12]
     ]
     return ", ".join(few) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
 
 
-def _screened(screened: dict | None) -> str:
+def _screened(selection: dict) -> str:
     """Say how the table was screened before; nothing if it was not."""
+    screened = selection["screened"]
     if screened is None:
         return ""
-    of = listed([f"{one:,}" for one in screened["of"] or ()] or [""], "or")
+    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
     if screened["keep"] is not None:
         said = f" (said to be kept from {of})" if of else ""
         return f", of which each training set keeps the best {screened['keep']:,}{said}"
-    above, f = screened["threshold"], screened.get("f")
-    how = (
-        "the best ones" if above is None else f"those with an absolute correlation above {above:g}"
-    )
-    how = how if f is None else f"those with an F statistic above {f:g}"
+    how = "the best ones"
+    if screened["threshold"] is not None:
+        how = f"those with an absolute correlation above {screened['threshold']:g}"
+    if screened.get("f") is not None:
+        how = f"those with an F statistic above {screened['f']:g}"
     return f", {how} of {of}"
 
 
-def _columns(columns: np.ndarray, data: dict, *, real: bool) -> tuple[str, str]:
-    """Say which columns are real; of binary features, which were made so, and how."""
-    of = "all cases" if data.get("binarise") == "all-medians" else "each training set"
+def _columns(record: Record) -> list[tuple[str, str]]:
+    """Say how many values are missing, and what columns of a table that is read became."""
+    if "columns" not in record.simulated:
+        return []
+    bits, pairs, reals, constant, missing = record.simulated["columns"].tolist()
+    of = "each training set"
+    if record.config["data"].get("binarise") == "all-medians":
+        of = "all cases"
     kinds = [
-        (columns[2], f"cut at the median of {of} (1 is above it)"),
-        (columns[1], "with two values (1 is the larger one)"),
-        (columns[0], "already 0 and 1"),
-        (columns[3], "with one value only, which say nothing"),
+        (reals, f"cut at the median of {of} (1 is above it)"),
+        (pairs, "with two values (1 is the larger one)"),
+        (bits, "already 0 and 1"),
+        (constant, "with one value only, which say nothing"),
     ]
-    if real:
+    if record.real:
         kinds = [
-            (columns[2], "real, taken as they are"),
-            (columns[1] + columns[0], "with two values, taken as real ones"),
-            (columns[3], "with one value only, which are left out"),
+            (reals, "real, taken as they are"),
+            (pairs + bits, "with two values, taken as real ones"),
+            (constant, "with one value only, which are left out"),
         ]
     words = "; ".join(f"{count:,} {kind}" for count, kind in kinds if count) or "none"
-    return "values" if real else "made binary", words
+    what = "values" if record.real else "made binary"
+    return [("missing values", f"{missing:,}" if missing else "none"), (what, words)]
 
 
 def _divided(config: dict, fold: np.ndarray) -> str:
@@ -265,15 +258,14 @@ def _divided(config: dict, fold: np.ndarray) -> str:
 
 
 def _divided_patterns(record: Record, train: int, tests: int) -> str:
+    what, many = "data sets", record.config["replicates"]
     text = f"{train:,} training cases, and the {tests:,} after them are tested"
     if record.folded:
-        spread = "" if record.continuous else "each class spread evenly and "
+        what, spread = "divisions", "" if record.continuous else "each class spread evenly and "
         text = (
             f"{record.folds} folds, with {spread}equal rows in one fold; the cases of a fold are "
             "predicted from those of the others"
         )
-    many = record.config["replicates"]
-    what = "divisions" if record.folded else "data sets"
     return text + (f"; {many:,} such {what}" if many > 1 else "")
 
 
@@ -294,19 +286,21 @@ def notes(record: Record) -> list[str]:
     if record.tables:
         return list(dict.fromkeys(note for one in record.tables.values() for note in notes(one)))
     if not record.logistic:
-        return [str(one) for one in record.simulated.get("notes", ())]
-    said = [str(one) for one in record.results.load("simulate", 0, ("notes",))["notes"]]
-    apart = [record.name(arm) for j, arm in enumerate(record.own) if record.worst["separated"][j]]
-    return said + ([_told_apart(apart)] if apart else [])
+        return [str(note) for note in record.simulated.get("notes", ())]
+    said = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
+    return said + _told_apart(map(record.name, record.own), record.worst["separated"])
 
 
-def _told_apart(names: list[str]) -> str:
+def _told_apart(names: Iterable[str], separated: np.ndarray) -> list[str]:
     """Say what it means that a draw of some models tells the classes apart."""
-    return (
-        f"patterns tell the classes of all training cases apart ({_first(names, 4, '; ')}): only "
+    apart = [name for name, is_so in zip(names, separated, strict=True) if is_so]
+    if not apart:
+        return []
+    return [
+        f"patterns tell the classes of all training cases apart ({_first(apart, 4, '; ')}): only "
         "the prior bounds the coefficients there, and their sizes mean little; predictions keep "
         "their meaning"
-    )
+    ]
 
 
 # ---- what the stages did ----
@@ -314,8 +308,6 @@ def _told_apart(names: list[str]) -> str:
 
 def headline(record: Record) -> list[str]:
     """Return lines with the scores of the arms, the best ones where there are many."""
-    if not record.tables and not record.continuous:
-        return headline_of(record.scores)
     if record.continuous:
         rows = [
             (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
@@ -323,6 +315,8 @@ def headline(record: Record) -> list[str]:
         ]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
+    if not record.tables:
+        return headline_of(record.scores)
     found: dict[str, np.ndarray] = {}  # means over tables
     for several in zip(*(table.scores for table in record.tables.values()), strict=True):
         means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
@@ -345,96 +339,84 @@ def summary(record: Record, stage: str) -> str:
         return f"patterns and groups of {settings} settings, by two algorithms"
     if record.config["data"] is None:
         return "the lattice of counts"
+    say = {
+        "simulate": _cases_of_patterns if record.logistic else _cases_of_features,
+        "select": _selected,
+        "compress": _compressed,
+        "fit": _chains if record.logistic else _fitted,
+        "predict": _losses if record.logistic else _rates,
+    }[stage]
     arrays = record.results.load(stage, 0, COUNTED if stage == "compress" else None)
-    first = record.n_blocks > 1
-    if record.logistic:
-        return ("of the first division: " if first else "") + _of_patterns(record, stage, arrays)
-    first = first and not (stage == "simulate" or "rhat" in arrays)
-    return _of_selection(record, stage, arrays) + (" in the first block" if first else "")
+    text = say(record, arrays)
+    if record.n_blocks == 1 or (not record.logistic and (stage == "simulate" or "rhat" in arrays)):
+        return text
+    return f"of the first division: {text}" if record.logistic else f"{text} in the first block"
 
 
-def _of_selection(record: Record, stage: str, arrays: Arrays) -> str:
-    """Say what the files of a stage of chapter 2 show."""
-    if stage == "simulate":
-        fold, p = arrays["fold"][0], arrays["group"].shape[1]
-        cases = f"{len(fold):,} cases in {len(np.unique(fold[fold >= 0])):,} folds"
-        if (fold < 0).any():
-            cases = f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
-        groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
-        settings = len(record.config["data"].get("settings", [0]))
-        text = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "") + f", {cases}"
-        text = f"{replicates:,} x {text}" if replicates > 1 else text
-        return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
-    if stage == "select":
-        labels = [str(one) for one in arrays["label"]]
-        gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
-        kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
-        parts = [
-            f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
-            for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
-        ]
-        of_all = f" of {p[0]:,} features" if len(set(p)) == 1 else ""
-        return f"kept {', '.join(parts)}{of_all}"
+def _cases_of_features(record: Record, arrays: Arrays) -> str:
+    fold, p = arrays["fold"][0], arrays["group"].shape[1]
+    cases = f"{len(fold):,} cases in {len(np.unique(fold[fold >= 0])):,} folds"
+    if (fold < 0).any():
+        cases = f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
+    groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
+    settings = len(record.config["data"].get("settings", [0]))
+    text = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "") + f", {cases}"
+    text = f"{replicates:,} x {text}" if replicates > 1 else text
+    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
+
+
+def _cases_of_patterns(record: Record, arrays: Arrays) -> str:
+    y, train = arrays["response"], int(arrays["train_cases"])
+    if "states" in arrays:
+        few = _first(arrays["states"].tolist(), 9)
+        what = f"histories of {arrays['histories'].shape[1]} states ({few})"
+    else:
+        values = np.array([str(symbols).count("\t") + 1 for symbols in arrays["values"]])
+        what = f"{len(values)} features of {_range(values)} values"
+    responses = f"{len(arrays['classes'])} classes"
+    if record.continuous:
+        responses = f"response from {y.min():.4g} to {y.max():.4g}"
+    return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
+
+
+def _selected(_record: Record, arrays: Arrays) -> str:
+    labels = arrays["label"].tolist()
+    gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
+    kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
+    parts = [
+        f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
+        for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
+    ]
+    of_all = f" of {p[0]:,} features" if len(set(p)) == 1 else ""
+    return f"kept {', '.join(parts)}{of_all}"
+
+
+def _compressed(_record: Record, arrays: Arrays) -> str:
+    last, stopped = int(np.argmax(arrays["order"])), int(arrays["stopped"])
+    order, groups, patterns = (int(arrays[name][last]) for name in COUNTED[:3])
+    growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
+    return (
+        f"order {order}: {groups:,} groups of {patterns:,} patterns "
+        f"(ratio {groups / patterns:.3f}){growth}"
+    )
+
+
+def _fitted(record: Record, arrays: Arrays) -> str:
     names = _short_names(record, arrays)
-    if stage == "fit":
-        return _fitted(record, names, arrays)
-    rates = [
-        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
-        for name, p in zip(names, arrays["probability"], strict=True)
-        if not np.isnan(p).all()  # it takes two classes, and there are more
-    ]
-    return f"error rate (and expected) {_first(rates, 4)}"
-
-
-def _of_patterns(record: Record, stage: str, arrays: Arrays) -> str:
-    """Say what the files of a stage of chapter 3 show."""
-    if stage == "simulate":
-        y, train = arrays["response"], int(arrays["train_cases"])
-        if "states" in arrays:
-            few = _first([str(one) for one in arrays["states"]], 9)
-            what = f"histories of {arrays['histories'].shape[1]} states ({few})"
-        else:
-            counts = sorted({len(str(one).split("\t")) for one in arrays["values"]})
-            values = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            what = f"{len(arrays['features'])} features of {values} values"
-        responses = f"{len(arrays['classes'])} classes"
-        if record.continuous:
-            responses = f"response from {y.min():.4g} to {y.max():.4g}"
-        return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
-    if stage == "compress":
-        last, stopped = int(np.argmax(arrays["order"])), int(arrays["stopped"])
-        order, groups, patterns = (int(arrays[name][last]) for name in COUNTED[:3])
-        growth = f"; no new groups beyond order {stopped}" if stopped < order else ""
-        return (
-            f"order {order}: {groups:,} groups of {patterns:,} patterns "
-            f"(ratio {groups / patterns:.3f}){growth}"
-        )
-    if stage == "fit":
-        return _chains(record, arrays)
-    words = "root mean squared error" if record.continuous else "AMLP"
-    score = metrics.root_mean_square if record.continuous else metrics.amlp
-    scores = [
-        (score(one, arrays["response"]), str(name))
-        for one, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
-    ]
-    return f"lowest {words} " + ", ".join(f"{name} {x:.4g}" for x, name in sorted(scores)[:3])
-
-
-def _fitted(record: Record, names: list[str], arrays: Arrays) -> str:
     if "rhat" in arrays:
         return _sampled(record, names)
     if "promised" in arrays:  # no case is tested
         promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
         return f"promised error {_first([f'{name} {value:.3f}' for name, value in promised], 4)}"
-    if not {"log_joint", "log_posterior"} & arrays.keys():  # a model of one's own
-        return f"{len(arrays['tau']):,} fits of {', '.join(names)}"
-    if record.normal:
+    if "ratio" in arrays:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)
         mean, word = (weight @ log_ratio / weight.sum(axis=2)).mean(axis=0), "rho"
-    else:
+    elif "log_posterior" in arrays:
         posterior = np.exp(arrays["log_posterior"])
         mean, word = (posterior * np.log(arrays["alpha"])).sum(axis=2).mean(axis=0), "alpha"
+    else:  # a model of one's own
+        return f"{len(arrays['tau']):,} fits of {', '.join(names)}"
     # a temperature changes no posterior
     plain = arrays["temperature"] == arrays["temperature"][0]
     means = [f"{names[j]} {mean[j]:.2f}" for j in np.flatnonzero(plain)]
@@ -456,16 +438,13 @@ def _sampled(record: Record, names: list[str]) -> str:
     if record.config["model"]["until"]:
         text += "; " + _how_long(record.fits)
     if doubtful:
-        text += (
-            f"; WARNING: the chains do not support the predictions of {_first(doubtful, 4)}: "
-            "more iterations are needed"
-        )
+        text += f"; {UNSUPPORTED} {_first(doubtful, 4)}: more iterations are needed"
     return text
 
 
 def _chains(record: Record, arrays: Arrays) -> str:
     rhat, ess, model = arrays["rhat"][:, 0], arrays["ess"][:, 0], record.config["model"]
-    names = [str(name) for name in arrays["name"]]
+    names = arrays["name"].tolist()
     bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
     text = (
         f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
@@ -474,12 +453,29 @@ def _chains(record: Record, arrays: Arrays) -> str:
     if model["until"] is not None:
         text += "; " + _how_long(arrays, model["until"]["of"])
     if bad:
-        text += (
-            f"; WARNING: the chains do not support the predictions of {_first(bad, 4)}; "
-            f"try --set model.iterations={4 * model['iterations']}"
-        )
-    apart = [name for name, is_so in zip(names, arrays["separated"], strict=True) if is_so]
-    return text + (f"; {_told_apart(apart)}" if apart else "")
+        more = f"try --set model.iterations={4 * model['iterations']}"
+        text += f"; {UNSUPPORTED} {_first(bad, 4)}; {more}"
+    return "; ".join([text, *_told_apart(names, arrays["separated"])])
+
+
+def _rates(record: Record, arrays: Arrays) -> str:
+    rates = [
+        f"{name} {metrics.error_rate(p, arrays['response']):.3f} ({metrics.expected_error(p):.3f})"
+        for name, p in zip(_short_names(record, arrays), arrays["probability"], strict=True)
+        if not np.isnan(p).all()  # it takes two classes, and there are more
+    ]
+    return f"error rate (and expected) {_first(rates, 4)}"
+
+
+def _losses(record: Record, arrays: Arrays) -> str:
+    words, score = "AMLP", metrics.amlp
+    if record.continuous:
+        words, score = "root mean squared error", metrics.root_mean_square
+    scores = [
+        (score(predicted, arrays["response"]), str(name))
+        for predicted, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
+    ]
+    return f"lowest {words} " + ", ".join(f"{name} {x:.4g}" for x, name in sorted(scores)[:3])
 
 
 def _short_names(record: Record, arrays: Arrays) -> list[str]:
@@ -558,13 +554,11 @@ def _how_long(found: Arrays, of: str = "all") -> str:
 
 def warnings(record: Record) -> list[str]:
     """Return sentences about results that are not reliable, shown at the top of the page."""
-    if record.config["reduction"]:
-        same = record.reduction["same"]
-        told = (
+    if record.config["reduction"] and not (same := record.reduction["same"]).all():
+        return [
             f"The thesis's algorithm and ours found different groups in {(~same).sum():,} of "
             f"{same.size:,} data sets: one of the two is wrong."
-        )
-        return [] if same.all() else [told]
+        ]
     if record.config["data"] is None or record.tables:
         return []
     return _about_divisions(record) if record.logistic else _about_samplers(record)

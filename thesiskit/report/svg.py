@@ -12,7 +12,8 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,6 @@ DOTS = 150  # per inch, of what stays an image: clouds of many points, and squar
 ROOM = 40_000  # characters for the points of a figure: the largest clouds become images
 POINT, PLACE = 60, 14  # characters of a point with a shape of its own, and of a place of a line
 MOST_VALUES = 2_500  # points of a figure that tell their values: of more, each so many-th one
-LONG = re.compile(r"-?\d+\.\d{3,}")  # numbers
 FONT = re.compile(r"(?:; )?font-family: [^;\"]*")
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "lambda": "λ", "mu": "μ", "pi": "π",
@@ -157,11 +157,8 @@ def _to_units(figure: Canvas) -> Any:
 def _entries(figure: Canvas) -> list[tuple[Any, Any]]:
     """Return the sign and the text of each entry of all legends."""
     legends = filter(None, [*(axes.get_legend() for axes in figure.axes), *figure.legends])
-    return [
-        pair
-        for legend in legends
-        for pair in zip(legend.legend_handles, legend.get_texts(), strict=True)
-    ]
+    each = [zip(one.legend_handles, one.get_texts(), strict=True) for one in legends]
+    return list(chain.from_iterable(each))
 
 
 def _series(figure: Canvas) -> Callable[[Any], str]:
@@ -190,8 +187,7 @@ def _look(artist: Any) -> tuple:
 
     match artist:
         case Line2D():
-            filled = artist.get_markerfacecolor()
-            shape = (artist.get_marker(), artist.get_fillstyle(), str(filled))
+            shape = artist.get_marker(), artist.get_fillstyle(), str(artist.get_markerfacecolor())
             return (to_hex(artist.get_color()), artist.get_linestyle(), *shape)
         case Patch():
             return (to_hex(artist.get_facecolor()),)
@@ -232,7 +228,7 @@ def _points(axes: Any, artist: Any) -> list:
     bars = [patch for one in axes.containers for patch in getattr(one, "patches", ())]
     match artist:
         case AxesImage():
-            return list(_squares(artist))
+            return _squares(artist)
         case PathCollection():
             return np.ma.filled(np.ma.asarray(artist.get_offsets(), dtype=float), np.nan).tolist()
         case Line2D():
@@ -265,17 +261,16 @@ def _symbols(artist: Any) -> bool:
     return False
 
 
-def _squares(image: Any) -> Iterator[list[float]]:
-    cells = np.ma.asarray(image.get_array())
+def _squares(image: Any) -> list[list[float]]:
+    cells = np.ma.asarray(image.get_array(), dtype=float)
     if cells.ndim != 2 or cells.size > MOST_VALUES:
-        return
+        return []
     left, right, bottom, top = image.get_extent()
-    x = np.linspace(left, right, cells.shape[1] + 1)
-    y = np.linspace(bottom, top, cells.shape[0] + 1)
+    x = np.linspace(left, right, cells.shape[1] + 1).tolist()
+    y = np.linspace(bottom, top, cells.shape[0] + 1).tolist()
     y = y[::-1] if image.origin == "upper" else y
-    for (i, j), value in np.ndenumerate(np.ma.filled(cells.astype(float), np.nan)):
-        if np.isfinite(value):
-            yield [float(one) for one in (x[j], y[i], x[j + 1], y[i + 1], value)]
+    values = np.ma.filled(cells, np.nan)
+    return [[x[j], y[i], x[j + 1], y[i + 1], float(v)] for (i, j), v in np.ndenumerate(values)]
 
 
 def _make_images(marks: list[dict[str, Any]], written: dict[str, str]) -> None:
