@@ -79,11 +79,11 @@ def board(study):
     return studies.board_of(study)
 
 
-def row_of(board, method, label, *, tempered=False):
+def row_of(study, method, label, *, tempered=False):
     return next(
         i
-        for i, arm in enumerate(board.arms)
-        if (arm.method, arm.label, studies.tempered(arm)) == (method, label, tempered)
+        for i, arm in enumerate(study.arms)
+        if (arm.method, arm.label, arm.temperature == "cv") == (method, label, tempered)
     )
 
 
@@ -98,13 +98,14 @@ def stored(study, name, row):
 
 
 def test_scores_are_those_of_each_table_alone(study, board):
-    assert len(board.arms) == (2 + 2 + 1) + 2
-    for name, s in zip(SHAPES, range(3), strict=True):
-        for i in range(len(board.arms)):
+    assert len(study.arms) == (2 + 2 + 1) + 2
+    rows = board.set_index(["i", "table"])[["error", "promised", "amlp"]]
+    for name in SHAPES:
+        for i, arm in enumerate(study.arms):
             p, y = stored(study, name, i)
-            if name == "khan" and board.arms[i].method == "naive-corrected":
+            if name == "khan" and arm.method == "naive-corrected":
                 assert np.isnan(p).all()
-                assert not board.predicts[i, s]
+                assert (i, name) not in rows.index
                 continue
             told = p.argmax(axis=1) if p.shape[1] > 2 else p[:, 1] >= 0.5
             expected = [
@@ -112,81 +113,84 @@ def test_scores_are_those_of_each_table_alone(study, board):
                 np.mean(1 - p.max(axis=1)),
                 -np.mean(np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))),
             ]
-            assert board.values[i, s] == pytest.approx(expected)
+            assert rows.loc[i, name].to_list() == pytest.approx(expected)
 
 
-def test_a_mean_is_over_the_tables_that_a_method_predicts(board):
-    naive = row_of(board, "naive-corrected", "4")
-    values = board.values[naive, [0, 2], studies.AMLP]
-    mean = board.mean(naive, studies.AMLP)
-    assert mean.value == pytest.approx(values.mean())
+def test_a_mean_is_over_the_tables_that_a_method_predicts(study, board):
+    naive = row_of(study, "naive-corrected", "4")
+    values = board[board["i"] == naive].set_index("table")["amlp"]
+    assert list(values.index) == ["west", "golub"]
+    (table,) = studies.board_table(study)
+    mine = table.frame[table.frame["method"] == study.arms[naive].words].iloc[0]
+    assert mine["tables"] == 2
+    assert mine["AMLP: mean"] == pytest.approx(values.mean())
     # Student's interval with one degree of freedom
-    assert mean.high - mean.value == pytest.approx(12.7062 * values.std(ddof=1) / 2**0.5, rel=1e-4)
-    assert board.lowest != naive
+    half = 12.7062 * values.std(ddof=1) / 2**0.5
+    assert mine["AMLP: high"] - mine["AMLP: mean"] == pytest.approx(half, rel=1e-4)
+    assert study.arms[naive].words not in table.lead[-1]
 
 
 def test_wins_and_losses_against_ridge_are_counted_by_table(study, board):
-    for i in range(len(board.arms)):
-        if i == board.rival:
+    ridge = row_of(study, "l2-logistic", "all")
+    for i in range(len(study.arms)):
+        if i == ridge:
             continue
         pairs = []
         for name in SHAPES:
             p, y = stored(study, name, i)
-            q, _ = stored(study, name, board.rival)
+            q, _ = stored(study, name, ridge)
             if np.isnan(p).any():
                 continue
             cases = study.tables[name].tested.unit
             loss = [-np.log(np.maximum(one[np.arange(len(y)), y], 2.3e-16)) for one in (p, q)]
             each = [np.mean((loss[0] - loss[1])[cases == c]) for c in np.unique(cases)]
             pairs.append((np.mean(each), np.std(each, ddof=1) / len(each) ** 0.5))
-        found = board.against(i)
-        assert found.difference.value == pytest.approx(np.mean([d for d, _ in pairs]))
-        assert (found.lower, found.higher) == (
-            sum(d < 0 for d, _ in pairs), sum(d > 0 for d, _ in pairs),
-        )  # fmt: skip
-        assert found.clearly_lower == sum(d < -2 * error for d, error in pairs)
-        assert found.clearly_higher == sum(d > 2 * error for d, error in pairs)
+        mine = board[board["i"] == i]
+        assert mine["less"].mean() == pytest.approx(np.mean([d for d, _ in pairs]))
+        assert studies.lower_and_higher(mine) == [
+            (sum(d < 0 for d, _ in pairs), sum(d < -2 * error for d, error in pairs)),
+            (sum(d > 0 for d, _ in pairs), sum(d > 2 * error for d, error in pairs)),
+        ]
 
 
 def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, board):
     (table,) = studies.board_table(study)
-    assert len(table.frame) == len(board.arms)
+    assert len(table.frame) == len(study.arms)
     sentence = table.lead[0]
-    i = row_of(board, "corrected", "4", tempered=True)
-    amlp, ridge = (board.mean(row, studies.AMLP).value for row in (i, board.rival))
+    i = row_of(study, "corrected", "4", tempered=True)
+    means = board.groupby("i")["amlp"].mean()
+    amlp, ridge = means[i], means[row_of(study, "l2-logistic", "all")]
     assert f"(4 kept) is {amlp:.3f}" in sentence
     assert f"tuned ridge ({ridge:.3f})" in sentence
     assert ("at most" in sentence) == (amlp <= ridge)
-    found = board.against(i)
-    assert re.search(
-        rf"lower than ridge on {found.lower} tables? .*higher on {found.higher} ", sentence
-    )
+    (lower, _), (higher, _) = studies.lower_and_higher(board[board["i"] == i])
+    assert re.search(rf"lower than ridge on {lower} tables? .*higher on {higher} ", sentence)
     order = [x for x in table.frame["against ridge: difference"] if x == x and x is not None]
     assert order == sorted(order)
     (each,) = studies.board_scores(study)
-    assert len(each.frame) == 3 * len(board.arms) - 2  # naive Bayes, of three classes
+    assert len(each.frame) == 3 * len(study.arms) - 2  # naive Bayes, of three classes
     assert (each.frame["AMLP: low"] <= each.frame["AMLP: mean"]).all()
-    mine = each.frame[each.frame["method"] == board.arms[i].words].set_index("table")
+    mine = each.frame[each.frame["method"] == study.arms[i].words].set_index("table")
     blocks = [study.results.load("fit", block) for block in (2, 3)]  # of khan
-    column = list(blocks[0]["arm"]).index(board.arms[i].row)
+    column = list(blocks[0]["arm"]).index(study.arms[i].row)
     tau = np.concatenate([one["tau"][:, column] for one in blocks])
     assert mine.loc["khan", "temperature"] == pytest.approx(np.median(tau))
-    tempered = [arm.temperature == "cv" for arm in board.arms]
-    assert each.frame["temperature"].notna().sum() == board.predicts[tempered].sum() == 5
+    tempered = [study.arms[row].temperature == "cv" for row in board["i"]]
+    assert each.frame["temperature"].notna().sum() == sum(tempered) == 5
 
 
 def test_figures_show_every_table_and_method(study, board):
     (losses,) = studies.board_losses(study)
     (axis,) = losses.canvas.axes
     names = [one.get_text() for one in axis.get_yticklabels()]
-    ridge = board.values[board.rival, :, studies.AMLP]
-    assert names == [board.names[s] for s in np.argsort(-ridge)] + ["mean"]
+    ridge = board[board["method"] == "l2-logistic"].sort_values("amlp", ascending=False)
+    assert names == [*ridge["table"], "mean"]
     line = next(one for one in axis.lines if one.get_label() == "logistic regression, L2")
-    assert line.get_xdata() == pytest.approx([*sorted(ridge, reverse=True), ridge.mean()])
+    assert line.get_xdata() == pytest.approx([*ridge["amlp"], ridge["amlp"].mean()])
     (promises,) = studies.board_promises(study)
     panels = [one for one in promises.canvas.axes if one.get_visible() and one.axison]
     assert [one.get_title().replace("\n", " ") for one in panels] == list(
-        dict.fromkeys(studies.short_words(arm) for arm in board.arms)
+        dict.fromkeys(studies.short_words(arm) for arm in study.arms)
     )
 
 

@@ -73,29 +73,32 @@ def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
     ]  # fmt: skip
     assert found.values.shape == (8, 9, 4, 3)
     y, replicate = grid.response, grid.predictions["replicate"]
+    rows = studies.compared(grid).set_index(["i", "s"])
     for i, arm in enumerate(found.arms):
         p = grid.probability(arm)
         for s in (0, 5, 8):
+            row = rows.loc[i, s]
             losses = [
                 -np.log(np.where(y[one] == 1, p[one], 1 - p[one])).mean()
                 for one in (replicate == 4 * s + r for r in range(4))
             ]
-            assert found.mean[i, s, 2] == pytest.approx(np.mean(losses))
-            assert found.standard_error[i, s, 2] == pytest.approx(np.std(losses, ddof=1) / 2)
+            assert row["amlp"] == pytest.approx(np.mean(losses))
+            assert row["amlp_error"] == pytest.approx(np.std(losses, ddof=1) / 2)
             mine = replicate // 4 == s
-            assert found.mean[i, s, 0] == pytest.approx(np.mean((p >= 0.5)[mine] != y[mine]))
-            assert found.mean[i, s, 1] == pytest.approx(np.minimum(p, 1 - p)[mine].mean())
+            assert row["error"] == pytest.approx(np.mean((p >= 0.5)[mine] != y[mine]))
+            assert row["promised"] == pytest.approx(np.minimum(p, 1 - p)[mine].mean())
 
 
 def test_the_best_method_is_compared_on_the_same_data_sets(grid):
-    found = studies.scored(grid)
-    rivals = found.rivals("8")
-    first, second, lower, error = found.best(rivals, 2)
-    amlp = {i: found.values[i, 2, :, 2] for i in rivals}
-    assert first == min(amlp, key=lambda i: amlp[i].mean())
-    assert second == min(amlp.keys() - {first}, key=lambda i: amlp[i].mean())
-    pairs = amlp[second] - amlp[first]
-    assert (lower, error) == pytest.approx((pairs.mean(), pairs.std(ddof=1) / 2))
+    values, found = studies.scored(grid).values, studies.compared(grid)
+    mine = found[(found["s"] == 2) & (found["label"] == "8")].set_index("place")
+    amlp = {i: values[i, 2, :, 2] for i in mine["i"]}
+    assert len(amlp) == 4
+    assert mine.loc[0, "i"] == min(amlp, key=lambda i: amlp[i].mean())
+    assert mine.loc[1, "i"] == min(amlp.keys() - {mine.loc[0, "i"]}, key=lambda i: amlp[i].mean())
+    pairs = amlp[mine.loc[1, "i"]] - amlp[mine.loc[0, "i"]]
+    assert mine.loc[1, "lower"] == pytest.approx(pairs.mean())
+    assert mine.loc[1, "lower_error"] == pytest.approx(pairs.std(ddof=1) / 2)
 
 
 def test_tables_count_every_setting_once(grid):
@@ -115,27 +118,28 @@ def test_tables_count_every_setting_once(grid):
 
 def test_a_map_has_each_setting_at_its_place(grid):
     found = studies.maps_of(grid)
-    assert [one.title for one in found] == [
+    assert [studies.map_title(one) for one in found] == [
         f"{of} features\n24 cases\n{k} kept" for of in (30, 40) for k in (3, 8)
     ]
     settings = grid.config["data"]["settings"]
     for one in found:
-        assert len(one.places) == 4  # the setting of the thesis's model has no place
-        for s, (y, x) in one.places.items():
-            assert settings[s]["effect"] == one.effects[y]
-            assert settings[s]["relevant"] == one.relevant[x]
-            assert f"{settings[s]['of']} features" in one.title
-    squares = found[0].squares(np.arange(9.0))
-    assert sorted(squares.ravel()) == sorted(found[0].places)
+        assert one["s"].nunique() == 4  # the setting of the thesis's model has no place
+        mine = one[one["i"] == one["i"].iloc[0]]
+        squares = studies.squares(mine, "s")
+        assert sorted(squares.to_numpy().ravel()) == sorted(mine["s"])
+        for effect, row in squares.iterrows():
+            for relevant, s in row.items():
+                assert settings[s]["effect"] == effect
+                assert settings[s]["relevant"] == relevant
+                assert f"{settings[s]['of']} features" in studies.map_title(one)
     figures = {one.name: one for one in studies.signals_maps(grid)}
     assert set(figures) == {"signals-best", "signals-promise", "signals-amlp"}
     # a number in every square of every map
     panels = figures["signals-amlp"].canvas.axes[:-1]
     assert len(panels) == 4 * 4
-    scores = studies.scored(grid)
     written = [text.get_text() for text in panels[0].texts]
-    expected = [f"{scores.mean[0, s, 2]:.2f}".lstrip("0") for s in found[0].places]
-    assert sorted(written) == sorted(expected)
+    first = found[0][found[0]["i"] == 0]
+    assert sorted(written) == sorted(f"{amlp:.2f}".lstrip("0") for amlp in first["amlp"])
 
 
 def test_maps_need_several_settings():
@@ -145,7 +149,8 @@ def test_maps_need_several_settings():
 
 
 def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
-    promised = {(one.data, one.arm.words): one for one in studies.screened_promises(kept)}
+    found = studies.promises(kept, screened=True)
+    promised = {(one.data, one.arm.words): one for one in found.itertuples()}
     noise, signal = studies.setting_words(GRID[0] | {"relevant": 0, "of": 400, "alpha": None}), None
     assert noise == "0 of 400 relevant, n = 24"
     signal = next(data for data, _ in promised if data != noise)
@@ -154,18 +159,18 @@ def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
     )
     row = next(arm.row for arm in kept.arms if arm.method == "bernoulli-nb")
     one = promised[noise, "SelectKBest + BernoulliNB"]
-    assert one.told[0] == pytest.approx(stored[row, :2].mean())
-    assert promised[signal, "SelectKBest + BernoulliNB"].told[0] == pytest.approx(
+    assert one.told == pytest.approx(stored[row, :2].mean())
+    assert promised[signal, "SelectKBest + BernoulliNB"].told == pytest.approx(
         stored[row, 2:].mean()
     )
     # ours promise by their predictions, and have no other promise
     own = promised[noise, "corrected"]
     p = kept.probability(own.arm)[kept.predictions["replicate"] < 2]
-    assert own.told[0] == pytest.approx(np.minimum(p, 1 - p).mean())
+    assert own.told == pytest.approx(np.minimum(p, 1 - p).mean())
     assert np.isnan(stored[own.arm.row]).all()
     # cross-validation does not see what was done before, and the correction does
-    assert one.told[0] < 0.2 < 0.35 < own.told[0]
-    assert promised[noise, "logistic regression, L2"].told[0] < 0.35
+    assert one.told < 0.2 < 0.35 < own.told
+    assert promised[noise, "logistic regression, L2"].told < 0.35
 
 
 def test_a_promise_is_the_error_rate_of_left_out_cases(kept):
@@ -207,10 +212,10 @@ def test_the_figure_shows_each_promise(kept):
         "logistic regression, L2",
     ]  # fmt: skip
     numbers = {text.get_text() for text in panels[0].texts}
-    for one in studies.screened_promises(kept):
+    for one in studies.promises(kept, screened=True).itertuples():
         if one.data.startswith("0 of"):
-            assert f"{100 * one.told[0]:.0f} %" in numbers
-            assert f"{100 * one.actual[0]:.0f} %" in numbers
+            assert f"{100 * one.told:.0f} %" in numbers
+            assert f"{100 * one.actual:.0f} %" in numbers
     (table,) = studies.screened_table(kept)
     assert len(table.frame) == 10
     assert set(table.frame["promised by"]) == {"its predictions", "cross-validation"}
@@ -222,12 +227,13 @@ def test_peers_of_a_whole_table_have_no_promise(grid):
 
 def test_the_figure_of_signals_writes_the_amlp_of_each_method(grid):
     (figure,) = studies.signals_figure(grid)
-    found = studies.scored(grid)
+    found = studies.compared(grid)
     panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
     assert len(panels) == 9
     for s in (0, 8):
+        amlps = found.loc[found["s"] == s, "amlp"]
         bold = [one.get_text() for one in panels[s].texts if one.get_fontweight() == "bold"]
-        assert f"{found.mean[:, s, 2].min():.3f}" in bold
+        assert f"{amlps.min():.3f}" in bold
         texts = [one.get_text() for one in panels[s].texts]
-        for amlp in found.mean[:, s, 2]:
+        for amlp in amlps:
             assert f"{amlp:.3f}" in texts

@@ -14,7 +14,7 @@ from thesiskit.report.layout import (
     Table,
     canvas,
     drawn_words,
-    hide_from,
+    grid,
 )
 from thesiskit.report.record import Record
 
@@ -162,12 +162,9 @@ def probability_scatter(record: Record) -> list[Figure]:
     arms = [record.find(record.labels[0], method) for method in METHODS]
     corrected, uncorrected = (record.probability(arm) for arm in arms if arm)
     groups = np.unique(found["group"])
-    columns = min(5, len(groups))
-    rows = -(-len(groups) // columns)
-    figure, axes = canvas(
-        rows, columns, height=1.75 * rows + 0.6, sharex=True, sharey=True, framed=True
+    figure, axes = grid(
+        len(groups), 5, height=lambda rows: 1.75 * rows + 0.6, sharex=True, sharey=True, framed=True
     )
-    hide_from(axes, len(groups))
     names = [drawn_words(record.class_words(y)) for y in (0, 1)]
     for g, axis in zip(groups, axes.flat, strict=False):
         for y, face in ((1, INK), (0, "white")):

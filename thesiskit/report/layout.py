@@ -322,9 +322,21 @@ def kept_words(label: str) -> str:
     return f"{size} kept{of}{rest}" if not label.startswith("|") else label
 
 
-def hide_from(axes, used: int) -> None:
-    """Hide the axes after the first `used`; those above them show the labels of their ticks."""
-    for axis in axes.flat[used:]:
+def grid(panels: int, most: int, *, width=lambda _: 7.6, height, **options):
+    """Return a figure and its axes, at most `most` in a row; those after `panels` are hidden.
+
+    width, height : by the number of columns, and of rows.
+    """
+    columns = min(most, panels)
+    rows = -(-panels // columns)
+    figure, axes = canvas(rows, columns, width=width(columns), height=height(rows), **options)
+    for axis in axes.flat[panels:]:
         axis.set_visible(False)
-    for axis in axes.flat[max(0, used - axes.shape[1]) : used]:
+    for axis in axes.flat[panels - columns : panels]:  # also above those that are hidden
         axis.tick_params(labelbottom=True)
+    return figure, axes
+
+
+def percent(value: float, _: object = None) -> str:
+    """Return a rate as axes write it, such as "12 %"."""
+    return f"{100 * value:.0f} %"

@@ -17,7 +17,7 @@ from thesiskit.report.layout import (
     Table,
     canvas,
     drawn_words,
-    hide_from,
+    grid,
     kept_words,
 )
 from thesiskit.report.record import TEMPERED, Arm, Manner, Record
@@ -54,28 +54,24 @@ def log_alpha(record: Record) -> list[Figure]:
     """Posterior of log alpha, one panel per selection (fig-post-alpha)."""
     complete = [arm for arm in record.main_arms if arm.method == "complete"]
     partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
-    truth = _truth(record, "alpha")
-    wanted = list(product(partial, record.plain_manners))
-    figure, axes = _grid(len(wanted))
-    shown, points = list(truth), {}
-    for (label, manner), axis in zip(wanted, axes.flat, strict=False):
+    panels: dict[str, list[Curve]] = {}
+    for label, manner in product(partial, record.plain_manners):
         own = [record.find(label, method, manner=manner)
                for method in ("corrected", "uncorrected")]  # fmt: skip
         whole = [arm for arm in complete if arm.manner == manner]
         for arm in [*whole[:1], *filter(None, own)]:
             words = "all features" if arm.method == "complete" else arm.method
             column = record.own.index(arm)
-            x, density = log_alphas(record, column), np.exp(record.fits["log_density"][column])
-            axis.plot(x, density, STYLES[arm.method], color=INK, label=words)
-            shown += list(x[density > NEGLIGIBLE * density.max()])
-        points[axis] = x
-        _finish_panel(axis, label, manner, truth)
-    low, high = min(shown) - 1, max(shown) + 1
-    axes[0, 0].set_xlim(low, high)
-    for axis, x in points.items():
+            density = np.exp(record.fits["log_density"][column])
+            curve = Curve(words, STYLES[arm.method], log_alphas(record, column), density)
+            panels.setdefault(_panel_title(label, manner), []).append(curve)
+    truth = _truth(record, "alpha")
+    figure, axes = _draw_posteriors(panels, truth, "log alpha", "posterior density", margin=1)
+    low, high = axes[0, 0].get_xlim()
+    for axis, curves in zip(axes.flat, panels.values(), strict=False):
+        x = curves[-1].x
         x = x[(x > low) & (x < high)]
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
-    _finish(figure, axes, "log alpha", "posterior density")
     drawn = "The grey line is the value with which the data were drawn. " if truth else ""
     caption = drawn + (
         "Dots mark the points at which the posterior is computed. A small alpha means that "
@@ -93,30 +89,26 @@ def log_alphas(record: Record, column: int) -> np.ndarray:
 
 def log_ratio(record: Record) -> list[Figure]:
     """Posterior of log rho, how far apart class means are; one panel for each selection."""
-    truth = _truth(record, "ratio")
-    wanted = list(product(dict.fromkeys(map(base_label, record.labels)), record.plain_manners))
-    figure, axes = _grid(len(wanted))
-    shown = list(truth)
     known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
-    for (base, manner), axis in zip(wanted, axes.flat, strict=False):
-        for arm in record.own:
-            if base_label(arm.label) == base and arm.manner == manner:
-                log_joint = record.fits["log_joint"][0, record.own.index(arm)]
-                joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
-                x, weight = np.log(record.fits["ratio"]), joint / joint.sum()
-                words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
-                of = arm.label.partition(" of ")[2]
-                if arm.method == "corrected":  # by how many features it is told of
-                    words, line = (
-                        words + (f", of {of}" if of else ""),
-                        OF[known.index(of) % len(OF)],
-                    )
-                axis.plot(x, weight, color=INK, linestyle=line, label=words)
-                shown += list(x[weight > NEGLIGIBLE * weight.max()])
-        axis.axhline(1 / len(x), color=GREY, linewidth=1, zorder=0)
-        _finish_panel(axis, base, manner, truth)
-    axes[0, 0].set_xlim(min(shown) - 0.5, max(shown) + 0.5)
-    _finish(figure, axes, "log rho", "posterior probability")
+    x, panels = np.log(record.fits["ratio"]), {}
+    for base, manner in product(
+        dict.fromkeys(map(base_label, record.labels)), record.plain_manners
+    ):
+        curves = panels.setdefault(_panel_title(base, manner), [])
+        for column, arm in enumerate(record.own):
+            size, _, of = arm.label.partition(" of ")
+            if (size, arm.manner) != (base, manner):
+                continue
+            log_joint = record.fits["log_joint"][0, column]
+            joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
+            words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
+            if arm.method == "corrected":  # by how many features it is told of
+                words, line = words + (f", of {of}" if of else ""), OF[known.index(of) % len(OF)]
+            curves.append(Curve(words, line, x, joint / joint.sum()))
+    truth = _truth(record, "ratio")
+    figure, _ = _draw_posteriors(
+        panels, truth, "log rho", "posterior probability", margin=0.5, level=1 / len(x)
+    )
     sets = record.n_sets
     caption = (
         "The upright line is the value with which the data were drawn. " if truth else ""
@@ -131,35 +123,54 @@ def log_ratio(record: Record) -> list[Figure]:
     return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
 
 
+class Curve(NamedTuple):
+    """A posterior: its name and line, and its points (x, y)."""
+
+    words: str
+    line: Any
+    x: np.ndarray
+    y: np.ndarray
+
+
+def _panel_title(label: str, manner: Manner) -> str:
+    return kept_words(label) + Manner(manner.relevant).words
+
+
 def _truth(record: Record, name: str) -> list[float]:
     """Return the logarithm of a number that the data were drawn with; nothing if none is known."""
     value = record.config["data"].get(name)
-    known = isinstance(value, float | int) and np.isfinite(value)
+    known = pd.api.types.is_number(value) and np.isfinite(value)
     return [float(np.log(value))] if known else []
 
 
-def _grid(panels: int):
-    columns = 2 if panels > 1 else 1
-    rows = -(-panels // columns)
-    figure, axes = canvas(rows, columns, height=2.4 * rows + 0.4, sharex=True)
-    hide_from(axes, panels)
-    return figure, axes
+def _draw_posteriors(
+    panels: dict[str, list[Curve]], truth: list[float], below: str, beside: str, *, margin: float,
+    level: float | None = None,
+):  # fmt: skip
+    """Draw the posteriors of each panel, as far as they are above nothing.
 
-
-def _finish_panel(axis, label: str, manner: Manner, truth: list[float]) -> None:
-    for value in truth:
-        axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
-    axis.set_title(kept_words(label) + Manner(manner.relevant).words, fontsize=10)
-    axis.set_ylim(bottom=0)
-
-
-def _finish(figure, axes, below: str, beside: str) -> None:
+    level : the prior probability of each point, which is drawn as well.
+    """
+    figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
+    shown = list(truth)
+    for axis, (title, curves) in zip(axes.flat, panels.items(), strict=False):
+        for one in curves:
+            axis.plot(one.x, one.y, color=INK, linestyle=one.line, label=one.words)
+            shown += list(one.x[one.y > NEGLIGIBLE * one.y.max()])
+        if level is not None:
+            axis.axhline(level, color=GREY, linewidth=1, zorder=0)
+        for value in truth:
+            axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
+        axis.set_title(title, fontsize=10)
+        axis.set_ylim(bottom=0)
+    axes[0, 0].set_xlim(min(shown) - margin, max(shown) + margin)
     figure.supxlabel(below, fontsize=10)
     figure.supylabel(beside, fontsize=10)
     lines = {
         line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
     }
     figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
+    return figure, axes
 
 
 # ---- what was kept, one training set after the other ----
@@ -228,57 +239,40 @@ def _feature_names(record: Record, features: np.ndarray) -> list[str]:
     return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
 
 
-class Tally:
-    """In how many training sets each of p features was kept, its correlations, and its means."""
-
-    def __init__(self, p: int, classes: int):
-        self.kept = np.zeros(p, dtype=np.int64)
-        self.total = np.zeros(p)
-        self.low, self.high = np.full(p, np.inf), np.full(p, -np.inf)
-        self.means = np.zeros((p, classes))
-
-    def add(self, one: Kept) -> None:
-        """Count the features of a training set, each at most once."""
-        features, correlation = one.features, one.correlation
-        self.kept[features] += 1
-        self.total[features] += correlation
-        self.low[features] = np.minimum(self.low[features], correlation)
-        self.high[features] = np.maximum(self.high[features], correlation)
-        if one.means is not None:
-            self.means[features] += one.means
-
-
 def selected_table(record: Record) -> list[Table]:
     """A row for each selection and feature that it kept in some training set."""
-    tallies, sets = _tallies(record)
+    sets = record.n_sets // record.config["evaluation"]["groups"]
     frames: list[pd.DataFrame] = []
     shown: list[int] = []
     rows = 0
     score = "correlation" if record.n_classes == 2 else "correlation ratio"
-    for label, tally in tallies.items():
-        found = np.flatnonzero(tally.kept)
-        mean = tally.total[found] / tally.kept[found]
-        order = np.lexsort((found, -np.abs(mean), -tally.kept[found]))
-        found, mean = found[order], mean[order]
+    for label, mine in _kept_by_size(record).items():
+        every = np.concatenate([one.features for one in mine])
+        correlation = np.concatenate([one.correlation for one in mine])
+        found, place, kept = np.unique(every, return_inverse=True, return_counts=True)
+        mean = np.bincount(place, correlation) / kept
+        ends = pd.Series(correlation).groupby(place).agg(["min", "max"])
         columns = {
             "selection": label,
             "feature": _feature_names(record, found),
-            "kept in": tally.kept[found] / sets,
+            "kept in": kept / sets,
             f"{score}: mean": mean,
-            f"{score}: lowest": tally.low[found],
-            f"{score}: highest": tally.high[found],
+            f"{score}: lowest": ends["min"],
+            f"{score}: highest": ends["max"],
         }
         if record.real:
-            means = tally.means[found] / tally.kept[found, None]
+            means = np.concatenate([one.means for one in mine if one.means is not None])
             columns |= {
-                f"mean: {record.class_words(y)}": means[:, y] for y in range(record.n_classes)
+                f"mean: {record.class_words(y)}": np.bincount(place, means[:, y]) / kept
+                for y in range(record.n_classes)
             }
         for one in relevances(record):  # one for each number before a screening
-            if base_label(one.arm.label) == label:
-                of = one.arm.label.partition(" of ")[2]
+            size, _, of = one.arm.label.partition(" of ")
+            if size == label:
                 name = "probability relevant" + (f": of {of}" if of else "")
                 columns[name] = one.probability[found]
-        frames.append(pd.DataFrame(columns))
+        order = np.lexsort((found, -np.abs(mean), -kept))
+        frames.append(pd.DataFrame(columns).iloc[order])
         shown += range(rows, rows + min(MOST_SHOWN, len(found)))
         rows += len(found)
     frame = pd.concat(frames, ignore_index=True)
@@ -299,41 +293,35 @@ def selected_table(record: Record) -> list[Table]:
     return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
 
 
-def _tallies(record: Record) -> tuple[dict[str, Tally], int]:
-    """Return what was kept by selection, and the number of training sets."""
+def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
+    """Return what was kept by selection, for its first label: others differ in the correction."""
     first = {base_label(label): label for label in reversed(record.labels)}
     if not record.config["selection"]["screened"]:  # with all features nothing is selected
         first.pop("all", None)
-    tallies: dict[str, Tally] = {}
-    splits, p = set(), record.width
+    found: dict[str, list[Kept]] = {}
     for one in each_kept(record):
-        splits.add((one.block, one.split))
         base = base_label(one.label)
-        if first.get(base) == one.label:  # others differ in what is corrected for only
-            tallies.setdefault(base, Tally(p, record.n_classes)).add(one)
-    return tallies, len(splits) // record.config["evaluation"]["groups"]
+        if first.get(base) == one.label:
+            found.setdefault(base, []).append(one)
+    return found
 
 
 def _about_correlations(record: Record) -> str:
-    one = record.class_words(1)
-    if not record.normal:
+    means = " Means are those of the cases of a class." if record.normal else ""
+    if record.normal and record.n_classes > 2:
         return (
-            "Correlations are those of the binary feature with the response, over the training "
-            f"sets that kept it; with a positive one, {one} is more frequent where the feature is "
-            "1. They are too large: these features were chosen because their correlations are "
-            "large in these cases."
+            "The correlation ratio is the square root of the share of the feature's variance that "
+            "is between the classes, over the training sets that kept it. It is too large: these "
+            f"features were chosen because it is large in these cases.{means}"
         )
-    if record.n_classes == 2:
-        return (
-            "Correlations are those of the feature with the response, over the training sets that "
-            f"kept it; with a positive one, the feature is larger in {one}. They are too large: "
-            "these features were chosen because their correlations are large in these cases. Means "
-            "are those of the cases of a class."
-        )
+    kind, one = "binary feature", record.class_words(1)
+    sign = f"{one} is more frequent where the feature is 1"
+    if record.normal:
+        kind, sign = "feature", f"the feature is larger in {one}"
     return (
-        "The correlation ratio is the square root of the share of the feature's variance that is "
-        "between the classes, over the training sets that kept it. It is too large: these features "
-        "were chosen because it is large in these cases. Means are those of the cases of a class."
+        f"Correlations are those of the {kind} with the response, over the training sets that kept "
+        f"it; with a positive one, {sign}. They are too large: these features were chosen because "
+        f"their correlations are large in these cases.{means}"
     )
 
 
@@ -368,19 +356,10 @@ class Relevance:
         return float(self.p * self.pi[min(place, len(self.pi) - 1)])
 
     @property
-    def middle(self) -> str:
-        """About how many features are relevant, in words."""
-        return number_words(self.number(0.5))
-
-    @property
-    def interval(self) -> str:
-        """The interval of 90 % of this number, in words."""
-        return " to ".join(number_words(self.number(level)) for level in ENDS)
-
-    @property
     def words(self) -> str:
         """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
-        return f"{self.middle} of {self.p:,.0f} features (90 % interval {self.interval})"
+        middle, low, high = (number_words(self.number(level)) for level in (0.5, *ENDS))
+        return f"{middle} of {self.p:,.0f} features (90 % interval {low} to {high})"
 
     @property
     def often(self) -> np.ndarray:
@@ -401,22 +380,22 @@ def relevances(record: Record) -> list[Relevance]:
     """
     if record.mixture or "some" not in record.fits:
         return []
-    first, plain = {arm.row for arm in record.main_arms}, record.plain_manners
-    mine = enumerate(record.own[int(column)] for column in record.fits["some"])
-    return [
-        _relevance(record, i, arm)
-        for i, arm in mine
-        if arm.method != "uncorrected" and arm.row in first and arm.manner in plain
-    ]
-
-
-def _relevance(record: Record, i: int, arm: Arm) -> Relevance:
+    arms = [record.own[int(column)] for column in record.fits["some"]]
+    rows, plain = {arm.row for arm in record.main_arms}, record.plain_manners
     blocks = [
         record.results.load("fit", number, ("pi", "log_pi", "relevance", "relevance_offset"))
         for number in range(record.n_blocks)
     ]
-    width = record.width
-    total, kept, sets, expected = np.zeros(width), np.zeros(width), 0, 0.0
+    return [
+        _relevance(record, i, arm, blocks)
+        for i, arm in enumerate(arms)
+        if arm.method != "uncorrected" and arm.row in rows and arm.manner in plain
+    ]
+
+
+def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarray]]) -> Relevance:
+    total, kept = np.zeros((2, record.width))
+    sets, expected = 0, 0.0
     for one in each_kept(record):
         # features of data that are drawn are others in each data set
         if one.label != arm.label or (record.config["drawn"] and one.replicate > 0):
@@ -458,7 +437,7 @@ def relevance_sentence(record: Record) -> str:
     by = by if len(relevances(record)) > len(found) else ""
     if len(found) == 1:
         return f"About {found[0].words} seem to be relevant{by}."
-    told = [f"{one.middle} of {one.p:,.0f} (90 % interval {one.interval})" for one in found]
+    told = [one.words.replace(" features", "") for one in found]
     return (
         f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."
     )

@@ -1,15 +1,14 @@
 """What methods promise for new cases, and what they make: tables that were screened before."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas, hide_from
+from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
-from thesiskit.report.record import WHOLE, Arm, Manner, Record
+from thesiskit.report.record import WHOLE, Arm, Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
@@ -24,17 +23,18 @@ GREEN, RED, NEAR = "#00785a", "#c44e00", 0.05  # of promises that are kept, or n
 GAP = 0.9  # above each of the two groups of methods
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """The error rate that an arm promises, and that it makes if cases are tested.
 
-    of : how many features there were, as far as the arm knows; None if it is not told.
+    size : how many features it keeps.
+    of : how many there were, as far as the arm knows; None if it is not told.
     """
 
     arm: Arm
+    size: str
     of: int | None
     told: float
-    actual: float | None = None
+    actual: float | None
 
 
 def _told(record: Record) -> list[Told]:
@@ -42,16 +42,20 @@ def _told(record: Record) -> list[Told]:
 
     Where cases are tested it is the mean of their predictions, else of cases that were drawn.
     """
-    first = {arm.row for arm in record.main_arms}
-    sizes = {label: int(values.max()) for label, values in record.by_size("n_features")}
-    found = []
+    if not (record.tests or "promised" in record.fits):
+        return []
+    first, found = {arm.row for arm in record.main_arms}, []
+    known = {label: int(values.max()) for label, values in record.by_size("n_features")}
     for j, arm in enumerate(record.own):
-        of = None if arm.method == "uncorrected" else sizes[arm.label]
-        if arm.row in first and record.tests:
+        if arm.row not in first:
+            continue
+        if record.tests:
             p, y = record.probability(arm), record.response
-            found.append(Told(arm, of, metrics.expected_error(p), metrics.error_rate(p, y)))
-        elif arm.row in first and "promised" in record.fits:
-            found.append(Told(arm, of, float(record.fits["promised"][:, j].mean())))
+            rates = metrics.expected_error(p), metrics.error_rate(p, y)
+        else:
+            rates = float(record.fits["promised"][:, j].mean()), None
+        of = None if arm.method == "uncorrected" else known[arm.label]
+        found.append(Told(arm, base_label(arm.label), of, *rates))
     return found
 
 
@@ -73,7 +77,7 @@ def promised_table(record: Record) -> list[Table]:
     rows = []
     for one in found:
         row = {
-            "features": base_label(one.arm.label),
+            "features": one.size,
             "method": one.arm.words,
             "kept from": f"{one.of:,}" if one.of else "not told",
             "promised error": one.told,
@@ -117,15 +121,16 @@ def _promised(record: Record, found: list[Told]) -> str:
     if not corrected:
         return ""
     manner = max((one.arm.manner for one in corrected), key=lambda one: one.relevant == "some")
-    size = max(corrected, key=lambda one: record.kept(one.arm.label)).arm.label
-    mine = [one for one in corrected if _alike(one.arm, size, manner)]
-    believed = [one for one in found if one.of is None and _alike(one.arm, size, manner)]
+    size = max(corrected, key=lambda one: record.kept(one.arm.label)).size
+    alike = [one for one in found if one.size == size and one.arm.manner == manner]
+    mine = [one for one in alike if one.of is not None]
+    believed = [one for one in alike if one.of is None]
     guess, always = _guessing(record)
     by_number = [f"{_percent(one.told)} if there were {one.of:,} before" for one in mine]
     rates = f"{_percent(mine[0].told)} of them" if len(mine) == 1 else listed(by_number)
     told = (
         "The models say themselves how often they expect to be wrong on new cases. With "
-        f"{features_words(record, size)}, {mine[0].arm.words}, it is {rates}; "
+        f"{features_words(record, mine[0].arm.label)}, {mine[0].arm.words}, it is {rates}; "
         f"{always} is wrong in {_percent(guess)}."
     )
     if believed:
@@ -135,10 +140,6 @@ def _promised(record: Record, found: list[Told]) -> str:
     elif max(one.told for one in mine) > LITTLE * guess:
         told += " So it depends on the number before the screening whether they say anything."
     return told
-
-
-def _alike(arm: Arm, label: str, manner: Manner) -> bool:
-    return base_label(arm.label) == base_label(label) and arm.manner == manner
 
 
 def _percent(rate: float) -> str:
@@ -153,17 +154,15 @@ def screened_answers(record: Record) -> list[Figure]:
     found = _told(record)
     if not found:
         return []
-    labels = list(dict.fromkeys(base_label(one.arm.label) for one in found))
-    columns = min(len(labels), 3)
-    rows = -(-len(labels) // columns)
-    figure, axes = canvas(
-        rows, columns, width=max(4.8, 3.0 * columns + 0.8), height=2.6 * rows + 1.0,
-        sharey=True, sharex=True,
+    sizes = list(dict.fromkeys(one.size for one in found))
+    figure, axes = grid(
+        len(sizes), 3, width=lambda columns: max(4.8, 3.0 * columns + 0.8),
+        height=lambda rows: 2.6 * rows + 1.0, sharey=True, sharex=True,
     )  # fmt: skip
     ofs = sorted({one.of for one in found if one.of is not None})
     guess, always = _guessing(record)
-    for axis, label in zip(axes.flat, labels, strict=False):
-        mine = [one for one in found if base_label(one.arm.label) == label]
+    for axis, size in zip(axes.flat, sizes, strict=False):
+        mine = [one for one in found if one.size == size]
         for way in dict.fromkeys(one.arm.way for one in mine):
             told = {one.of: one for one in mine if one.arm.way == way}
             look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
@@ -180,14 +179,12 @@ def screened_answers(record: Record) -> list[Figure]:
         axis.minorticks_off()
         axis.set_xticks(ofs, [f"{of:,}" for of in ofs], rotation=30 if len(ofs) > 3 else 0)
         axis.set_ylim(0, max(guess, *(one.told for one in found)) * 1.12)
-        axis.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
-    for axis in axes.flat[len(labels) :]:
-        axis.set_visible(False)
+        axis.yaxis.set_major_formatter(percent)
     for axis in axes[:, 0]:
         axis.set_ylabel("promised error")
     figure.supxlabel("features before the screening", fontsize=10)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, words, loc="outside upper center", ncols=2, frameon=False)
+    lines = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=2, frameon=False)
     title = "What is promised, by the number of features before the screening"
     caption = (
         "The error rate that each method promises for new cases, by how many features it is "
@@ -205,56 +202,23 @@ def screened_answers(record: Record) -> list[Figure]:
 # ---- promised and made, a line each: two dots and what lies between ----
 
 
-@dataclass(frozen=True)
-class Promise:
-    """The error rates of a method on one kind of data, with their standard errors.
+def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
+    """Return a figure with a panel for each kind of data, and a line for each arm.
 
-    data : what the data are drawn with, in words; empty where there is one kind.
-    told : what the method promises, by its predictions or by cross-validation.
-    amlp : average minus log probability.
-    """
-
-    data: str
-    arm: Arm
-    actual: tuple[float, float]
-    told: tuple[float, float]
-    amlp: tuple[float, float]
-
-    @property
-    def line(self) -> "Line":
-        """The line of the figure on which it stands."""
-        return Line(self.arm.label, self.arm.words, self.arm.own, self.arm.method == WHOLE)
-
-
-class Line(NamedTuple):
-    """A line of the figure; `whole` takes all features, whatever is kept."""
-
-    label: str
-    words: str
-    own: bool
-    whole: bool
-
-
-def dumbbells(found: list[Promise], *, amlp: bool = False):
-    """Return a figure with a panel for each kind of data, and a line for each method.
-
+    found : data in words, arm, the error rates told and actual, and AMLP, a row each.
     amlp : that is written at the right edge, too.
     """
-    kinds = list(dict.fromkeys(one.data for one in found))
-    order = sorted(dict.fromkeys(one.line for one in found), key=lambda line: not line.own)
-    heights = {line: -i - GAP * (2 - line.own) for i, line in enumerate(order)}  # ours above
-    columns = min(2, len(kinds))
-    rows = -(-len(kinds) // columns)
-    figure, axes = canvas(
-        rows, columns, width=2.6 + 3 * columns + 0.6 * (columns == 1),
-        height=(0.34 * len(order) + 1.5) * rows + 0.5, sharey=True, sharex=True,
+    order = sorted(dict.fromkeys(found["arm"]), key=lambda arm: not arm.own)  # ours above
+    heights = {arm: -i - GAP * (2 - arm.own) for i, arm in enumerate(order)}
+    kinds = list(found.groupby("data", sort=False))
+    figure, axes = grid(
+        len(kinds), 2, width=lambda columns: 2.6 + 3 * columns + 0.6 * (columns == 1),
+        height=lambda rows: (0.34 * len(order) + 1.5) * rows + 0.5, sharey=True, sharex=True,
     )  # fmt: skip
-    hide_from(axes, len(kinds))
-    most = max(rate[0] for one in found for rate in (one.actual, one.told))
-    for axis, data in zip(axes.flat, kinds, strict=False):
-        mine = [one for one in found if one.data == data]
-        for one in mine:  # a promise, what is made, and a line between, with the numbers
-            told, actual, height = one.told[0], one.actual[0], heights[one.line]
+    most = found[["actual", "told"]].to_numpy().max()
+    for axis, (data, mine) in zip(axes.flat, kinds, strict=False):
+        for one in mine.itertuples():  # a promise, what is made, and a line between, with numbers
+            told, actual, height = one.told, one.actual, heights[one.arm]
             colour = GREEN if abs(told - actual) <= NEAR else RED
             axis.plot([told, actual], [height] * 2, color=colour, linewidth=2.4, alpha=0.5,
                       zorder=2)  # fmt: skip
@@ -265,13 +229,14 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
             ends = zip(sorted((told, actual)), (-7, 7), ("right", "left"), strict=True)
             for value, place, side in ends:
                 axis.annotate(
-                    f"{100 * value:.0f} %", (value, height), xytext=(place, 0), ha=side,
-                    va="center", textcoords="offset points", fontsize=8, color=INK,
+                    percent(value), (value, height), xytext=(place, 0), ha=side, va="center",
+                    textcoords="offset points", fontsize=8, color=INK,
                 )  # fmt: skip
-        if amlp:
-            lowest = min(one.amlp[0] for one in mine)  # in bold, at the right edge
-            texts = [(max(heights.values()) + 0.72, "AMLP", False)] + [
-                (heights[one.line], f"{one.amlp[0]:.3f}", one.amlp[0] == lowest) for one in mine
+        if amlp:  # the lowest in bold, at the right edge
+            texts = [(max(heights.values()) + 0.72, "AMLP", False)]
+            texts += [
+                (heights[one.arm], f"{one.amlp:.3f}", one.amlp == mine["amlp"].min())
+                for one in mine.itertuples()
             ]
             for height, text, bold in texts:
                 axis.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right",
@@ -280,7 +245,7 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
         axis.set_title(_title(data), fontsize=9.5)
         axis.set_xlim(-0.08 if amlp else -0.06, most + (0.26 if amlp else 0.075))
         axis.set_xticks([place for place in axis.get_xticks() if 0 <= place <= most + 0.03])
-        axis.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+        axis.xaxis.set_major_formatter(percent)
         axis.grid(axis="x", color=PALE, zorder=0)
         axis.tick_params(axis="y", length=0)
         axis.set_ylim(min(heights.values()) - 0.7, 0.2)
@@ -298,12 +263,12 @@ def dumbbells(found: list[Promise], *, amlp: bool = False):
     return figure
 
 
-def _name_lines(axis, heights: dict[Line, float]) -> None:
-    several = len({line.label for line in heights if not line.whole}) > 1
-    names = [f"{line.label}: {line.words}" if several else line.words for line in heights]
+def _name_lines(axis, heights: dict[Arm, float]) -> None:
+    several = len({arm.label for arm in heights if arm.method != WHOLE}) > 1
+    names = [f"{arm.label}: {arm.words}" if several else arm.words for arm in heights]
     axis.set_yticks(list(heights.values()), [one.replace(", cal", ",\ncal") for one in names])
     for own, words in ((True, "thesiskit"), (False, "scikit-learn")):
-        first = next((line for line in heights if line.own == own), None)
+        first = next((arm for arm in heights if arm.own == own), None)
         if first is not None:
             axis.annotate(
                 words, (0, heights[first] + 0.72), xycoords=("axes fraction", "data"),

@@ -3,8 +3,9 @@
 | symbol | name | shape |
 |---|---|---|
 | A | arms | |
-| S | settings of the data, or tables | |
-| error rate, promised error rate, AMLP | `values`, `mean` | (A, S, 3) |
+| S | settings of the data | |
+| R | data sets of a setting | |
+| error rate, promised error rate, AMLP | `values` | (A, S, R, 3) |
 """
 
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -24,12 +24,12 @@ from thesiskit.report.layout import (
     Figure,
     Table,
     canvas,
-    hide_from,
+    grid,
     kept_words,
+    percent,
 )
-from thesiskit.report.metrics import Score
 from thesiskit.report.posteriors import temperatures
-from thesiskit.report.promises import GREEN, NEAR, RED, Promise, dumbbells
+from thesiskit.report.promises import GREEN, NEAR, RED, dumbbells
 from thesiskit.report.record import OURS, TEMPERED, WHOLE, Arm, Record, method_words
 from thesiskit.report.scores import square
 from thesiskit.report.stages import counted, manner_words
@@ -60,33 +60,12 @@ SHORT = {  # in a square of a map, with a colour of its own
 # ---- settings of the data: everything is a mean over data sets, with its standard error ----
 
 
-class Scores:
-    """The scores of every arm in every data set.
+class Scores(NamedTuple):
+    """The scores of arms in every data set, and what the settings of the data are."""
 
-    settings : what the data are drawn with, as the config has it.
-    values : (A, S, data sets, 3) error rate, promised error rate and AMLP.
-    mean, standard_error : (A, S, 3) their means over data sets, and the standard errors of these.
-    """
-
-    def __init__(self, arms: list[Arm], settings: list[dict[str, Any]], values: np.ndarray):
-        self.arms, self.settings, self.values = arms, settings, values
-        self.mean = values.mean(axis=2)
-        self.standard_error = np.apply_along_axis(metrics.standard_error, 2, values)
-
-    def rivals(self, label: str) -> list[int]:
-        """Return the rows of the arms with this selection, and of one that selects nothing."""
-        return [i for i, arm in enumerate(self.arms) if arm.label == label or arm.method == WHOLE]
-
-    def best(self, rows: list[int], setting: int) -> tuple[int, int, float, float]:
-        """Return the arm with the lowest AMLP, the next, and by how much it is lower, +- what."""
-        amlp = self.mean[rows, setting, AMLP]
-        first, second = (rows[i] for i in np.argsort(amlp, kind="stable")[:2])
-        return first, second, *self.differ(first, second, setting)
-
-    def differ(self, one: int, other: int, setting: int) -> tuple[float, float]:
-        """Return by how much the AMLP of an arm is lower than another's, and the standard error."""
-        lower = self.values[other, setting, :, AMLP] - self.values[one, setting, :, AMLP]
-        return float(lower.mean()), metrics.standard_error(lower)
+    arms: list[Arm]
+    settings: list[dict[str, Any]]
+    values: np.ndarray
 
 
 @lru_cache(maxsize=1)
@@ -123,44 +102,86 @@ def setting_words(setting: dict[str, Any]) -> str:
     return f"{setting['relevant']:,} of {of:,} relevant, effect {setting['effect']:g}, n = {n:,}"
 
 
-def _promises(found: Scores, told: Callable[[int, int], np.ndarray]) -> list[Promise]:
-    """Return what every method promises and makes in each setting.
+def promises(record: Record, *, screened: bool) -> pd.DataFrame:
+    """Return what every arm promises and makes in each setting, and its AMLP, with standard errors.
 
-    told : returns the promises of an arm in the data sets of a setting.
+    Of tables that were screened before models of others promise by cross-validation, all else by
+    its predictions.
     """
-    result = []
+    found, rows = scored(record), []
+    if screened:  # a number for each replicate: the mean over its folds
+        folded = record.predictions["cross_validated"]
+        folded = folded.reshape(len(record.arms), *found.values.shape[1:3], -1).mean(axis=3)
     for (s, setting), (i, arm) in product(enumerate(found.settings), enumerate(found.arms)):
-        columns = (found.values[i, s, :, ERROR], told(i, s), found.values[i, s, :, AMLP])
-        numbers = [(float(one.mean()), metrics.standard_error(one)) for one in columns]
-        result.append(Promise(setting_words(setting), arm, *numbers))
-    return result
+        actual, told, amlp = found.values[i, s].T
+        if screened and not arm.own:
+            told = folded[arm.row, s]
+        row = {"data": setting_words(setting), "arm": arm}
+        for name, values in (("told", told), ("actual", actual), ("amlp", amlp)):
+            row |= {name: float(values.mean()), f"{name}_error": metrics.standard_error(values)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@lru_cache(maxsize=1)
+def compared(record: Record) -> pd.DataFrame:
+    """Return a row for each setting of the data, selection, and arm with it.
+
+    Arms with one selection are rivals, and those that select nothing are so everywhere.
+
+    s, i : the numbers of the setting and the arm.
+    error, promised, amlp : means over data sets; they and `lower` have standard errors.
+    place : among rivals, by AMLP, from 0; lower : by how much the first one's AMLP is lower.
+    off : the promised error rate minus the actual one.
+    """
+    arms, settings, values = scored(record)
+    mean = values.mean(axis=2)
+    spread = np.apply_along_axis(metrics.standard_error, 2, values)
+    names, rows = ("error", "promised", "amlp"), []
+    for (s, setting), label in product(enumerate(settings), record.labels):
+        rivals = [i for i, arm in enumerate(arms) if arm.label == label or arm.method == WHOLE]
+        order = np.argsort(mean[rivals, s, AMLP], kind="stable").tolist()
+        for i in rivals:
+            lower = values[i, s, :, AMLP] - values[rivals[order[0]], s, :, AMLP]
+            row = {
+                "s": s, **setting, "train": tuple(setting["train"]), "data": setting_words(setting),
+                "label": label, "i": i, "kept": arms[i].label, "method": arms[i].words,
+                "place": order.index(rivals.index(i)),
+                "lower": float(lower.mean()), "lower_error": metrics.standard_error(lower),
+            }  # fmt: skip
+            row |= dict(zip(names, mean[i, s], strict=True))
+            row["off"] = mean[i, s, PROMISED] - mean[i, s, ERROR]
+            row |= {f"{name}_error": x for name, x in zip(names, spread[i, s], strict=True)}
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def signals_figure(record: Record) -> list[Figure]:
     """Errors that each method promises and makes in every setting of the data, and its AMLP."""
-    found = scored(record)
-    figure = dumbbells(_promises(found, lambda i, s: found.values[i, s, :, PROMISED]), amlp=True)
     caption = (
         "The error rate that the predictions promise, and the actual one; the line between is "
         f"green up to {100 * NEAR:.0f} points. The lowest AMLP is bold. Means over "
         f"{record.config['replicates']:,} data sets of each kind."
     )
+    figure = dumbbells(promises(record, screened=False), amlp=True)
     return [Figure("signals", "What each method promises and makes", figure, caption)]
 
 
 def signals_table(record: Record) -> list[Table]:
     """Errors made and promised, and AMLP, of every method in every setting of the data."""
-    found, rows = scored(record), []
-    settings = list(product(range(len(found.settings)), record.labels))
-    for s, label in settings:
-        rivals = found.rivals(label)
-        first = found.best(rivals, s)[0]
-        for i in rivals:
-            # one that takes all features is the same for all selections
-            if found.arms[i].method != WHOLE or label == record.labels[0]:
-                rows.append(_row(found, i, s, first))
-    few = len(settings) <= MOST_SENTENCES
-    lead = tuple(_sentence(found, s, label, record.labels) for s, label in settings) if few else ()
+    found = compared(record)
+    # one that takes all features is the same for all selections
+    once = found.drop_duplicates(["s", "i"], ignore_index=True)
+    frame = once[["data", "kept", "method"]].assign(**{
+        f"{words}: {part}": once[name + end]
+        for words, name in (("errors", "error"), ("promised errors", "promised"), ("AMLP", "amlp"))
+        for part, end in (("mean", ""), ("±", "_error"))
+    })  # fmt: skip
+    worse = once["lower"] > SURE * once["lower_error"]
+    frame["AMLP: best"] = np.where(once["place"] == 0, BEST, np.where(worse, "", AS_GOOD))
+    kinds = [mine for _, mine in found.groupby(["s", "label"], sort=False)]
+    few = len(kinds) <= MOST_SENTENCES
+    lead = tuple(_sentence(mine, len(record.labels) > 1) for mine in kinds) if few else ()
     caption = (
         f"Means over {record.config['replicates']:,} data sets of each kind, ± their standard "
         "errors. Promised is the "
@@ -170,73 +191,44 @@ def signals_table(record: Record) -> list[Table]:
         f'features ("{BEST}"), and those that differ from it by at most two standard errors '
         f'("{AS_GOOD}").'
     )
-    title, frame = "Which method is best where", pd.DataFrame(rows)
-    table = Table("signals", title, frame, caption, lead=lead, long=not few)
-    return [table] if few else [_counts(found, settings), table]
+    table = Table("signals", "Which method is best where", frame, caption, lead=lead, long=not few)
+    return [table] if few else [_counts(record, len(kinds)), table]
 
 
-def _row(found: Scores, i: int, s: int, first: int) -> dict[str, Any]:
-    mean, spread, mark = found.mean[i, s], found.standard_error[i, s], BEST
-    if i != first:
-        difference, error = found.differ(first, i, s)
-        mark = "" if difference > SURE * error else AS_GOOD
-    return {
-        "data": setting_words(found.settings[s]),
-        "kept": found.arms[i].label,
-        "method": found.arms[i].words,
-        "errors: mean": mean[ERROR],
-        "errors: ±": spread[ERROR],
-        "promised errors: mean": mean[PROMISED],
-        "promised errors: ±": spread[PROMISED],
-        "AMLP: mean": mean[AMLP],
-        "AMLP: ±": spread[AMLP],
-        "AMLP: best": mark,
-    }
-
-
-def _sentence(found: Scores, s: int, label: str, labels: list[str]) -> str:
-    first, second, difference, error = found.best(found.rivals(label), s)
-    words = setting_words(found.settings[s])
-    where = f"{words}, {kept_words(label)}" if len(labels) > 1 else words
-    made, promised, amlp = found.mean[first, s]
+def _sentence(mine: pd.DataFrame, several: bool) -> str:
+    first, second = (mine[mine["place"] == place].iloc[0] for place in (0, 1))
+    where = f"{first['data']}, {kept_words(first['label'])}" if several else first["data"]
     text = (
-        f"{where[0].upper()}{where[1:]}: {found.arms[first].words} has the lowest AMLP "
-        f"({amlp:.3f}); it promises {promised:.1%} errors and makes {made:.1%}. Next is "
-        f"{found.arms[second].words} ({found.mean[second, s, AMLP]:.3f}), "
+        f"{where[0].upper()}{where[1:]}: {first['method']} has the lowest AMLP "
+        f"({first['amlp']:.3f}); it promises {first['promised']:.1%} errors and makes "
+        f"{first['error']:.1%}. Next is {second['method']} ({second['amlp']:.3f}), "
     )
-    if difference > SURE * error:
-        return f"{text}which is worse by {difference:.3f} ± {error:.3f}."
+    if second["lower"] > SURE * second["lower_error"]:
+        return f"{text}which is worse by {second['lower']:.3f} ± {second['lower_error']:.3f}."
     return f"{text}which these data sets cannot tell from it."
 
 
-def _counts(found: Scores, settings: list[tuple[int, str]]) -> Table:
+def _counts(record: Record, many: int) -> Table:
     """Count in how many settings each method is best, and say where; show what it loses elsewhere.
 
-    A setting is that of the data with a number of features kept.
+    A setting is that of the data with a number of features kept, of which there are many.
     """
-    places = []
-    for s, label in settings:
-        rivals = found.rivals(label)
-        first = found.best(rivals, s)[0]
-        for i in rivals:
-            lower, error = found.differ(first, i, s) if i != first else (0.0, 0.0)
-            off = float(found.mean[i, s, PROMISED] - found.mean[i, s, ERROR])
-            one = found.settings[s]
-            relevant = one["relevant"] if one["alpha"] is None else None
-            places.append((found.arms[i].words, i == first, lower <= SURE * error, lower, off,
-                           relevant))  # fmt: skip
-    names = ["method", "best", "good", "loss", "off", "relevant"]
-    frame = pd.DataFrame(places, columns=names)
-    told = dict(list(frame.groupby("method", sort=False)))
-    order = sorted(told, key=lambda name: -told[name]["best"].sum())
-    rows = []
-    for name in order:
-        loss, off = told[name]["loss"].to_numpy(), told[name]["off"].to_numpy()
+    found, rows, where = compared(record), [], []
+    best = found["place"] == 0
+    found = found.assign(
+        best=best,
+        good=best | (found["lower"] <= SURE * found["lower_error"]),
+        relevant=found["relevant"].where(found["alpha"].isna()),
+    )
+    told = dict(list(found.groupby("method", sort=False)))
+    for name in sorted(told, key=lambda name: -told[name]["best"].sum()):
+        mine = told[name]
+        loss, off = mine["lower"].to_numpy(), mine["off"].to_numpy()
         rows.append(
             {
                 "method": name,
-                "lowest AMLP": int(told[name]["best"].sum()),
-                "as low": int(told[name]["good"].sum()),
+                "lowest AMLP": int(mine["best"].sum()),
+                "as low": int(mine["good"].sum()),
                 "above the lowest: mean": loss.mean(),
                 "above the lowest: most": loss.max(),
                 "promised minus actual error: mean size": np.abs(off).mean(),
@@ -244,11 +236,10 @@ def _counts(found: Scores, settings: list[tuple[int, str]]) -> Table:
                 "promised minus actual error: most": off.max(),
             }
         )
-    many, where = len(settings), []
-    for name in order:  # with how many relevant features
-        relevant = told[name]["relevant"][told[name]["best"]].dropna().astype(int).value_counts()
-        share = [f"{times} with {number:,}" for number, times in relevant.sort_index().items()]
-        most = f"{told[name]['best'].sum():,} ({', '.join(share)})" if share else "none"
+        # with how many relevant features
+        times = mine["relevant"][mine["best"]].dropna().astype(int).value_counts().sort_index()
+        share = ", ".join(f"{count} with {number:,}" for number, count in times.items())
+        most = f"{mine['best'].sum():,} ({share})" if share else "none"
         where.append(f"{name} is best in {most}")
     caption = (
         f"Of {many:,} settings of the data and of the number of features kept: in how many a "
@@ -266,56 +257,35 @@ def _counts(found: Scores, settings: list[tuple[int, str]]) -> Table:
 # ---- maps of a grid of signals: how many features are relevant, by how large their effect is ----
 
 
-class Map(NamedTuple):
-    """One map: the settings with as many features and cases, for one selection.
-
-    places : setting -> row and column, by size of effect and by number of relevant features.
-    """
-
-    title: str
-    label: str
-    effects: list[float]
-    relevant: list[int]
-    places: dict[int, tuple[int, int]]
-
-    def squares(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of the settings as a map, NaN where the grid has none."""
-        found = np.full((len(self.effects), len(self.relevant)), np.nan)
-        for setting, place in self.places.items():
-            found[place] = values[setting]
-        return found
-
-    def finish(self, axis, *, left: bool, below: bool) -> None:
-        """Name the squares at the left and lower edge."""
-        axis.set_xticks(
-            range(len(self.relevant)), [f"{x:,}" for x in self.relevant] if below else []
-        )
-        axis.set_yticks(range(len(self.effects)), [f"{y:g}" for y in self.effects] if left else [])
-        axis.tick_params(length=0, labelsize=7)
-        axis.spines[:].set_visible(False)
+def maps_of(record: Record) -> list[pd.DataFrame]:
+    """Return the rows of each map: settings with as many features and cases, one selection."""
+    found = compared(record)
+    found = found[found["alpha"].isna()]
+    return [mine for _, mine in found.groupby(["of", "train", "label"], sort=False)]
 
 
-def maps_of(record: Record) -> list[Map]:
-    """Return the maps of a grid."""
-    kinds: dict[tuple, dict[int, dict[str, Any]]] = {}
-    for s, one in enumerate(record.config["data"]["settings"]):
-        if one["alpha"] is None:
-            kinds.setdefault((one["of"], tuple(one["train"])), {})[s] = one
-    found = []
-    for ((of, train), mine), label in product(kinds.items(), record.labels):
-        effects = sorted({one["effect"] for one in mine.values()})
-        relevant = sorted({one["relevant"] for one in mine.values()})
-        places = {s: (effects.index(one["effect"]), relevant.index(one["relevant"]))
-                  for s, one in mine.items()}  # fmt: skip
-        title = f"{of:,} features\n{sum(train):,} cases\n{kept_words(label)}"
-        found.append(Map(title, label, effects, relevant, places))
-    return found
+def map_title(mine: pd.DataFrame) -> str:
+    """Return what the settings of a map have in common."""
+    one = mine.iloc[0]
+    return f"{one['of']:,} features\n{sum(one['train']):,} cases\n{kept_words(one['label'])}"
+
+
+def squares(mine: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a column as a map, size of effect by number of relevant features; NaN elsewhere."""
+    return mine.pivot_table(name, "effect", "relevant", aggfunc="last")
+
+
+def _finish_map(axis, found: pd.DataFrame, *, left: bool, below: bool) -> None:
+    """Name the squares at the left and lower edge."""
+    axis.set_xticks(range(found.shape[1]), [f"{x:,.0f}" for x in found.columns] if below else [])
+    axis.set_yticks(range(found.shape[0]), [f"{y:g}" for y in found.index] if left else [])
+    axis.tick_params(length=0, labelsize=7)
+    axis.spines[:].set_visible(False)
 
 
 def signals_maps(record: Record) -> list[Figure]:
     """Maps of what each method promises and makes, and of which is best where."""
-    mean, each = scored(record).mean, record.config["replicates"]
-    off = mean[:, :, PROMISED] - mean[:, :, ERROR]
+    each = record.config["replicates"]
 
     def signed(value: float) -> str:
         text = f"{value:+.2f}"
@@ -341,49 +311,48 @@ def signals_maps(record: Record) -> list[Figure]:
         Figure("signals-best", "Which method is best where", _draw_best(record), best),
         Figure(
             "signals-promise", words.capitalize(),
-            _draw_maps(record, off, (-0.4, 0.0, 0.4), COLOURS, words, signed), promise,
+            _draw_maps(record, "off", (-0.4, 0.0, 0.4), COLOURS, words, signed), promise,
         ),
         Figure(
             "signals-amlp", amlp_words.capitalize(),
-            _draw_maps(record, mean[:, :, AMLP], (0.0, GUESSING, 2 * GUESSING), f"{COLOURS}_r",
+            _draw_maps(record, "amlp", (0.0, GUESSING, 2 * GUESSING), f"{COLOURS}_r",
                        amlp_words, lambda value: f"{value:.2f}".lstrip("0")), amlp,
         ),
     ]  # fmt: skip
 
 
 def _draw_maps(
-    record: Record, values: np.ndarray, limits: tuple[float, float, float], colours: str,
-    words: str, text: Callable[[float], str],
+    record: Record, name: str, limits: tuple[float, float, float], colours: str, words: str,
+    text: Callable[[float], str],
 ):  # fmt: skip
-    """Draw a map of each method, one below the other for each number of features and cases.
+    """Draw maps of a column, of each method, one below the other for each kind of data.
 
-    values (A, S) : `text` writes them into the squares.
+    text : writes a number into its square.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import TwoSlopeNorm
 
-    found, maps = scored(record), maps_of(record)
-    columns = len(found.rivals(record.labels[0]))
+    maps = maps_of(record)
+    columns = maps[0]["i"].nunique()
     figure, axes = canvas(
         len(maps), columns, width=1.55 * columns + 1.2, height=1.45 * len(maps) + 1.1
     )
     norm = TwoSlopeNorm(limits[1], limits[0], limits[2])
-    for r, one in enumerate(maps):
-        for c, i in enumerate(found.rivals(one.label)):
-            axis = axes[r, c]
-            squares = one.squares(values[i])
-            axis.imshow(squares, origin="lower", cmap=colours, norm=norm, aspect="auto")
-            for place, number in np.ndenumerate(squares):
+    for r, mine in enumerate(maps):
+        for axis, (_, of_arm) in zip(axes[r], mine.groupby("i"), strict=True):
+            found = squares(of_arm, name)
+            axis.imshow(found, origin="lower", cmap=colours, norm=norm, aspect="auto")
+            for place, number in np.ndenumerate(found):
                 if np.isfinite(number):
                     dark = abs(norm(number) - 0.5) > 0.3
                     axis.text(*place[::-1], text(number), ha="center", va="center", fontsize=6.5,
                               color="white" if dark else INK)  # fmt: skip
-            one.finish(axis, left=c == 0, below=r == len(maps) - 1)
+            _finish_map(axis, found, left=axis is axes[r, 0], below=r == len(maps) - 1)
             if r == 0:
-                name = found.arms[i].words
-                axis.set_title(NAMES.get(name, name), fontsize=8.5)
+                method = of_arm["method"].iloc[0]
+                axis.set_title(NAMES.get(method, method), fontsize=8.5)
         axes[r, 0].set_ylabel(
-            one.title, fontsize=8.5, rotation=0, ha="right", va="center", labelpad=22
+            map_title(mine), fontsize=8.5, rotation=0, ha="right", va="center", labelpad=22
         )
     figure.supxlabel("number of relevant features (size of effect at the left edge)", fontsize=9)
     bar = figure.colorbar(
@@ -397,28 +366,29 @@ def _draw_maps(
 def _draw_best(record: Record):
     from matplotlib.patches import Patch
 
-    found, maps = scored(record), maps_of(record)
-    columns = len(record.labels)
+    maps, columns = maps_of(record), len(record.labels)
     rows = len(maps) // columns
     figure, axes = canvas(rows, columns, width=3.3 * columns + 1.0, height=2.1 * rows + 1.1)
     used: dict[str, tuple[str, str]] = {}
-    for m, one in enumerate(maps):
-        axis = axes.flat[m]
-        for s, (y, x) in one.places.items():
-            first, _, lower, error = found.best(found.rivals(one.label), s)
-            words = found.arms[first].words
-            short, colour = used.setdefault(words, SHORT.get(words, (words[:6], GREY)))
-            sure = lower > max(SURE * error, LEAST)
+    for m, (axis, mine) in enumerate(zip(axes.flat, maps, strict=True)):
+        first, second = (mine[mine["place"] == place] for place in (0, 1))
+        found = squares(first, "amlp")
+        for one, other in zip(first.itertuples(), second.itertuples(), strict=True):
+            x, y = found.columns.get_loc(one.relevant), found.index.get_loc(one.effect)
+            short, colour = SHORT.get(one.method, (one.method[:6], GREY))
+            used[one.method] = short, colour
+            sure = other.lower > max(SURE * other.lower_error, LEAST)
             face = colour if sure else "white"
             axis.add_patch(square(x, y, face, edgecolor=GREY, linewidth=0.6))
             name = short if sure else f"({short})"
             axis.text(x, y + 0.14, name, ha="center", va="center", fontsize=8.5)
-            axis.text(x, y - 0.22, f"by {lower:.3f}", ha="center", va="center", fontsize=6.5,
+            axis.text(x, y - 0.22, f"by {other.lower:.3f}", ha="center", va="center", fontsize=6.5,
                       color=INK)  # fmt: skip
-        axis.set(xlim=(-0.5, len(one.relevant) - 0.5), ylim=(-0.5, len(one.effects) - 0.5))
-        one.finish(axis, left=m % columns == 0, below=m >= len(maps) - columns)
-        axis.set_title(one.title.replace("\n", ", "), fontsize=8.5)
-    order = list(dict.fromkeys(arm.words for arm in found.arms if arm.words in used))
+        axis.set(xlim=(-0.5, found.shape[1] - 0.5), ylim=(-0.5, found.shape[0] - 0.5))
+        _finish_map(axis, found, left=m % columns == 0, below=m >= len(maps) - columns)
+        axis.set_title(map_title(mine).replace("\n", ", "), fontsize=8.5)
+    order = [arm.words for arm in scored(record).arms if arm.words in used]
+    order = list(dict.fromkeys(order))
     handles = [Patch(facecolor=used[name][1], edgecolor=GREY) for name in order]
     labels = [f"{used[name][0]}: {name}" for name in order]
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=8.5)
@@ -430,44 +400,23 @@ def _draw_best(record: Record):
 # ---- tables that were screened before: promises and what is made of new cases ----
 
 
-def screened_promises(record: Record) -> list[Promise]:
-    """Return what every method promises and makes, on each kind of data.
-
-    Ours promise by their predictions, models of others by cross-validation.
-    """
-    found = scored(record)
-    folded = record.predictions["cross_validated"]
-    # a number for each replicate: the mean over its folds
-    replicates = found.values.shape[1] * found.values.shape[2]
-    folded = folded.reshape(len(record.arms), replicates, -1).mean(axis=2)
-
-    def told(i: int, s: int) -> np.ndarray:
-        arm = found.arms[i]
-        of_folds = folded[arm.row].reshape(len(found.settings), -1)[s]
-        return found.values[i, s, :, PROMISED] if arm.own else of_folds
-
-    return _promises(found, told)
-
-
 def screened_table(record: Record) -> list[Table]:
     """What each method promises on a table that was screened before, and what it makes."""
-    found = screened_promises(record)
-    rows: list[dict[str, Any]] = [
-        {
-            "data": one.data,
-            "kept": one.arm.label,
-            "method": one.arm.words,
-            "promised by": "its predictions" if one.arm.own else "cross-validation",
-            "promised error: mean": one.told[0],
-            "promised error: ±": one.told[1],
-            "actual error: mean": one.actual[0],
-            "actual error: ±": one.actual[1],
-            "AMLP: mean": one.amlp[0],
-            "AMLP: ±": one.amlp[1],
-        }
-        for one in found
-    ]
-    frame = pd.DataFrame(rows)
+    found = promises(record, screened=True)
+    frame = pd.DataFrame({
+        "data": found["data"],
+        "kept": [arm.label for arm in found["arm"]],
+        "method": [arm.words for arm in found["arm"]],
+        "promised by": [
+            "its predictions" if arm.own else "cross-validation" for arm in found["arm"]
+        ],
+        "promised error: mean": found["told"],
+        "promised error: ±": found["told_error"],
+        "actual error: mean": found["actual"],
+        "actual error: ±": found["actual_error"],
+        "AMLP: mean": found["amlp"],
+        "AMLP: ±": found["amlp_error"],
+    })  # fmt: skip
     frame = frame if frame["data"].any() else frame.drop(columns="data")
     shared = "." if record.config["drawn"] else (
         ", as if divisions were independent; they share cases."
@@ -479,8 +428,7 @@ def screened_table(record: Record) -> list[Table]:
         f"that took no part in the screening. Means over {_repetitions(record)}, ± standard "
         f"errors{shared}"
     )
-    kinds = dict.fromkeys(one.data for one in found)
-    lead = tuple(_kept_promises([one for one in found if one.data == data]) for data in kinds)
+    lead = tuple(_kept_promises(data, mine) for data, mine in found.groupby("data", sort=False))
     title = "What each method promises, and what it makes"
     return [Table("screened", title, frame, caption, lead=lead)]
 
@@ -492,28 +440,25 @@ def _repetitions(record: Record) -> str:
     return counted(each, "random division")
 
 
-def _kept_promises(found: list[Promise]) -> str:
+def _kept_promises(data: str, found: pd.DataFrame) -> str:
     """Say of a kind of data who keeps the promise best and worst, and who is wrong least."""
-
-    def off(one: Promise) -> float:
-        return abs(one.told[0] - one.actual[0])
-
-    least, data = min(found, key=lambda one: one.amlp[0]), found[0].data
+    off = (found["told"] - found["actual"]).abs()
+    least = found.loc[found["amlp"].idxmin()]
     best, worst = (
-        f"{one.arm.words} (promised {one.told[0]:.1%}, makes {one.actual[0]:.1%})"
-        for one in (min(found, key=off), max(found, key=off))
+        f"{one['arm'].words} (promised {one['told']:.1%}, makes {one['actual']:.1%})"
+        for one in (found.loc[off.idxmin()], found.loc[off.idxmax()])
     )
     text = (
         (f"{data}: " if data else "")
         + f"nearest to its promise is {best}; farthest from it is {worst}. "
-        f"The lowest AMLP is {least.amlp[0]:.3f}, of {least.arm.words}."
+        f"The lowest AMLP is {least['amlp']:.3f}, of {least['arm'].words}."
     )
     return f"{text[0].upper()}{text[1:]}"
 
 
 def screened_figure(record: Record) -> list[Figure]:
     """Promised and actual error rates of each method on a table that was screened before."""
-    figure = dumbbells(screened_promises(record))
+    figure = dumbbells(promises(record, screened=True))
     title = "Promised and actual error rates on a table that was screened before"
     caption = (
         "Models of scikit-learn promise by cross-validation of the table that they were "
@@ -548,101 +493,66 @@ MARKS: dict[tuple[str, bool], dict[str, Any]] = {  # by method, and whether it h
 UNSHOWN = [("uncorrected", True), ("naive-corrected", True)]  # of many methods
 
 
-class Mean(NamedTuple):
-    """A mean over tables, with Student's interval of 95 %."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Mean":
-        """Return the mean of the values of some tables."""
-        mean, error = float(values.mean()), metrics.standard_error(values)
-        half = error * scipy.stats.t.ppf(0.975, max(1, len(values) - 1))
-        return cls(mean, mean - half, mean + half)
-
-
-class Against(NamedTuple):
-    """AMLP less that of a rival, on the tables that both predict.
-
-    difference : its mean over tables.
-    lower, higher : the numbers of tables on which it is lower, and higher.
-    clearly_lower, clearly_higher : those where it is so by more than SURE standard errors over
-        cases.
-    """
-
-    difference: Mean
-    lower: int
-    higher: int
-    clearly_lower: int
-    clearly_higher: int
-
-
-class Board:
-    """The scores of the arms on each table; those of an arm that does not predict it are NaN.
-
-    scores : by arm, then by table.
-    values : (A, S, 3) error rate, promised error rate and AMLP; predicts : (A, S) whether there
-        are any.
-    rival : the row of tuned ridge.
-    lowest : the row of the arm with the lowest mean AMLP, of those that predict all tables.
-    """
-
-    def __init__(self, names: list[str], arms: list[Arm], scores: list[list[Score]]):
-        self.names, self.arms, self.scores = names, arms, scores
-        found = np.array([[(one.error, one.expected, one.amlp) for one in row] for row in scores])
-        self.predicts = np.isfinite(found[:, :, AMLP])
-        self.values = np.where(self.predicts[:, :, None], found, np.nan)
-        self.rival = next(i for i, arm in enumerate(arms) if arm.method == WHOLE)
-        total = self.values[:, :, AMLP].sum(axis=1)
-        self.lowest = int(np.where(self.predicts.all(axis=1), total, np.inf).argmin())
-
-    def mean(self, arm: int, measure: int) -> Mean:
-        """Return the mean of a measure over the tables that an arm predicts."""
-        values = self.values[arm, :, measure]
-        return Mean.of(values[np.isfinite(values)])
-
-    def within(self, arm: int) -> float:
-        """Return the standard error of the mean AMLP over cases, the tables being these."""
-        errors = [self.scores[arm][s].amlp_error for s in np.flatnonzero(self.predicts[arm])]
-        return float(np.sqrt(np.square(errors).sum()) / len(errors))
-
-    def against(self, arm: int) -> Against:
-        """Return how an arm stands against tuned ridge."""
-        both = np.flatnonzero(self.predicts[arm] & self.predicts[self.rival])
-        pairs = [self.scores[arm][s].less(self.scores[self.rival][s]) for s in both]
-        difference, error = np.array(pairs).T
-        clear = np.abs(difference) > SURE * error
-        below, above = difference < 0, difference > 0
-        counts = (below, above, clear & below, clear & above)
-        return Against(Mean.of(difference), *(int(one.sum()) for one in counts))
-
-    def name(self, arm: int) -> str:
-        """Return what an arm is called in sentences."""
-        one = self.arms[arm]
-        return one.words + ("" if one.label == "all" else f" ({kept_words(one.label)})")
-
-
-def tempered(arm: Arm) -> bool:
-    """Whether the log odds of an arm are divided by a temperature."""
-    return arm.temperature == TEMPERED
-
-
 @lru_cache(maxsize=1)
-def board_of(study: Record) -> Board:
-    """Return the scores of a study."""
-    by_table = [table.scores for table in study.tables.values()]
-    return Board(list(study.tables), study.arms, [list(row) for row in zip(*by_table, strict=True)])
+def board_of(study: Record) -> pd.DataFrame:
+    """Return the scores of a study: a row for each table, and arm that predicts it.
+
+    i, method : of the arm.
+    low, high : the ends of intervals of 95 % over cases.
+    less : AMLP less that of tuned ridge; like AMLP it has a standard error over cases.
+    temperature : the median over training sets.
+    """
+    ridge = next(i for i, arm in enumerate(study.arms) if arm.method == WHOLE)
+    rows = []
+    for name, table in study.tables.items():
+        taus = {one.arm.row: one.middle for one in temperatures(table)}
+        for i, (arm, one) in enumerate(zip(study.arms, table.scores, strict=True)):
+            if np.isnan(one.amlp):
+                continue
+            row = {"table": name, "i": i, "method": arm.method, "error": one.error}
+            row["error_low"], row["error_high"] = one.error_interval
+            row |= {"promised": one.expected, "amlp": one.amlp, "amlp_error": one.amlp_error}
+            row["amlp_low"], row["amlp_high"] = one.amlp_interval
+            row["less"], row["less_error"] = one.less(table.scores[ridge])
+            rows.append(row | {"temperature": taus.get(arm.row, np.nan)})
+    return pd.DataFrame(rows)
+
+
+def lower_and_higher(mine: pd.DataFrame) -> list[tuple[int, int]]:
+    """Return on how many tables the AMLP of an arm is lower than ridge's, and higher.
+
+    Each with the number of tables on which it is so by more than SURE standard errors over cases.
+    """
+    clear = mine["less"].abs() > SURE * mine["less_error"]
+    sides = mine["less"] < 0, mine["less"] > 0
+    return [(int(side.sum()), int((side & clear).sum())) for side in sides]
 
 
 def board_table(study: Record) -> list[Table]:
     """Errors, promises and AMLP of every method, means over tables, and wins against ridge."""
-    board = board_of(study)
-    against = {i: board.against(i) for i in range(len(board.arms)) if i != board.rival}
-    order = sorted(
-        range(len(board.arms)), key=lambda i: against[i].difference.value if i in against else 0.0
-    )
+    board, rows = board_of(study), []
+    names = [f"against ridge: {name}" for name in ("difference", "low", "high", "lower", "higher")]
+    for i, mine in board.groupby("i"):
+        error, amlp, less = (metrics.student(mine[name]) for name in ("error", "amlp", "less"))
+        row = {
+            "kept": study.arms[i].label,
+            "method": study.arms[i].words,
+            "tables": len(mine),
+            "error rate: mean": error[0],
+            "error rate: low": max(0.0, error[1]),
+            "error rate: high": min(1.0, error[2]),
+            "error rate: promised": mine["promised"].to_numpy().mean(),
+            "AMLP: mean": amlp[0],
+            "AMLP: low": max(0.0, amlp[1]),
+            "AMLP: high": amlp[2],
+            "AMLP: ±": np.sqrt(np.square(mine["amlp_error"].to_numpy()).sum()) / len(mine),
+        }
+        wins = [f"{count} ({clearly})" for count, clearly in lower_and_higher(mine)]
+        against = dict(zip(names, (*less, *wins), strict=True))
+        if study.arms[i].method == WHOLE:
+            against = dict.fromkeys(names)
+        rows.append(row | against)
+    rows.sort(key=lambda row: row[names[0]] or 0.0)
     caption = (
         "Means over the tables that a method can predict (models of two classes leave out the "
         "others), with Student's intervals of 95 % over the tables; ± is the standard error "
@@ -653,137 +563,108 @@ def board_table(study: Record) -> list[Table]:
         "errors. Methods are in the order of their mean difference from ridge."
         + manner_words(study)
     )
-    title = f"The board: means over {len(board.names)} tables"
-    frame = pd.DataFrame([_board_row(board, i, against.get(i)) for i in order])
-    return [Table("board", title, frame, caption, lead=_statements(board))]
+    title = f"The board: means over {len(study.tables)} tables"
+    return [Table("board", title, pd.DataFrame(rows), caption, lead=_statements(study))]
 
 
-def _board_row(board: Board, i: int, found: Against | None) -> dict[str, Any]:
-    arm, error, amlp = board.arms[i], board.mean(i, ERROR), board.mean(i, AMLP)
-    row = {
-        "kept": arm.label,
-        "method": arm.words,
-        "tables": int(board.predicts[i].sum()),
-        "error rate: mean": error.value,
-        "error rate: low": max(0.0, error.low),
-        "error rate: high": min(1.0, error.high),
-        "error rate: promised": board.mean(i, PROMISED).value,
-        "AMLP: mean": amlp.value,
-        "AMLP: low": max(0.0, amlp.low),
-        "AMLP: high": amlp.high,
-        "AMLP: ±": board.within(i),
-    }
-    names = [f"against ridge: {one}" for one in ("difference", "low", "high", "lower", "higher")]
-    if found is None:
-        return row | dict.fromkeys(names, None)
-    counts = (
-        f"{found.lower} ({found.clearly_lower})",
-        f"{found.higher} ({found.clearly_higher})",
-    )
-    return row | dict(zip(names, (*found.difference, *counts), strict=True))
+def _name(arm: Arm) -> str:
+    """Return what an arm is called in sentences."""
+    return arm.words + ("" if arm.label == "all" else f" ({kept_words(arm.label)})")
 
 
-def _statements(board: Board) -> tuple[str, ...]:
-    ours = [i for i, arm in enumerate(board.arms) if arm.method == "corrected"]
-    cooled = [i for i in ours if tempered(board.arms[i])]
+def _statements(study: Record) -> tuple[str, ...]:
+    board = board_of(study)
+    ours = [i for i, arm in enumerate(study.arms) if arm.method == "corrected"]
+    cooled = [i for i in ours if study.arms[i].temperature == TEMPERED]
+    whole = board.groupby("i").filter(lambda mine: len(mine) == len(study.tables))
     # how far the promised error rate is from the actual one, mean over tables
-    gap = np.abs(board.values[:, :, PROMISED] - board.values[:, :, ERROR]).mean(axis=1)
-    others = np.flatnonzero(board.predicts.all(axis=1))
-    best, honest = board.lowest, int(others[np.argmin(gap[others])])
+    gap = (whole["promised"] - whole["error"]).abs().groupby(whole["i"]).mean()
+    amlp = whole.groupby("i")["amlp"].mean()
     about_all = (
-        f"Of all {len(others)} methods that predict every table, {board.name(best)} has the "
-        f"lowest mean AMLP ({board.mean(best, AMLP).value:.3f}). The error rate that is nearest to "
+        f"Of all {len(gap)} methods that predict every table, {_name(study.arms[amlp.idxmin()])} "
+        f"has the lowest mean AMLP ({amlp.min():.3f}). The error rate that is nearest to "
         f"the promised one, by the mean distance over the tables, is that of "
-        f"{board.name(honest)} (off by {gap[honest]:.3f})."
+        f"{_name(study.arms[gap.idxmin()])} (off by {gap.min():.3f})."
     )
-    return *(_against_ridge(board, i) for i in cooled or ours), about_all
+    return *(_against_ridge(board, i, study.arms[i]) for i in cooled or ours), about_all
 
 
-def _against_ridge(board: Board, i: int) -> str:
-    found, mine = board.against(i), board.mean(i, AMLP)
-    ridge, difference = board.mean(board.rival, AMLP), found.difference
+def _against_ridge(board: pd.DataFrame, i: int, arm: Arm) -> str:
+    mine, ridge = board[board["i"] == i], board[board["method"] == WHOLE]
+    difference, low, high = metrics.student(mine["less"])
     lower, higher = (
         f"{count} tables (clearly on {clearly})" if count != 1 else f"1 table (clearly: {clearly})"
-        for count, clearly in (
-            (found.lower, found.clearly_lower), (found.higher, found.clearly_higher)
-        )
-    )  # fmt: skip
-    text = (
-        f"The mean AMLP of {board.name(i)} is {mine.value:.3f}, "
-        f"{'at most' if difference.value <= 0 else 'above'} that of {RIDGE} ({ridge.value:.3f}): "
-        f"a difference of {difference.value:+.3f} ({difference.low:+.3f} to "
-        f"{difference.high:+.3f}). It is lower than ridge on {lower}, and higher on {higher}"
+        for count, clearly in lower_and_higher(mine)
     )
-    loss = board.values[i, :, AMLP] - board.values[board.rival, :, AMLP]
+    text = (
+        f"The mean AMLP of {_name(arm)} is {mine['amlp'].mean():.3f}, "
+        f"{'at most' if difference <= 0 else 'above'} that of {RIDGE} "
+        f"({ridge['amlp'].mean():.3f}): a difference of {difference:+.3f} ({low:+.3f} to "
+        f"{high:+.3f}). It is lower than ridge on {lower}, and higher on {higher}"
+    )
+    loss = mine.set_index("table")["amlp"] - ridge.set_index("table")["amlp"]
     if (loss > 0).any():
-        s = int(np.nanargmax(loss))
-        text += f", most on {board.names[s]} ({loss[s]:+.3f})"
+        text += f", most on {loss.idxmax()} ({loss.max():+.3f})"
     return f"{text}."
 
 
 def board_scores(study: Record) -> list[Table]:
     """The scores of every method on every table, with intervals over cases."""
-    board, rows = board_of(study), []
-    for s, name in enumerate(board.names):
-        taus = {one.arm.row: one.middle for one in temperatures(study.tables[name])}
-        for i in np.flatnonzero(board.predicts[:, s]):
-            arm, one = board.arms[i], board.scores[i][s]
-            error, amlp = one.error_interval, one.amlp_interval
-            rows.append(
-                {
-                    "table": name,
-                    "kept": arm.label,
-                    "method": arm.words,
-                    "error rate: made": one.error,
-                    "error rate: low": error[0],
-                    "error rate: high": error[1],
-                    "error rate: promised": one.expected,
-                    "AMLP: mean": one.amlp,
-                    "AMLP: low": amlp[0],
-                    "AMLP: high": amlp[1],
-                }
-                | ({"temperature": taus.get(arm.row, np.nan)} if taus else {})
-            )
+    board = board_of(study)
+    arms = [study.arms[i] for i in board["i"]]
+    frame = pd.DataFrame({
+        "table": board["table"],
+        "kept": [arm.label for arm in arms],
+        "method": [arm.words for arm in arms],
+        "error rate: made": board["error"],
+        "error rate: low": board["error_low"],
+        "error rate: high": board["error_high"],
+        "error rate: promised": board["promised"],
+        "AMLP: mean": board["amlp"],
+        "AMLP: low": board["amlp_low"],
+        "AMLP: high": board["amlp_high"],
+        "temperature": board["temperature"],
+    })  # fmt: skip
+    if board["temperature"].isna().all():
+        frame = frame.drop(columns="temperature")
     caption = (
         "Intervals of 95 % are over the cases of a table: Wilson's of error rates, the normal "
         "one of AMLP. A case counts once, however often it was tested. A temperature is the "
         "median over training sets."
     )
-    return [Table("board-scores", "Table by table", pd.DataFrame(rows), caption, long=True)]
+    return [Table("board-scores", "Table by table", frame, caption, long=True)]
 
 
 def board_promises(study: Record) -> list[Figure]:
     """Promised against actual error rate, a panel for each method and a mark for each table."""
-    board = board_of(study)
-    kinds = list(dict.fromkeys(map(short_words, board.arms)))
-    columns = min(COLUMNS, len(kinds))
-    rows = -(-len(kinds) // columns)
-    figure, axes = canvas(
-        rows, columns, width=1.95 * columns + 0.4, height=2.1 * rows + 0.5, sharex=True, sharey=True
-    )
-    hide_from(axes, len(kinds))
-    labels = list(dict.fromkeys(arm.label for arm in board.arms if arm.label != "all"))
-    most = 1.08 * float(np.nanmax(board.values[:, :, [ERROR, PROMISED]]))
-    for axis, words in zip(axes.flat, kinds, strict=False):
+    board = board_of(study).sort_values("i", kind="stable")
+    kinds: dict[str, list[int]] = {}
+    for i, arm in enumerate(study.arms):
+        kinds.setdefault(short_words(arm), []).append(i)
+    figure, axes = grid(
+        len(kinds), COLUMNS, width=lambda columns: 1.95 * columns + 0.4,
+        height=lambda rows: 2.1 * rows + 0.5, sharex=True, sharey=True,
+    )  # fmt: skip
+    labels = list(dict.fromkeys(arm.label for arm in study.arms if arm.label != "all"))
+    most = 1.08 * board[["error", "promised"]].to_numpy().max()
+    for axis, (words, arms) in zip(axes.flat, kinds.items(), strict=False):
         axis.fill_between([0, most], [0, most], [most, most], color=SHADE, zorder=0)
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
-        mine = [i for i, arm in enumerate(board.arms) if short_words(arm) == words]
-        for i in mine:
-            colour, hollow = _colour(board.arms[i]), board.arms[i].label in labels[:-1]
-            for s in np.flatnonzero(board.predicts[i]):
-                told, error = board.values[i, s, PROMISED], board.values[i, s, ERROR]
-                if not hollow:
-                    ends = board.scores[i][s].error_interval
-                    axis.plot([told] * 2, ends, color=colour, linewidth=0.7, alpha=0.5, zorder=2)
-                axis.plot(
-                    told, error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
-                    markerfacecolor="white" if hollow else colour, markeredgewidth=1, clip_on=False,
-                )  # fmt: skip
-        _name_far(axis, board, mine[-1], most)
-        axis.set_title(_two_lines(words), fontsize=8, color=_colour(board.arms[mine[0]]))
+        colour = _colour(study.arms[arms[0]])
+        for one in board[board["i"].isin(arms)].itertuples():
+            hollow = study.arms[one.i].label in labels[:-1]
+            if not hollow:
+                axis.plot([one.promised] * 2, [one.error_low, one.error_high], color=colour,
+                          linewidth=0.7, alpha=0.5, zorder=2)  # fmt: skip
+            axis.plot(
+                one.promised, one.error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
+                markerfacecolor="white" if hollow else colour, markeredgewidth=1, clip_on=False,
+            )  # fmt: skip
+        _name_far(axis, board[board["i"] == arms[-1]], most)
+        axis.set_title(_two_lines(words), fontsize=8, color=colour)
         axis.set(xlim=(-0.02, most), ylim=(-0.02, most), aspect="equal")
-        for one in (axis.xaxis, axis.yaxis):
-            one.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+        axis.xaxis.set_major_formatter(percent)
+        axis.yaxis.set_major_formatter(percent)
         axis.tick_params(labelsize=7.5)
     if len(kinds) < axes.size:
         _draw_key(axes.flat[len(kinds)], labels)
@@ -801,19 +682,19 @@ def board_promises(study: Record) -> list[Figure]:
     return [Figure("board-promises", "What each method promises and makes", figure, caption)]
 
 
-def _name_far(axis, board: Board, i: int, most: float) -> None:
+def _name_far(axis, mine: pd.DataFrame, most: float) -> None:
     """Write the names of the tables whose promise is farthest off, none upon another."""
-    promised, error = board.values[i, :, PROMISED], board.values[i, :, ERROR]
-    off = np.nan_to_num(np.abs(error - promised))
+    off = (mine["error"] - mine["promised"]).abs()
     heights: list[float] = []
-    for s in np.argsort(-off, kind="stable")[:NAMED]:
-        height = float(error[s])
-        if off[s] <= OFF or any(abs(height - one) < 0.07 * most for one in heights):
+    for one in (
+        mine[off > OFF].iloc[np.argsort(-off[off > OFF], kind="stable")[:NAMED]].itertuples()
+    ):
+        if any(abs(one.error - height) < 0.07 * most for height in heights):
             continue
-        heights.append(height)
-        right = promised[s] < 0.75 * most
+        heights.append(one.error)
+        right = one.promised < 0.75 * most
         axis.annotate(
-            board.names[s], (promised[s], height), xytext=(5 if right else -5, 0),
+            one.table, (one.promised, one.error), xytext=(5 if right else -5, 0),
             textcoords="offset points", ha="left" if right else "right", va="center",
             fontsize=7, color=INK, zorder=5,
         )  # fmt: skip
@@ -845,7 +726,7 @@ def _colour(arm: Arm) -> str:
 
 def short_words(arm: Arm) -> str:
     """Return what a method is called on a small panel: which features are relevant is left out."""
-    return f"{method_words(arm.method)}{', tempered' if tempered(arm) else ''}"
+    return f"{method_words(arm.method)}{', tempered' if arm.temperature == TEMPERED else ''}"
 
 
 def _two_lines(words: str) -> str:
@@ -858,24 +739,25 @@ def _two_lines(words: str) -> str:
 
 def board_losses(study: Record) -> list[Figure]:
     """AMLP of the methods, a row for each table."""
-    board = board_of(study)
-    last = {(arm.method, tempered(arm)): i for i, arm in enumerate(board.arms)}  # it keeps most
-    chosen = [last[key] for key in MARKS if key in last and key not in UNSHOWN]
-    order = np.argsort(-np.nan_to_num(board.values[board.rival, :, AMLP]), kind="stable")
-    figure, axes = canvas(1, 1, width=8.2, height=0.42 * len(order) + 2.1)
+    board, arms = board_of(study), study.arms
+    last = {(arm.method, arm.temperature == TEMPERED): i for i, arm in enumerate(arms)}
+    chosen = [last[key] for key in MARKS if key in last and key not in UNSHOWN]  # that keep most
+    ridge = board[board["method"] == WHOLE].sort_values("amlp", ascending=False, kind="stable")
+    names = list(ridge["table"])
+    figure, axes = canvas(1, 1, width=8.2, height=0.42 * len(names) + 2.1)
     axis = axes[0, 0]
-    heights = [*range(len(order), 0, -1), -0.4]
-    means = [board.mean(i, AMLP).value if board.predicts[i].all() else np.nan for i in chosen]
-    values = np.column_stack([board.values[chosen][:, order, AMLP], means])
+    heights = [*range(len(names), 0, -1), -0.4]
+    values = board.pivot(index="i", columns="table", values="amlp").loc[chosen, names].to_numpy()
+    values = np.column_stack([values, values.mean(axis=1)])  # of all tables, or none
     for column, height in zip(np.maximum(values, LOWEST).T, heights, strict=True):
         axis.plot([np.nanmin(column), np.nanmax(column)], [height] * 2, color=PALE, linewidth=5,
                   solid_capstyle="round", zorder=1)  # fmt: skip
     for row, i in enumerate(chosen):
-        arm = board.arms[i]
-        look = {"markersize": 6, "markeredgewidth": 1.4} | MARKS[arm.method, tempered(arm)]
+        mark = MARKS[arms[i].method, arms[i].temperature == TEMPERED]
+        look = {"markersize": 6, "markeredgewidth": 1.4} | mark
         axis.plot(
             np.maximum(values[row], LOWEST), heights, linestyle="none", zorder=3 + row / 100,
-            label=short_words(arm), **look,
+            label=short_words(arms[i]), **look,
         )  # fmt: skip
     axis.axvline(np.log(2), color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate("to guess between\ntwo classes", (np.log(2), heights[0] + 0.75), fontsize=7,
@@ -887,15 +769,15 @@ def board_losses(study: Record) -> list[Figure]:
     axis.set_xticks([x for x in TICKS if low <= x <= high])
     axis.minorticks_off()
     axis.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-    axis.set_yticks(heights, [*(board.names[s] for s in order), "mean"])
+    axis.set_yticks(heights, [*names, "mean"])
     axis.get_yticklabels()[-1].set_fontweight("bold")
-    axis.set_ylim(-1, len(order) + 1.2)
+    axis.set_ylim(-1, len(names) + 1.2)
     axis.tick_params(axis="y", length=0)
     axis.set_xlabel("average minus log probability (AMLP), lower is better")
     axis.grid(axis="x", color=PALE, linewidth=0.6, zorder=0)
     axis.spines[["top", "right", "left"]].set_visible(False)
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
-    labels = [board.arms[i].label for i in chosen if board.arms[i].label != "all"]
+    labels = [arms[i].label for i in chosen if arms[i].label != "all"]
     kept = f" Methods that select keep {labels[-1]} features." if labels else ""
     caption = (
         f"The tables are in the order of the AMLP of tuned ridge, the hardest above.{kept} "
