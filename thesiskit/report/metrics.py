@@ -151,9 +151,8 @@ def standard_error(values: np.ndarray, n: int | None = None) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values) if n is None else n))
 
 
-def student(values: Sequence[float]) -> tuple[float, float, float]:
+def student(values: np.ndarray) -> tuple[float, float, float]:
     """The mean of values, and the ends of Student's interval of 95 %."""
-    values = np.asarray(values)
     mean, error = float(values.mean()), standard_error(values)
     half = error * scipy.stats.t.ppf(0.975, max(1, len(values) - 1))
     return mean, mean - half, mean + half

@@ -90,7 +90,7 @@ def log_alphas(record: Record, column: int) -> np.ndarray:
 def log_ratio(record: Record) -> list[Figure]:
     """Posterior of log rho, how far apart class means are; one panel for each selection."""
     known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
-    x, panels = np.log(record.fits["ratio"]), {}
+    x, panels = np.log(record.fits["ratio"]), dict[str, list[Curve]]()
     for base, manner in product(
         dict.fromkeys(map(base_label, record.labels)), record.plain_manners
     ):

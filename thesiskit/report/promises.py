@@ -51,11 +51,11 @@ def _told(record: Record) -> list[Told]:
             continue
         if record.tests:
             p, y = record.probability(arm), record.response
-            rates = metrics.expected_error(p), metrics.error_rate(p, y)
+            told, actual = metrics.expected_error(p), metrics.error_rate(p, y)
         else:
-            rates = float(record.fits["promised"][:, j].mean()), None
+            told, actual = float(record.fits["promised"][:, j].mean()), None
         of = None if arm.method == "uncorrected" else known[arm.label]
-        found.append(Told(arm, base_label(arm.label), of, *rates))
+        found.append(Told(arm, base_label(arm.label), of, told, actual))
     return found
 
 

@@ -533,7 +533,9 @@ def board_table(study: Record) -> list[Table]:
     board, rows = board_of(study), []
     names = [f"against ridge: {name}" for name in ("difference", "low", "high", "lower", "higher")]
     for i, mine in board.groupby("i"):
-        error, amlp, less = (metrics.student(mine[name]) for name in ("error", "amlp", "less"))
+        error, amlp, less = (
+            metrics.student(mine[name].to_numpy()) for name in ("error", "amlp", "less")
+        )
         row = {
             "kept": study.arms[i].label,
             "method": study.arms[i].words,
@@ -591,7 +593,7 @@ def _statements(study: Record) -> tuple[str, ...]:
 
 def _against_ridge(board: pd.DataFrame, i: int, arm: Arm) -> str:
     mine, ridge = board[board["i"] == i], board[board["method"] == WHOLE]
-    difference, low, high = metrics.student(mine["less"])
+    difference, low, high = metrics.student(mine["less"].to_numpy())
     lower, higher = (
         f"{count} tables (clearly on {clearly})" if count != 1 else f"1 table (clearly: {clearly})"
         for count, clearly in lower_and_higher(mine)
