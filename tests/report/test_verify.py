@@ -55,38 +55,39 @@ def test_percentile_and_verdict_by_counting(n, rng):
         equal = sum(one == printed for one in values)
         above = n - below - equal
         found = thesis.spread(printed, values, 1)
-        assert found.percentile == pytest.approx(100 * (below + equal / 2) / n)
+        assert found["percentile"] == pytest.approx(100 * (below + equal / 2) / n)
         k = int((n + 1) * 0.005 + 1e-9)
-        assert found.chance == pytest.approx(2 * k / (n + 1))
+        assert found["chance"] == pytest.approx(2 * k / (n + 1))
         if n < 199:
             beyond = below == n or above == n
-            assert found.verdict == (BEYOND if beyond else INSIDE)
+            assert found["verdict"] == (BEYOND if beyond else INSIDE)
         else:
             outside = below + equal < k or above + equal < k
-            assert found.verdict == (OUTSIDE if outside else INSIDE)
+            assert found["verdict"] == (OUTSIDE if outside else INSIDE)
 
 
 @pytest.mark.parametrize("n", [199, 300, 999])
 def test_of_all_ranks_at_most_one_in_a_hundred_is_outside(n):
     values = np.arange(n, dtype=float)
-    verdicts = [thesis.spread(rank - 0.5, values).verdict for rank in range(n + 1)]
+    verdicts = [thesis.spread(rank - 0.5, values)["verdict"] for rank in range(n + 1)]
     outside = verdicts.count(OUTSIDE)
     assert outside == 2 * ((n + 1) // 200)
-    assert outside / (n + 1) == pytest.approx(thesis.spread(0.5, values).chance)
+    assert outside / (n + 1) == pytest.approx(thesis.spread(0.5, values)["chance"])
     assert BEYOND not in verdicts
 
 
 def test_replicates_are_rounded_as_the_thesis_prints():
     found = thesis.spread(0.36, np.array([0.355001, 0.3649, 0.366]), 2)
-    assert found.percentile == pytest.approx(100 * 1 / 3)  # two are equal, one is above
-    assert thesis.spread(0.36, np.array([0.3549, 0.3651]), 2).percentile == 50
+    assert found["percentile"] == pytest.approx(100 * 1 / 3)  # two are equal, one is above
+    assert thesis.spread(0.36, np.array([0.3549, 0.3651]), 2)["percentile"] == 50
 
 
 def test_replicates_without_a_number_do_not_count():
     found = thesis.spread(1.0, np.array([np.nan, 0.5, np.nan, 2.0, 3.0]))
-    assert (found.replicates, found.mean) == (3, pytest.approx(5.5 / 3))
-    assert thesis.spread(1.0, np.full(3, np.nan)) is None
-    assert thesis.replicated("k", "w", 1.0, np.full(3, np.nan), 2).verdict == NOT_COMPARABLE
+    assert (found["replicates"], found["mean"]) == (3, pytest.approx(5.5 / 3))
+    assert not thesis.spread(1.0, np.full(3, np.nan))
+    found = thesis.replicated("hmm", "w", 1.0, np.full(3, np.nan), 2)
+    assert found["verdict"] == NOT_COMPARABLE
 
 
 @pytest.mark.parametrize(
@@ -95,8 +96,8 @@ def test_replicates_without_a_number_do_not_count():
      (2, 199, INSIDE), (1, 1, INSIDE), (0, 1, BEYOND)],
 )  # fmt: skip
 def test_statements(true, of, verdict):
-    row = thesis.statement("k", "w", np.arange(of) < true)
-    assert (row.verdict, row.here) == (verdict, f"in {true} of {of}")
+    row = thesis.statement("hmm", "w", np.arange(of) < true)
+    assert (row["verdict"], row["here"]) == (verdict, f"in {true} of {of}")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,8 @@ def test_statements(true, of, verdict):
      (1.85e7, 18_519_347, 2, True), (1.85e7, 18_560_000, 2, False)],
 )  # fmt: skip
 def test_numbers_that_follow_are_compared_to_the_digits_printed(printed, here, decimals, right):
-    row = thesis.exact("k", "w", printed, here, decimals)
-    assert (row.verdict == PRINTED) == right
+    row = thesis.exact("hmm", "w", printed, here, decimals)
+    assert (row["verdict"] == PRINTED) == right
 
 
 def test_settings_are_the_same_or_not():
@@ -159,13 +160,13 @@ def test_calibration_of_every_replicate(tmp_path, rng):
 def test_a_table_of_the_same_distribution_is_inside_and_a_shifted_one_is_not(tmp_path, rng):
     same = list(calibration_rows(made_up(tmp_path / "a", rng), "naive_simulation"))
     assert len(same) == 30
-    assert sum(row.verdict == OUTSIDE for row in same) <= 3
+    assert sum(row["verdict"] == OUTSIDE for row in same) <= 3
     shifted = list(calibration_rows(made_up(tmp_path / "b", rng, 0.15), "naive_simulation"))
-    outside = [row for row in shifted if row.verdict == OUTSIDE]
+    outside = [row for row in shifted if row["verdict"] == OUTSIDE]
     assert len(outside) >= 10
-    assert sum(row.key.endswith("fraction_actual") for row in outside) >= 5
+    assert sum(row["key"].endswith("fraction_actual") for row in outside) >= 5
     explained = [thesis.explain(row) for row in shifted]
-    assert {row.reason for row in explained if row.verdict == OUTSIDE} == {UNKNOWN}
+    assert {row["reason"] for row in explained if row["verdict"] == OUTSIDE} == {UNKNOWN}
 
 
 # ---- what is shipped ----
@@ -186,7 +187,7 @@ def test_the_configs_have_the_settings_of_the_thesis(name, of):
     numbers = thesis_numbers()["naive_simulation" if of == "lattice" else of]
     found = thesis.setting_rows(source, of, numbers)
     assert found
-    assert [row for row in found if row.verdict != PRINTED] == []
+    assert [row for row in found if row["verdict"] != PRINTED] == []
 
 
 def test_other_settings_are_told():
@@ -195,7 +196,7 @@ def test_other_settings_are_told():
     source = Record(Results("nowhere", "x"), 0, config)
     numbers = thesis_numbers()["mixture_simulation"]
     found = thesis.setting_rows(source, "mixture_simulation", numbers)
-    wrong = {row.key.partition(".")[2] for row in found if row.verdict == DIFFERS}
+    wrong = {row["key"].partition(".")[2] for row in found if row["verdict"] == DIFFERS}
     assert {"alpha", "prior.b", "alpha_grid.0", "alpha_grid.9"} <= wrong
     assert not {"features", "prior.a", "iterations"} & wrong
 

@@ -10,8 +10,7 @@ settings (settings.yaml), and why a number may differ (reasons.yaml).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -39,6 +38,7 @@ from thesiskit.report.scores import variant_words
 TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
 PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
 BEYOND, DIFFERS, NOT_COMPARABLE = "beyond all", "differs", "not comparable"
+VERDICTS = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
 UNKNOWN = "no reason known"
 PRIORS = ("cauchy", "gaussian")
 
@@ -53,144 +53,98 @@ ALIKE = 0.02  # error rates that differ by less are called the same
 GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Where a printed number lies among replicates.
-
-    low, high : the 0.5 and 99.5 % quantiles, or the least and the most where replicates are fewer
-        than 199.
-    percentile : of the printed number, in %; equal ones count half.
-    chance : probability that a number from the same distribution is outside; at most that.
-    """
-
-    mean: float
-    sd: float
-    low: float
-    high: float
-    percentile: float
-    replicates: int
-    verdict: str
-    chance: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """A number that the thesis prints, and what we find.
-
-    key : of numbers.yaml, such as naive_simulation.gamma.10.
-    thesis : as printed; here : what is found where that is not a distribution.
-    way : the rule or sampler that gave `spread`, `sound_way` that of `sound`: where the thesis's
-        own is a poor one, the one we trust.
-    """
-
-    key: str
-    what: str
-    kind: str
-    thesis: Any
-    verdict: str
-    here: Any = ""
-    spread: Spread | None = None
-    way: str = ""
-    sound: Spread | None = None
-    sound_way: str = ""
-    reason: str = ""
-
-    @property
-    def experiment(self) -> str:
-        """The part of numbers.yaml it is from."""
-        return self.key.partition(".")[0]
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """The cells of tables in which it stands."""
-        place = None if self.kind == "statement" else self.spread
-        thesis, here = (
-            ", ".join(map(str, value)) if isinstance(value, list) else value
-            for value in (self.thesis, self.here)
-        )
-        return {
-            "section": SECTIONS[self.experiment].short,
-            "number": self.what,
-            "thesis": thesis,
-            "here": place.mean if place else here,
-            "sd": place.sd if place else None,
-            "0.5 %": place.low if place else None,
-            "99.5 %": place.high if place else None,
-            "percentile": f"{place.percentile:.1f}" if place else "",
-            "replicates": self.spread.replicates if self.spread else "",
-            "": self.verdict,
-            "reason": self.reason,
-        }
+# What is known of a number: the columns of verify.csv.  thesis is as printed, here what is found
+# where that is no distribution.  Of replicates, mean, sd, low and high are the mean, the standard
+# deviation, and the 0.5 and 99.5 % quantiles (the least and the most where there are fewer than
+# 199); percentile is that of the printed number among them, in %, where equal ones count half.
+# `by` is the rule or sampler of these; the other way is one that we trust, where that of the
+# thesis is poor.  chance, which is not in the file: the most that a number of the same
+# distribution is outside with.
+Row = dict[str, Any]
+NOTHING: Row = {
+    **dict.fromkeys(("key", "number", "section", "kind", "thesis", "here"), ""),
+    **dict.fromkeys(("mean", "sd", "low", "high", "percentile"), np.nan),
+    "replicates": 0,
+    "by": "",
+    "verdict": NOT_COMPARABLE,
+    "reason": "",
+    "other way": "",
+    **dict.fromkeys(("other mean", "other percentile", "other verdict"), np.nan),
+    "chance": np.nan,
+}
 
 
 # ---- one number ----
 
 
-def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> Spread | None:
-    """Place a printed number among replicates (R,); None where none of them has a number.
+def row(key: str, number: str, kind: str, thesis: Any, here: Any = "", **found: Any) -> Row:
+    """Return a number of a kind, with what is found of it; without a verdict, it has none.
+
+    key : of numbers.yaml, such as naive_simulation.gamma.10.
+    """
+    given = {"key": key, "number": number, "kind": kind, "thesis": thesis, "here": here}
+    return NOTHING | given | {"section": SECTIONS[_experiment(key)].title} | found
+
+
+def _experiment(key: str) -> str:
+    """Return the part of numbers.yaml that a key is of."""
+    return key.partition(".")[0]
+
+
+def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> Row:
+    """Place a printed number among replicates (R,); return nothing where none of them has a number.
 
     decimals : as many as the thesis prints, to which ours are rounded, so that equal ones tie.
     """
     values = np.asarray(values, dtype=float)
     values = np.sort(values[~np.isnan(values)])
     if not len(values):
-        return None
+        return {}
     rounded = values if decimals is None else np.round(values, decimals)
     below, equal = int((rounded < printed).sum()), int((rounded == printed).sum())
     n = len(values)
     k = (n + 1) // TAIL
     low, high = rounded[max(k, 1) - 1], rounded[n - max(k, 1)]
-    within = low <= printed <= high
-    return Spread(
-        mean=float(rounded.mean()),
-        sd=float(values.std(ddof=1)) if n > 1 else float("nan"),
-        low=float(low),
-        high=float(high),
-        percentile=100 * (below + equal / 2) / n,
-        replicates=n,
-        verdict=INSIDE if within else OUTSIDE if k else BEYOND,
-        chance=2 * k / (n + 1),
-    )
+    return {
+        "mean": float(rounded.mean()),
+        "sd": float(values.std(ddof=1)) if n > 1 else np.nan,
+        "low": float(low),
+        "high": float(high),
+        "percentile": 100 * (below + equal / 2) / n,
+        "replicates": n,
+        "verdict": INSIDE if low <= printed <= high else OUTSIDE if k else BEYOND,
+        "chance": 2 * k / (n + 1),
+    }
 
 
-def replicated(key: str, what: str, printed: float, values: np.ndarray, decimals: int) -> Row:
-    """Return the row of a number that differs from data set to data set."""
+def replicated(key: str, number: str, printed: float, values: np.ndarray, decimals: int) -> Row:
+    """Return a number that differs from data set to data set."""
     place = spread(printed, values, decimals)
-    if place is None:
-        return Row(key, what, "replicated", printed, NOT_COMPARABLE, "in no replicate")
-    return Row(key, what, "replicated", printed, place.verdict, spread=place)
+    return row(key, number, "replicated", printed, "" if place else "in no replicate", **place)
 
 
-def statement(key: str, what: str, holds: np.ndarray) -> Row:
-    """Return the row of what the thesis says of its data set; holds (R,) in each of ours.
+def statement(key: str, says: str, holds: np.ndarray | None, needs: str = "") -> Row:
+    """Return what the thesis says of its data set; holds (R,) in each of ours.
 
     Outside where it holds in none of 99 replicates or more, or in so few of them.
+    needs : what the config leaves out where `holds` is None.
     """
+    if holds is None:
+        return row(key, says, "statement", "holds", f"needs {needs}")
     n, true = len(holds), int(np.sum(holds))
     k = (n + 1) // (TAIL // 2)
     verdict = INSIDE if true >= max(k, 1) else OUTSIDE if k else BEYOND
-    unknown = dict.fromkeys(("sd", "low", "high", "percentile"), float("nan"))
-    place = Spread(true / n, **unknown, replicates=n, verdict=verdict, chance=k / (n + 1))
-    return Row(key, what, "statement", "holds", verdict, f"in {true:,} of {n:,}", spread=place)
+    found = {"mean": true / n, "replicates": n, "verdict": verdict, "chance": k / (n + 1)}
+    return row(key, says, "statement", "holds", f"in {true:,} of {n:,}", **found)
 
 
-def setting(key: str, what: str, printed: Any, here: Any) -> Row:
-    """Return the row of a setting: it is the same here, or it is not."""
-    return Row(key, what, "setting", printed, PRINTED if same(printed, here) else DIFFERS, here)
-
-
-def exact(key: str, what: str, printed: float, here: float, decimals: int) -> Row:
-    """Return the row of a number that can be computed, compared to the digits printed."""
+def exact(key: str, number: str, printed: float, here: float, decimals: int) -> Row:
+    """Return a number that can be computed, compared to the digits printed."""
     coarse = Decimal(repr(printed)).normalize().as_tuple().exponent
     assert isinstance(coarse, int)
     unit = 10.0 ** (coarse if coarse > 1 else -decimals)
     right = abs(here - printed) <= unit / 2 * (1 + 1e-9)
-    return Row(key, what, "exact", printed, PRINTED if right else DIFFERS, float(here))
-
-
-def aside(key: str, what: str, kind: str, printed: Any, here: Any = "", reason: str = "") -> Row:
-    """Return the row of what cannot be compared."""
-    return Row(key, what, kind, printed, NOT_COMPARABLE, here, reason=reason)
+    return row(key, number, "exact", printed, float(here), verdict=PRINTED if right else DIFFERS)
 
 
 def same(printed: Any, here: Any) -> bool:
@@ -224,18 +178,19 @@ def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
     tree = source.config | {"found": _derived(source, of, numbers)}
     for name, (path, what, *decimals) in _thesis_file("settings.yaml")[of].items():
         key, printed, here = f"{prefix}.{name}", find(numbers, name), find(tree, path)
-        if not decimals:
-            rows.append(setting(key, what, printed, here))
-        elif not isinstance(printed, list):
-            rows.append(exact(key, what, printed, here, *decimals))
-        elif len(printed) != len(here):
-            rows.append(setting(key, what, printed, [round(float(x), *decimals) for x in here]))
-        else:
+        several = decimals and isinstance(printed, list)
+        if several and len(printed) == len(here):
             printed = [one[-1] if isinstance(one, list) else one for one in printed]
             rows += [
                 exact(f"{key}.{i}", f"{what}, {i + 1}", *pair, *decimals)
                 for i, pair in enumerate(zip(printed, here, strict=True))
             ]
+        elif decimals and not several:
+            rows.append(exact(key, what, printed, here, *decimals))
+        else:
+            here = [round(float(x), *decimals) for x in here] if several else here
+            verdict = PRINTED if same(printed, here) else DIFFERS
+            rows.append(row(key, what, "setting", printed, here, verdict=verdict))
     return rows
 
 
@@ -316,20 +271,20 @@ def simulation_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterato
         if str(size) in gammas:
             yield replicated(key, what, printed, gammas[str(size)], 2)
         else:
-            yield aside(key, what, "replicated", printed, UNSELECTED)
+            yield row(key, what, "replicated", printed, UNSELECTED)
     yield from calibration_rows(record, of)
     n = int(record.predictions["replicate"].max()) + 1
     trained_only = of == "mixture_simulation"
     ours = {
-        (row["features"], row["method"]): row["fit" if trained_only else "fit and predict"] / n
-        for row in reversed(record.timings())  # of several ways, the first counts
+        (arm["features"], arm["method"]): arm["fit" if trained_only else "fit and predict"] / n
+        for arm in reversed(record.timings())  # of several ways, the first counts
     }
     what = "seconds to train" if trained_only else "seconds to fit and predict"
     for method, column in numbers["seconds"].items():
         for size, printed in column.items():
             here = ours.get((str(size), method if size != "all" else "complete"), "")
             key, said = f"{of}.seconds.{method}.{size}", f"{what}, {size}, {method}"
-            yield aside(key, said, "seconds", printed, here)
+            yield row(key, said, "seconds", printed, here)
 
 
 def calibration_rows(record: Record, of: str) -> Iterator[Row]:
@@ -349,14 +304,13 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
             key = f"{of}.calibration.{label}.{method}.{cell.category}.{name}"
             what = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
             if not found:
-                yield aside(key, what, "calibration", printed, UNSELECTED)
+                yield row(key, what, "calibration", printed, UNSELECTED)
                 continue
-            row = replicated(key, what, printed, found[0][name][:, cell.category], COLUMNS[name])
-            row = replace(row, kind="calibration", way=own)
-            if sound:
-                beside = spread(printed, found[1][name][:, cell.category], COLUMNS[name])
-                row = replace(row, sound=beside, sound_way=sound)
-            yield row
+            places = [spread(printed, one[name][:, cell.category], COLUMNS[name]) for one in found]
+            here = "" if places[0] else "in no replicate"
+            other = {f"other {k}": v for k, v in places[-1].items() if f"other {k}" in NOTHING}
+            ways = {"by": own} | ({"other way": sound} | other if sound else {})
+            yield row(key, what, "calibration", printed, here, **places[0], **ways)
 
 
 def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
@@ -390,44 +344,36 @@ def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[
     name = "compressed_over_original_at_order_20"
     if name in numbers:
         key, what = f"{of}.{name}", "groups over patterns at order 20"
-        orders = list(record.compression["order"])
         if 20 in record.orders:
-            place = orders.index(20)
+            place = list(record.compression["order"]).index(20)
             ratios = [one["groups"][place] / one["patterns"][place] for one in counts]
             yield replicated(key, what, numbers[name], np.array(ratios), 3)
         else:
-            yield unasked(key, what, "order 20 in model.orders")
+            yield statement(key, what, None, "order 20 in model.orders")
     if "helps" in numbers:
         yield from _orders(record, of, *numbers["helps"])
     if "cauchy_better" in numbers:
-        key, what = f"{of}.cauchy_better", "Cauchy priors predict better than Gaussian ones"
-        what += ", at most orders"
+        what = "Cauchy priors predict better than Gaussian ones, at most orders"
         pairs = [[_amlp(record, order, prior) for prior in PRIORS] for order in record.orders]
         better = [a < b for a, b in pairs if a is not None and b is not None]
         holds = np.mean(better, axis=0) > 0.5 if better else None
-        yield unasked(key, what, "both priors") if holds is None else statement(key, what, holds)
+        yield statement(f"{of}.cauchy_better", what, holds, "both priors")
     if "groups_stop_at" in numbers:
         stop, growth = numbers["groups_stop_at"], [one["growth"] for one in counts]
-        key, what = f"{of}.groups_stop_at", f"the number of groups stops growing at order {stop}"
-        if len(growth[0]) <= stop + 1:
-            yield unasked(key, what, f"orders above {stop}")
-        else:
-            yield statement(key, what, np.array([one[-1] == one[stop] for one in growth]))
+        what = f"the number of groups stops growing at order {stop}"
+        higher = len(growth[0]) > stop + 1
+        holds = np.array([one[-1] == one[stop] for one in growth]) if higher else None
+        yield statement(f"{of}.groups_stop_at", what, holds, f"orders above {stop}")
     if "best" in numbers:
         order, prior = numbers["best"]["order"], numbers["best"]["prior"]
-        key, what = f"{of}.best", f"order {order} with {prior.capitalize()} priors predicts best"
         claimed = record.of_order(order, prior)
         others = [arm for arm in record.own if arm.compress and arm != claimed]
-        if claimed is None or not others:
-            yield unasked(key, what, f"order {order} and others, with {prior} priors")
-        else:
+        holds = None
+        if claimed and others:
             losses = [_by_set(record, record.losses(arm)) for arm in (claimed, *others)]
-            yield statement(key, what, losses[0] < np.min(losses[1:], axis=0))
-
-
-def unasked(key: str, what: str, needs: str) -> Row:
-    """Return the row of a statement that needs models which the config leaves out."""
-    return aside(key, what, "statement", "holds", f"needs {needs}")
+            holds = losses[0] < np.min(losses[1:], axis=0)
+        what = f"order {order} with {prior.capitalize()} priors predicts best"
+        yield statement(f"{of}.best", what, holds, f"order {order} and others, with {prior} priors")
 
 
 def _by_set(record: Record, values: np.ndarray) -> np.ndarray:
@@ -449,7 +395,7 @@ def _orders(record: Record, of: str, first: int, last: int) -> Iterator[Row]:
         key, words = f"{of}.helps.{prior}", prior.capitalize()
         what = f"order {last} predicts better than {first} ({words})"
         if low is None or middle is None:
-            yield unasked(key, what, f"orders {first} and {last} of both priors")
+            yield statement(key, what, None, f"orders {first} and {last} of both priors")
             continue
         yield statement(f"{key}.better", what, middle < low)
         if of == "hmm" and high is not None and highest > last:
@@ -465,14 +411,13 @@ def _orders(record: Record, of: str, first: int, last: int) -> Iterator[Row]:
 
 def reduction_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     """Yield the row of the order from which on groups are the same."""
-    stated = numbers["converged_at_order"]
-    key, what = f"{of}.converged_at_order", f"groups have converged at order {stated}"
+    stated, holds = numbers["converged_at_order"], None
     for sweep in sweeps(record):
-        if sweep.varied == "order" and stated in sweep.x:
+        if sweep.varied == "order" and stated in sweep.x and holds is None:
             at = list(sweep.x).index(stated)
-            yield statement(key, what, sweep.groups[:, at] == sweep.groups[:, -1])
-            return
-    yield unasked(key, what, f"a sweep of orders with {stated}")
+            holds = sweep.groups[:, at] == sweep.groups[:, -1]
+    what = f"groups have converged at order {stated}"
+    yield statement(f"{of}.converged_at_order", what, holds, f"a sweep of orders with {stated}")
 
 
 # ---- all numbers of experiments ----
@@ -508,8 +453,8 @@ SECTIONS = {
 }
 
 
-def compare(sources: list[Record]) -> list[Row]:
-    """Return a row for every printed number of the experiments given.
+def compare(sources: list[Record]) -> pd.DataFrame:
+    """Return every printed number of the experiments given, with what is found.
 
     Raises UserError for an experiment that is not the thesis's, or is given twice.
     """
@@ -521,22 +466,18 @@ def compare(sources: list[Record]) -> list[Row]:
         if section and section.rows:
             rows += section.rows(source, of, printed)
         rows += [  # figures whose values nothing prints
-            aside(f"{of}.{shown.label}", f"{shown.label}: {shown.shows}", "lost", "not printed")
+            row(f"{of}.{shown.label}", f"{shown.label}: {shown.shows}", "lost", "not printed")
             for shown in exhibits()
             if section and shown.section == section.title and shown.part and not shown.numbers
         ]
     order = list(SECTIONS)
-    rows.sort(key=lambda row: order.index(row.experiment))
-    changed = {  # settings that are not the thesis's, but for orders left out
-        of: ", ".join(
-            row.what
-            for row in rows
-            if row.experiment == of and row.kind == "setting" and row.verdict == DIFFERS
-            and not row.key.endswith(".orders")
-        )
-        for of in SECTIONS
-    }  # fmt: skip
-    return [explain(row, changed[row.experiment]) for row in rows]
+    rows.sort(key=lambda one: order.index(_experiment(one["key"])))
+    changed: dict[str, list[str]] = {}  # settings that are not the thesis's
+    for one in rows:
+        may_differ = one["kind"] != "setting" or one["key"].endswith(".orders")
+        if one["verdict"] == DIFFERS and not may_differ:
+            changed.setdefault(one["section"], []).append(one["number"])
+    return pd.DataFrame([explain(one, ", ".join(changed.get(one["section"], []))) for one in rows])
 
 
 def _by_section(sources: list[Record]) -> dict[str, Record]:
@@ -555,18 +496,18 @@ def _by_section(sources: list[Record]) -> dict[str, Record]:
     return found | ({"logistic_sampling": logistic[0]} if logistic else {})
 
 
-def explain(row: Row, changed: str = "") -> Row:
-    """Give a row its reason, where its number is not found and a reason is known.
+def explain(found: Row, changed: str = "") -> Row:
+    """Give a number its reason, where it is not found and a reason is known.
 
     changed : settings that are not the thesis's.
     """
-    if row.verdict not in (OUTSIDE, BEYOND, DIFFERS):
-        return row
-    if changed and not row.key.endswith(".orders"):
-        own = row.kind == "setting"
+    if found["verdict"] not in (OUTSIDE, BEYOND, DIFFERS):
+        return found
+    why = reason(found["key"], found["by"]) or UNKNOWN
+    if changed and not found["key"].endswith(".orders"):
+        own = found["kind"] == "setting"
         why = "the config given says so" if own else f"other settings: {changed}"
-        return replace(row, reason=why)
-    return replace(row, reason=reason(row.key, row.way) or UNKNOWN)
+    return found | {"reason": why}
 
 
 def reason(key: str, way: str) -> str:
@@ -582,9 +523,8 @@ def leaves(tree: dict[str, Any]) -> list[str]:
     return [key for key in flat(tree) if key.rpartition(".")[2] not in NOT_NUMBERS]
 
 
-def uncovered(rows: list[Row]) -> list[str]:
-    """Return the keys of numbers that have no row: those of experiments not given."""
-    known = {row.key for row in rows}
+def uncovered(known: Iterable[str]) -> list[str]:
+    """Return the keys of numbers that none of these covers: those of experiments not given."""
     return [
         leaf
         for leaf in leaves(thesis_numbers())
@@ -594,10 +534,10 @@ def uncovered(rows: list[Row]) -> list[str]:
     ]
 
 
-def summary(rows: list[Row]) -> str:
+def summary(numbers: pd.DataFrame) -> str:
     """Return a line that says how many numbers have which verdict."""
-    count = Counter(row.verdict for row in rows)
-    known = sum(row.verdict == OUTSIDE and row.reason != UNKNOWN for row in rows)
+    count = Counter(numbers["verdict"])
+    known = ((numbers["verdict"] == OUTSIDE) & (numbers["reason"] != UNKNOWN)).sum()
     said = {
         PRINTED: "as printed",
         INSIDE: "inside 99 %",
@@ -608,7 +548,7 @@ def summary(rows: list[Row]) -> str:
     }
     optional = (BEYOND, DIFFERS)
     parts = [f"{count[v]} {words}" for v, words in said.items() if v not in optional or count[v]]
-    return f"{len(rows)} numbers: " + ", ".join(parts)
+    return f"{len(numbers)} numbers: " + ", ".join(parts)
 
 
 # ---- the page, and the same in CSV and Markdown ----
@@ -624,40 +564,39 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     root/verify-smoke.  Raises UserError for an experiment that is not in the thesis, or is given
     twice.
     """
-    rows = compare(sources)
+    numbers = compare(sources)
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
     outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
-    frame, differing, words = _frame(rows), list(_differing(rows)), about(rows)
-    lines = ["# The thesis's numbers among ours", "", f"{summary(rows)}.", ""]
+    written, line = numbers.drop(columns="chance"), summary(numbers)
+    differing, words = list(_differing(numbers)), about(numbers)
+    lines = ["# The thesis's numbers among ours", "", f"{line}.", ""]
     for paragraph in words:
         lines += [paragraph, ""]
-    for table in [*differing, Table("all", "All numbers", frame, "")]:
+    for table in [*differing, Table("all", "All numbers", written, "")]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
     tables = [
-        _overview(rows), *differing, *_trusted(rows), *_by_section_tables(rows), *_others(rows),
-        _compared(sources),
+        _overview(numbers), *differing, *_trusted(numbers), *_by_section_tables(numbers),
+        *_others(numbers), _compared(sources),
     ]  # fmt: skip
     items = [table.item() for table in tables]
     for item in items:  # columns of numbers and words align as numbers
         numeric = [name.rpartition(": ")[2] in NUMERIC for name in item["columns"]]
         item["words"] = [word and not n for word, n in zip(item["words"], numeric, strict=True)]
         item["rows"] = [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]]
-    page = template("verify.html.j2").render(
-        summary=summary(rows), small=small, about=words, items=items
-    )
-    for kind, text in {"csv": csv_text(frame), "md": "\n".join(lines), "html": page}.items():
+    page = template("verify.html.j2").render(summary=line, small=small, about=words, items=items)
+    for kind, text in {"csv": csv_text(written), "md": "\n".join(lines), "html": page}.items():
         outputs.write(f"verify.{kind}", text)
     outputs.finish("verify")
-    return results.folder / "verify.html", summary(rows)
+    return results.folder / "verify.html", line
 
 
-def about(rows: list[Row]) -> list[str]:
+def about(numbers: pd.DataFrame) -> list[str]:
     """Return the paragraphs that explain the page."""
-    spreads = [row.spread for row in rows if row.spread]
-    tested = [place for place in spreads if place.chance > 0]
+    placed = numbers[numbers["replicates"] > 0]
+    tested, few = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
     paragraphs = [
         "The thesis shows one data set for each experiment. Here each of its numbers is compared "
         "with the same number in many replicates, which are new data sets from the same model. If "
@@ -665,83 +604,73 @@ def about(rows: list[Row]) -> list[str]:
         "replicates is uniform. Our numbers are rounded to as many digits as the thesis prints, "
         "and equal numbers count half. 'Inside 99 %' means between the 0.5 % and the 99.5 % "
         "quantile of the replicates.",
-        f"{len(spreads):,} numbers differ from data set to data set. {len(tested):,} of them have "
+        f"{len(placed):,} numbers differ from data set to data set. {len(tested):,} of them have "
         "enough replicates for this comparison, and "
-        f"{sum(place.verdict == OUTSIDE for place in tested)} of these are outside. By chance "
-        f"alone, at most {sum(place.chance for place in tested):.1f} would be outside on average. "
+        f"{(tested['verdict'] == OUTSIDE).sum()} of these are outside. By chance "
+        f"alone, at most {sum(tested['chance']):.1f} would be outside on average. "
         "The cells of a table come from one data set, so they are often outside together.",
     ]
-    few = [place for place in spreads if place.chance == 0]
-    if few:
-        most = max(place.replicates for place in few)
+    if len(few):
+        most = few["replicates"].max()
         paragraphs.append(
             f"{len(few):,} numbers have too few replicates (at most {most:,}): the limits of 99 % "
             "need 199 replicates, and those of a statement 99. For these numbers the page only "
             "says whether they are beyond all R replicates, which happens by chance with a "
             "probability of at most 2 / (R + 1)."
         )
-    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(rows))
+    missing = Counter(map(_experiment, uncovered(numbers["key"])))
     if missing:
         words = ", ".join(f"{name} ({n})" for name, n in missing.items())
         paragraphs.append(f"These are left out, because their configs were not given: {words}.")
     return paragraphs
 
 
-def _frame(rows: list[Row]) -> pd.DataFrame:
-    """Return all there is to say of the rows, for verify.csv."""
-
-    def of(place: Spread | None, name: str) -> Any:
-        return getattr(place, name) if place else np.nan
-
-    names = ("mean", "sd", "low", "high", "percentile")
-    return pd.DataFrame([
-        {
-            "key": row.key,
-            "number": row.what,
-            "section": SECTIONS[row.experiment].title,
-            "kind": row.kind,
-            "thesis": row.thesis,
-            "here": row.here,
-            **{name: of(row.spread, name) for name in names},
-            "replicates": row.spread.replicates if row.spread else 0,
-            "by": row.way,
-            "verdict": row.verdict,
-            "reason": row.reason,
-            "other way": row.sound_way,
-            **{f"other {name}": of(row.sound, name) for name in ("mean", "percentile", "verdict")},
-        }
-        for row in rows
-    ])  # fmt: skip
+def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of the page's tables."""
+    placed = (numbers["kind"] != "statement") & numbers["mean"].notna()
+    thesis, here = (
+        [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in numbers[name]]
+        for name in ("thesis", "here")
+    )
+    columns = {
+        "section": [SECTIONS[_experiment(key)].short for key in numbers["key"]],
+        "number": numbers["number"],
+        "thesis": thesis,
+        "here": np.where(placed, numbers["mean"].astype(object), np.array(here, dtype=object)),
+        "sd": numbers["sd"],
+        "0.5 %": numbers["low"],
+        "99.5 %": numbers["high"],
+        "percentile": ["" if place != place else f"{place:.1f}" for place in numbers["percentile"]],
+        "replicates": [n or "" for n in numbers["replicates"]],
+        "": numbers["verdict"],
+        "reason": numbers["reason"],
+    }
+    return pd.DataFrame(columns, dtype=object)  # whole numbers stay whole
 
 
-def _cells(rows: list[Row], *, without: tuple[str, ...]) -> pd.DataFrame:
+def _cells(numbers: pd.DataFrame, *without: str) -> pd.DataFrame:
     """Return a frame without some columns, and without those in which nothing is said."""
-    frame = pd.DataFrame([row.shown for row in rows], dtype=object)  # whole numbers stay whole
+    frame = _shown(numbers)
     empty = [
-        name for name in frame
-        if name in without or all(value in ("", None) or value != value for value in frame[name])
-    ]  # fmt: skip
-    return frame.drop(columns=empty)
+        name
+        for name in frame
+        if all(value in ("", None) or value != value for value in frame[name])
+    ]
+    return frame.drop(columns={*empty, *without})
 
 
-def _overview(rows: list[Row]) -> Table:
-    lines = []
-    for of, section in SECTIONS.items():
-        count = Counter(row.verdict for row in rows if row.experiment == of)
-        words = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
-        if count:
-            lines.append(
-                {"section": section.title, "numbers": count.total()}
-                | {word: count[word] for word in words}
-            )
+def _overview(numbers: pd.DataFrame) -> Table:
+    count = pd.crosstab(numbers["section"], numbers["verdict"])
+    count = count.reindex(index=numbers["section"].unique(), columns=VERDICTS, fill_value=0)
+    count.insert(0, "numbers", count.sum(axis=1))
     caption = (
         "'As printed' counts settings that are equal to those of the thesis, and numbers that "
         "follow from them. 'Not comparable' counts seconds, and figures without printed values."
     )
-    return Table("overview", "Overview", pd.DataFrame(lines), caption)
+    return Table("overview", "Overview", count.rename_axis("section").reset_index(), caption)
 
 
-def _differing(rows: list[Row]) -> Iterator[Table]:
+def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of numbers that differ here; those without a known reason come first."""
     titles = {
         OUTSIDE: ("outside", "Outside 99 %"),
@@ -749,26 +678,25 @@ def _differing(rows: list[Row]) -> Iterator[Table]:
         DIFFERS: ("differs", "Different here"),
     }
     for verdict, (name, title) in titles.items():
-        mine = [row for row in rows if row.verdict == verdict]
-        mine.sort(key=lambda row: row.reason != UNKNOWN)
-        if mine:
-            yield Table(name, title, _cells(mine, without=("",)), "", long=len(mine) > MANY)
+        mine = numbers[numbers["verdict"] == verdict]
+        mine = mine.sort_values("reason", key=lambda why: why != UNKNOWN, kind="stable")
+        if len(mine):
+            yield Table(name, title, _cells(mine, ""), "", long=len(mine) > MANY)
 
 
-def _trusted(rows: list[Row]) -> list[Table]:
+def _trusted(numbers: pd.DataFrame) -> list[Table]:
     """Return what becomes of calibration by the rule or sampler that we trust."""
     cells = []
-    for of, section in SECTIONS.items():
-        mine = [row for row in rows if row.experiment == of and row.sound]
-        ways = {row.way: [(one.key, one.spread) for one in mine] for row in mine[:1]}
-        ways |= {row.sound_way: [(one.key, one.sound) for one in mine] for row in mine[:1]}
-        for way, placed in ways.items():
-            count = Counter(place.verdict for _, place in placed if place)
-            outside = [key for key, place in placed if place and place.verdict == OUTSIDE]
+    both = numbers[numbers["other verdict"].notna()]
+    for _, mine in both.groupby("section", sort=False):
+        for way, verdict in (("by", "verdict"), ("other way", "other verdict")):
+            used, count = mine[way].iloc[0], Counter(mine[verdict])
+            outside = mine["key"][mine[verdict] == OUTSIDE]
             cells.append(
-                {"section": section.short, "by": variant_words(way), "numbers": len(mine)}
+                {"section": SECTIONS[_experiment(mine["key"].iloc[0])].short}
+                | {"by": variant_words(used), "numbers": len(mine)}
                 | {word: count[word] for word in (INSIDE, OUTSIDE, BEYOND)}
-                | {"reason": "; ".join({reason(key, way): "" for key in outside})}
+                | {"reason": "; ".join({reason(key, used): "" for key in outside})}
             )
     caption = (
         "Calibration by the rule or the sampler that gave the thesis's numbers, and by the one "
@@ -778,43 +706,40 @@ def _trusted(rows: list[Row]) -> list[Table]:
     return [table] if cells else []
 
 
-def _by_section_tables(rows: list[Row]) -> Iterator[Table]:
+def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
-    for of, section in SECTIONS.items():
-        mine = [row for row in rows if row.experiment == of]
-        told = [row for row in mine if row.kind in ("replicated", "statement")]
-        if told:
-            yield Table(of, section.title, _cells(told, without=("section", "reason")), "")
-        cells = [row for row in mine if row.kind == "calibration"]
-        if cells:
-            yield from _calibration_tables(of, cells)
+    for title, mine in numbers.groupby("section", sort=False):
+        of = _experiment(mine["key"].iloc[0])
+        told = mine[mine["kind"].isin(["replicated", "statement"])]
+        if len(told):
+            yield Table(of, title, _cells(told, "section", "reason"), "")
+        cells = mine[mine["kind"] == "calibration"]
+        if len(cells):
+            yield from _calibration_tables(of, title, cells)
 
 
-def _calibration_tables(of: str, cells: list[Row]) -> list[Table]:
+def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]:
     """Return where the cells of a calibration table lie, and all there is to say of them."""
-    places: dict[tuple, dict[str, Any]] = {}
-    lines = []
-    for row in cells:
-        *_, label, method, category, column = row.key.split(".")
+    marks = {OUTSIDE: " ✗", BEYOND: " ✗?"}
+    places: dict[tuple[int, str, str], dict[str, Any]] = {}
+    for key, percentile, verdict in zip(
+        cells["key"], cells["percentile"], cells["verdict"], strict=True
+    ):
+        *_, label, method, category, column = key.split(".")
         line = places.setdefault(
             (list(COLUMNS).index(column), label, method),
             {"percentile of": WORDS[column], "features": label, "method": method}
             | {str(c): "" for c in range(10)},
         )
-        if row.spread:
-            mark = {OUTSIDE: " ✗", BEYOND: " ✗?"}.get(row.verdict, "")
-            line[category] = f"{row.spread.percentile:.0f}{mark}"
-        about_cell = {k: v for k, v in row.shown.items() if k not in ("section", "reason")}
-        if row.sound:
-            way = variant_words(row.sound_way)
-            about_cell |= {
-                f"{way}: here": row.sound.mean,
-                f"{way}: percentile": f"{row.sound.percentile:.1f}",
-                f"{way}: ": row.sound.verdict,
-            }
-        lines.append(about_cell)
-    way = f" By {variant_words(cells[0].way)}." if cells[0].way else ""
-    title = SECTIONS[of].title
+        if percentile == percentile:
+            line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
+    every = _shown(cells).drop(columns=["section", "reason"])
+    other = cells[cells["other verdict"].notna()]
+    for way in map(variant_words, other["other way"].unique()):
+        every[f"{way}: here"] = other["other mean"].astype(object)
+        every[f"{way}: percentile"] = other["other percentile"].map("{:.1f}".format)
+        every[f"{way}: "] = other["other verdict"]
+    own = cells["by"].iloc[0]
     return [
         Table(
             f"{of}-calibration",
@@ -822,28 +747,31 @@ def _calibration_tables(of: str, cells: list[Row]) -> list[Table]:
             pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
             "The percentile, among the replicates, of each cell of the thesis's table: the number "
             "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
-            f"the prediction. ✗ marks a number outside 99 %.{way}",
+            "the prediction. ✗ marks a number outside 99 %."
+            + (f" By {variant_words(own)}." if own else ""),
         ),
         Table(
             f"{of}-cells",
             f"{title}: all cells",
-            pd.DataFrame(lines, dtype=object),
+            every,
             "For means and fractions, only the replicates with a case in the category are used.",
             long=True,
         ),
     ]
 
 
-def _others(rows: list[Row]) -> Iterator[Table]:
+def _others(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
-    several: dict[str, tuple[tuple[str, ...], tuple[str, ...], str, str]] = {
-        "settings": (
+    for name, kinds, columns, title, caption in (
+        (
+            "settings",
             ("setting", "exact"),
             ("section", "number", "thesis", "here", ""),
             "Settings",
             "Of our configs; and numbers that follow from them, compared to the digits printed.",
         ),
-        "seconds": (
+        (
+            "seconds",
             ("seconds",),
             ("section", "number", "thesis", "here"),
             "Seconds",
@@ -851,23 +779,20 @@ def _others(rows: list[Row]) -> Iterator[Table]:
             "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
             "machines below.",
         ),
-        "lost": (
+        (
+            "lost",
             ("lost",),
             ("section", "number"),
             "Figures without numbers",
             "The pictures are lost, and the text prints none of their values.",
         ),
-    }
-    for name, (kinds, columns, title, caption) in several.items():
-        cells = [
-            {column: None if name == "seconds" and row.shown[column] == "" else row.shown[column]
-             for column in columns}
-            for row in rows if row.kind in kinds
-        ]  # fmt: skip
-        if cells or name == "settings":
-            frame = pd.DataFrame(cells)
+    ):
+        frame = _shown(numbers[numbers["kind"].isin(kinds)])[list(columns)]
+        if name == "seconds":
+            frame["here"] = pd.to_numeric(frame["here"])
+        if len(frame) or name == "settings":
             frame = frame.rename(columns={"number": "figure"}) if name == "lost" else frame
-            yield Table(name, title, frame, caption, long=True)
+            yield Table(name, title, frame.infer_objects(), caption, long=True)
 
 
 def _compared(sources: list[Record]) -> Table:
