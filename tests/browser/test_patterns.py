@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from browser import serious, sideways
 from commands import run
-
-from thesiskit.report.explorer import unpack
+from packed import unpack
 
 MODEL = "kind: logistic, chains: 2, iterations: 60, burn_in: 20, joint_updates: 0"
 LETTERS = f"""

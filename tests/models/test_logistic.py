@@ -178,12 +178,12 @@ def test_a_process_runs_until_its_chains_agree(classes):
     X = rng.integers(0, 2, (30, 3))
     y = (X[:, 0] + (rng.random(30) < 0.3)) % classes
     y[:3] = [0, 1, classes - 1]
-    judged = process.judged_at(X, test=False)
 
     def run(until, limit):
         chosen = settings(until, prior="gaussian", iterations=limit, chains=2, burn_in=0)
         generators = [np.random.default_rng(seed) for seed in range(2)]
         target = process.Process(X, y, classes, 1, chosen, "features")
+        judged = process.judged_at(target, X, test=False)
         return process.sample(target, generators, judged=judged)
 
     found = run((1.1, 40), 450)

@@ -50,6 +50,10 @@ def normal_posterior(
     return mean, own - cross @ linalg.cho_solve(factor, cross.T)
 
 
+def predict(draws, tests, rng, split_draws=1):
+    return gp.Posterior(draws.process, *draws.flat).predict(tests, rng, split_draws)
+
+
 def sampled(X, response, n_classes, order, settings, generators, patterns="sequences", **options):
     process = gp.Process(X, response, n_classes, order, settings, patterns)
     return gp.sample(process, generators, **options)
@@ -154,7 +158,7 @@ def test_predictions_are_the_textbooks(rng, order):
         mean, variance = conditional(process, latent[0], log_sigma, tests)
         sd = np.sqrt(np.maximum(variance, 0))
         expected += special.expit(mean[:, None] + sd[:, None] * z) @ weight / weight.sum() / 6
-    got = gp.predict(draws, tests, rng)
+    got = predict(draws, tests, rng)
     np.testing.assert_allclose(got, np.stack([1 - expected, expected], axis=1), atol=1e-9)
 
 
@@ -314,10 +318,7 @@ def test_predictions_of_features_are_the_textbooks(rng, order, missing):
         at = (latents[-1] @ inverse @ k)[:, None] + sd[:, None] * z
         weight = np.exp(-0.5 * z**2)
         expected += special.expit(at) @ weight / weight.sum() / 2
-    draws = gp.Draws(
-        np.array(latents)[None, :, None, :], log_sigma[None], np.zeros((1, 2)), process, {}
-    )
-    got = gp.predict(draws, tests, rng)
+    got = gp.Posterior(process, np.array(latents)[:, None, :], log_sigma).predict(tests, rng)
     # the textbook's variance of a case seen in training is 0 only to rounding
     np.testing.assert_allclose(got, np.stack([1 - expected, expected], axis=1), atol=1e-7)
 
@@ -507,8 +508,7 @@ def by_batches(draws, tests, batches, rng, split_draws=1):
     parts = []
     for latent, log_sigma in zip(draws.latent, draws.log_sigma, strict=True):
         for f, s in zip(np.split(latent, batches), np.split(log_sigma, batches), strict=True):
-            part = gp.Draws(f[None], s[None], None, draws.process, {})
-            parts.append(gp.predict(part, tests, rng, split_draws))
+            parts.append(gp.Posterior(draws.process, f, s).predict(tests, rng, split_draws))
     return np.array(parts)
 
 
@@ -738,9 +738,9 @@ def test_chains_go_on_where_they_stopped(K, patterns, tmp_path):
     assert long.log_likelihood.shape == (2, 17)
     assert (long.log_sigma[:, :, 0] == np.log(10)).all()
     assert [part.shape[0] for part in long.flat] == [34, 34]
-    p = gp.predict(long, tests, np.random.default_rng(1), 3)
+    p = predict(long, tests, np.random.default_rng(1), 3)
     np.testing.assert_allclose(p.sum(axis=1), 1)
-    np.testing.assert_array_equal(gp.predict(long, tests, np.random.default_rng(1), 3), p)
+    np.testing.assert_array_equal(predict(long, tests, np.random.default_rng(1), 3), p)
     with pytest.raises(UserError, match="other data or settings"):
         run(60, 51, saved=stored, burn_in=8)
     with pytest.raises(UserError, match="there are 2 stored chains, not 1"):
@@ -777,9 +777,9 @@ def test_mistakes(changes, words):
         sampled(**arguments | changes)
     draws = sampled(**arguments)
     with pytest.raises(UserError, match="have 3 states, these 2"):
-        gp.predict(draws, np.zeros((2, 2), dtype=int), generators(1)[0])
+        predict(draws, np.zeros((2, 2), dtype=int), generators(1)[0])
     with pytest.raises(UserError, match="split_draws must be a whole number from 1"):
-        gp.predict(draws, np.zeros((2, 3), dtype=int), generators(1)[0], 0)
+        predict(draws, np.zeros((2, 3), dtype=int), generators(1)[0], 0)
 
 
 def test_too_many_histories(monkeypatch):

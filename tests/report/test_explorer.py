@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import arrays, invoke, must_fail, run
+from packed import unpack
 
 from thesiskit.config import load_config
 from thesiskit.files import Results, read_draws
 from thesiskit.models.logistic import Probe, expected
-from thesiskit.report.explorer import pack, rounded, unpack
+from thesiskit.report.explorer import pack, rounded
 from thesiskit.study import exploring
 from thesiskit.study.experiment import Experiment
 
@@ -237,8 +238,8 @@ def test_a_case_cites_few_groups_and_the_others_together(folder, monkeypatch):
     content = exploring.explored(experiment._work, experiment.graph.block(0), fit=True)
     whole, _ = data_of(folder / "r" / "odd" / "patterns.html")
     for one, every in zip(content.tests, whole["tests"], strict=True):
-        assert (len(one.groups), one.n_others) == (3, every["cited"] - 3)
-        assert one.added[0].sum(axis=1) + one.others[0] == pytest.approx(one.total[0])
+        assert (len(one["groups"]), one["n_others"]) == (3, every["cited"] - 3)
+        assert one["added"][0].sum(axis=1) + one["others"][0] == pytest.approx(one["total"][0])
 
 
 @pytest.mark.parametrize("name", ["three", "odd"])
@@ -255,7 +256,7 @@ def test_of_too_many_groups_the_largest_are_shown(folder, name, monkeypatch):
         assert (content.above[1:] >= 0).all()
         assert (content.above < np.arange(content.n_groups)).all()
     for one in content.tests:
-        assert (one.groups >= 0).all()
+        assert (one["groups"] >= 0).all()
 
 
 @pytest.mark.parametrize("name", CONFIGS)

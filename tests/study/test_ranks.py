@@ -497,12 +497,13 @@ def test_probabilities_of_a_process_have_its_predictions_as_mean(rng):
     settings = Logistic(prior="gaussian", iterations=600, burn_in=100, thin=1)
     for classes in (2, 3):
         y = np.arange(12) % classes
-        draws = gp.sample(gp.Process(X, y, classes, 2, settings), [rng])
+        process = gp.Process(X, y, classes, 2, settings)
+        posterior = gp.Posterior(process, *gp.sample(process, [rng]).flat)
         test = rng.integers(0, 2, (4, 2))
-        p = gp.probabilities(draws, test, rng)
+        p = posterior.probabilities(test, rng)
         assert p.shape == (500, 4, classes)
         np.testing.assert_allclose(p.sum(axis=2), 1)
-        expected = gp.predict(draws, test, rng, split_draws=50)
+        expected = posterior.predict(test, rng, split_draws=50)
         np.testing.assert_allclose(p.mean(axis=0), expected, atol=5 * 0.5 / np.sqrt(500))
 
 

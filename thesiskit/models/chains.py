@@ -19,31 +19,23 @@ only grows, by factors of 2.  So a file of draws is enough to go on from.  R-hat
 effective draws are those of Vehtari and others (2021), which `compare_chains` computes.
 """
 
+import json
 import os
 import threading
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from thesiskit import defaults
 from thesiskit.blocks import Block
-from thesiskit.defaults import (
-    MIXTURE_ESS,
-    MIXTURE_RHAT,
-    MOST_UNTIL_ESS,
-    RELIABLE_ESS,
-    RELIABLE_RHAT,
-    UNTIL_ESS,
-    UNTIL_FIRST,
-    UNTIL_ITERATIONS,
-    UNTIL_RHAT,
-)
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.base import whole
 
@@ -55,7 +47,7 @@ SAVE_SHARE = 20  # and at least so often the time that a save takes
 MOST_PARTS = 50  # blocks of a chain that a rule looks at, each by itself
 MOST_CASES = 20  # whose predictions are judged
 MOST_JUDGED = 2000  # iterations of each chain at which quantities are judged
-MOST_DRAWS = int(MOST_UNTIL_ESS)  # kept of all chains together,
+MOST_DRAWS = int(defaults.MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
@@ -72,21 +64,37 @@ class Stopped(Exception):
     """Raised when a run was asked to stop; its chains have been saved."""
 
 
-class Chain(Protocol):
-    """A Markov chain, which holds its own state and generator, and knows its iterations."""
+class MarkovChain(ABC):
+    """A Markov chain with its generator, which counts its iterations.
 
-    @property
-    def done(self) -> int:
-        """How many iterations it has done."""
+    place : the arrays that the next iteration depends on, which updates change in place.
+    identity : what chains must have in common to be continued; None where nothing says so.
+    """
 
+    place: Arrays
+
+    def __init__(self, rng: np.random.Generator, identity: dict[str, Any] | None = None):
+        self.rng, self.identity, self.done = rng, identity, 0
+
+    @abstractmethod
     def advance(self, iterations: int) -> Arrays:
         """Run some iterations, and return the draws of each."""
 
     def state(self) -> Arrays:
         """Return everything that the next iteration depends on."""
+        identity = {} if self.identity is None else {"model": np.array(json.dumps(self.identity))}
+        return {name: values.copy() for name, values in self.place.items()} | {
+            "done": np.array(self.done),
+            "generator": np.array(json.dumps(self.rng.bit_generator.state)),
+            **identity,
+        }
 
     def restore(self, state: Arrays) -> None:
         """Set the chain to a state."""
+        for name, values in self.place.items():
+            values[:] = state[name]
+        self.done = int(state["done"])
+        self.rng.bit_generator.state = json.loads(str(state["generator"]))
 
 
 # ---- how well chains have to agree ----
@@ -99,14 +107,17 @@ class Until(NamedTuple):
     of : what has to reach the targets: "all" that is judged, or "predictions" alone.
     """
 
-    rhat: float = UNTIL_RHAT
-    ess: float = UNTIL_ESS
-    least: int = UNTIL_FIRST
+    rhat: float = defaults.UNTIL_RHAT
+    ess: float = defaults.UNTIL_ESS
+    least: int = defaults.UNTIL_FIRST
     of: str = "all"
 
 
 def as_until(
-    value: Any, *, most_rhat: float = RELIABLE_RHAT, least_ess: float = RELIABLE_ESS
+    value: Any,
+    *,
+    most_rhat: float = defaults.RELIABLE_RHAT,
+    least_ess: float = defaults.RELIABLE_ESS,
 ) -> Until | None:
     """Return (R-hat, effective draws), perhaps with the rest of Until, as Until; None stays None.
 
@@ -123,8 +134,8 @@ def as_until(
         until = Until(float(first), float(second), *rest)
     except (TypeError, ValueError):
         raise UserError(
-            f"until must be a pair of an R-hat and effective draws, such as ({UNTIL_RHAT:g}, "
-            f"{UNTIL_ESS:g}), got {quoted(value)}"
+            "until must be a pair of an R-hat and effective draws, such as "
+            f"({defaults.UNTIL_RHAT:g}, {defaults.UNTIL_ESS:g}), got {quoted(value)}"
         ) from None
     rhat, ess = until.rhat, until.ess
     if not 1 < rhat <= most_rhat:
@@ -144,7 +155,7 @@ def as_until(
         )
     if until.of not in OF:
         raise UserError(f"until: of must be {' or '.join(OF)}, got {quoted(until.of)}")
-    return until._replace(least=whole("until: least", until.least, UNTIL_FIRST))
+    return until._replace(least=whole("until: least", until.least, defaults.UNTIL_FIRST))
 
 
 def check_run(
@@ -169,7 +180,7 @@ def check_run(
 
 def next_checkpoint(done: int) -> int:
     """Return the first checkpoint after so many iterations."""
-    checkpoint = UNTIL_FIRST
+    checkpoint = defaults.UNTIL_FIRST
     while checkpoint <= done:
         checkpoint = checkpoint * 3 // 2
     return checkpoint
@@ -207,14 +218,18 @@ def names_of_cases(kind: str, place: np.ndarray) -> list[str]:
 class UntilBlock(Block):
     """How well chains have to agree before they stop."""
 
-    rhat: Annotated[float, Field(strict=True, gt=1, le=RELIABLE_RHAT)] = UNTIL_RHAT
+    rhat: Annotated[float, Field(strict=True, gt=1, le=defaults.RELIABLE_RHAT)] = (
+        defaults.UNTIL_RHAT
+    )
     """The largest R-hat of all that is compared. It is 1 for chains that agree; above 1.1 (of a
     mixture 1.05) chains do not support predictions."""
-    ess: Annotated[float, Field(strict=True, ge=RELIABLE_ESS, le=MOST_UNTIL_ESS)] = UNTIL_ESS
+    ess: Annotated[
+        float, Field(strict=True, ge=defaults.RELIABLE_ESS, le=defaults.MOST_UNTIL_ESS)
+    ] = defaults.UNTIL_ESS
     """The least number of effective draws, of all chains together, of all that is compared; at
     least 40, of a mixture 100, and at most 1,000, which is what is kept."""
 
-    least: Annotated[int, Field(strict=True, ge=UNTIL_FIRST)] = UNTIL_FIRST
+    least: Annotated[int, Field(strict=True, ge=defaults.UNTIL_FIRST)] = defaults.UNTIL_FIRST
     """Iterations before which chains are not compared: for reports that show the chains
     themselves."""
 
@@ -233,22 +248,12 @@ class PredictionUntilBlock(UntilBlock):
     from above: it may take very long to agree, though the predictions do."""
 
 
-def with_until(block: Any, **usual: int) -> Any:
-    """Return a block of the length of runs with what stands for the keys it leaves out.
-
-    With `until`, iterations is a limit; burn_in 0 and, where there is one, thin 1 stand for
-    themselves, which are the only values that they may have.
-    """
-    if not isinstance(block, dict):
-        return block
-    return {"iterations": UNTIL_ITERATIONS, **usual, **block}
-
-
 def check_length(
     until: UntilBlock, chains: int, name: str, iterations: int, burn_in: int, thin: int = 1
 ) -> None:
     """Raise ValueError for a single chain, a short limit, and keys without place beside `until`.
 
+    With `until`, iterations is a limit, and burn_in 0 and thin 1 stand for themselves.
     name : the block that has them.
     """
     if chains < 2:
@@ -261,13 +266,11 @@ def check_length(
             f"until: chains are first compared after {until.least} iterations; set "
             f"{name}.iterations to {until.least} or more, or leave out until"
         )
-    for key, given in (("burn_in", burn_in != 0), ("thin", thin != 1)):
+    for key, given, why in (
+        ("burn_in", burn_in != 0, "the first half of the iterations does not count"),
+        ("thin", thin != 1, "the draws that are kept are spread over the second half"),
+    ):
         if given:
-            why = (
-                "the first half of the iterations does not count"
-                if key == "burn_in"
-                else "the draws that are kept are spread over the second half"
-            )
             raise ValueError(f"until: leave out {name}.{key}: {why}")
 
 
@@ -299,7 +302,7 @@ class Judgement(NamedTuple):
     @property
     def reliable(self) -> bool:
         """Whether all that is compared supports predictions, whatever the targets are."""
-        return self._within(RELIABLE_RHAT, RELIABLE_ESS)
+        return self._within(defaults.RELIABLE_RHAT, defaults.RELIABLE_ESS)
 
     def _within(self, rhat: float, ess: float) -> bool:
         compared = self.compared
@@ -348,7 +351,7 @@ class Rule:
         """The most draws that are kept of a chain; more than half as many are."""
         return most_kept(self.chains, self.numbers)
 
-    def advance(self, chain: Chain, iterations: int) -> Arrays:
+    def advance(self, chain: MarkovChain, iterations: int) -> Arrays:
         """Run a chain; return judged quantities, draws that may be kept, and the rest."""
         parts = []
         while iterations > 0:
@@ -413,7 +416,7 @@ def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
 
 
 def run(
-    chains: Sequence[Chain],
+    chains: Sequence[MarkovChain],
     iterations: int,
     *,
     saved: Arrays | None = None,
@@ -463,7 +466,7 @@ def run(
     return [joined(part, sums) for part in parts]
 
 
-def states(chains: Sequence[Chain], done: int) -> Arrays:
+def states(chains: Sequence[MarkovChain], done: int) -> Arrays:
     """Return where chains stand, in the form of `run`'s `saved`."""
     return {"done": np.array(done)} | numbered([chain.state() for chain in chains], "state")
 
@@ -539,11 +542,6 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(still, 1.0, rhat), np.where(still, float(total), ess)
 
 
-def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
-    """Whether chains of mixtures agree well enough, in every quantity, to believe the answer."""
-    return bool((rhat <= MIXTURE_RHAT).all() and (ess >= MIXTURE_ESS).all())
-
-
 # ---- files of draws ----
 
 
@@ -566,34 +564,40 @@ def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, 
     return result
 
 
-def as_named(state: Arrays, reached: Judgement) -> tuple[Named, Named]:
-    """Return judged quantities by chain, and what they reached, as variables of ArviZ data."""
-    chains = sum(name.endswith("-judged") for name in state)
-    judged = np.stack([state[f"draws-{c}-judged"] for c in range(chains)])
-    return {"judged": (("quantity",), judged)}, {
-        "judged_at": (("judged_draw",), state["draws-0-judged_at"]),
-        "kept_at": (("kept_draw",), state["draws-0-kept_at"]),
-        "quantity_name": (("quantity",), np.array(reached.names)),
-        "quantity_rhat": (("quantity",), reached.rhat),
-        "quantity_ess": (("quantity",), reached.ess),
-    }
-
-
 def judged_state(drawn: Sequence[Arrays]) -> Arrays:
     """Return what is stored of chains besides their draws, in the form of `run`'s `saved`."""
     return numbered([{name: arrays[name] for name in OURS} for arrays in drawn])
 
 
-def named_state(state: Arrays, dimensions: Mapping[str, tuple[str, ...]]) -> Named:
-    """Return where chains stand, each by chain, as variables of ArviZ data."""
+def named_state(
+    state: Arrays,
+    dimensions: Mapping[str, tuple[str, ...]],
+    groups: dict[str, Named],
+    judgement: Judgement | None,
+) -> Named:
+    """Return where chains stand, each by chain, as variables of ArviZ data.
+
+    judgement : what chains reached, if they had to agree; `groups` get the quantities judged.
+    """
     chains = sum(name.endswith("-generator") for name in state)
     by_chain = [marked(state, f"state-{c}-") for c in range(chains)]
-    return {"done": ((), state["done"])} | {
+    named: Named = {"done": ((), state["done"])} | {
         f"state_{name}": (
             ("chain", *dimensions.get(name, ())),
             np.array([values[name] for values in by_chain]),
         )
         for name in by_chain[0]
+    }
+    if judgement is None:
+        return named
+    judged = np.stack([state[f"draws-{c}-judged"] for c in range(chains)])
+    groups["judged"] = {"judged": (("quantity",), judged)}
+    return named | {
+        "judged_at": (("judged_draw",), state["draws-0-judged_at"]),
+        "kept_at": (("kept_draw",), state["draws-0-kept_at"]),
+        "quantity_name": (("quantity",), np.array(judgement.names)),
+        "quantity_rhat": (("quantity",), judgement.rhat),
+        "quantity_ess": (("quantity",), judgement.ess),
     }
 
 

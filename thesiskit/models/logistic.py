@@ -69,11 +69,11 @@ from thesiskit.models.base import PatternTraining, check, positive, shaped, whol
 from thesiskit.models.chains import (
     Arrays,
     Judgement,
+    MarkovChain,
     Named,
     PredictionUntilBlock,
     Rule,
     Until,
-    as_named,
     as_tree,
     as_until,
     check_length,
@@ -88,7 +88,6 @@ from thesiskit.models.chains import (
     run,
     spread,
     states,
-    with_until,
 )
 from thesiskit.models.patterns import Groups, Shared, one_by_one
 from thesiskit.models.ranks import Ranks, compare, spaced
@@ -273,7 +272,7 @@ class LogisticBlock(Block):
     @classmethod
     def _length_with_until(cls, value):
         if isinstance(value, dict) and value.get("until") is not None:
-            return with_until(value, burn_in=0, thin=1)
+            return {"iterations": defaults.UNTIL_ITERATIONS, "burn_in": 0, "thin": 1} | value
         return value
 
     @model_validator(mode="after")
@@ -947,7 +946,6 @@ class Draws:
         if self.noise_trace is not None:
             posterior["log_noise"] = ((), self.log_noise)
             trace["log_noise_trace"] = ((), self.noise_trace)
-        state = named_state(self.state, DIMENSIONS)
         groups: dict[str, Named] = {
             "posterior": posterior,
             "sample_stats": {
@@ -955,10 +953,9 @@ class Draws:
             },
             "trace": trace,
         }
+        state = named_state(self.state, DIMENSIONS, groups, self.judgement)
         thin = self.settings.thin
         if self.judgement is not None:
-            groups["judged"], reached = as_named(self.state, self.judgement)
-            state |= reached
             at = self.state["draws-0-kept_at"]
             thin = int(at[1] - at[0]) if len(at) > 1 else 1
         attributes = {**attributes, "burn_in": self.first, "thin": thin}
@@ -1396,28 +1393,18 @@ def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
     check_saved(saved, chains, model.settings.iterations)
 
 
-class Chain:
+class Chain(MarkovChain):
     """One chain: its state, and the kernel that moves it on."""
 
     def __init__(self, model: Linear, rng: np.random.Generator):
-        self.model, self.rng, self.done = model, rng, 0
+        super().__init__(rng, model.identity)
+        self.model = model
         self.place = dict(zip(model.parameters, model.start(rng), strict=True)) | model.untuned()
         self.kernel: linear.Linear | None = None
 
-    def state(self) -> Arrays:
-        """Return all that the next iteration depends on."""
-        return {name: values.copy() for name, values in self.place.items()} | {
-            "done": np.array(self.done),
-            "generator": np.array(json.dumps(self.rng.bit_generator.state)),
-            "model": np.array(json.dumps(self.model.identity)),
-        }
-
     def restore(self, state: Arrays) -> None:
         """Go back to a state."""
-        for name, values in self.place.items():
-            values[:] = state[name]
-        self.done = int(state["done"])
-        self.rng.bit_generator.state = json.loads(str(state["generator"]))
+        super().restore(state)
         self.kernel = None
 
     def advance(self, iterations: int) -> Arrays:

@@ -23,7 +23,6 @@ counts (n_y^[z] by value of the feature), and is summed over these.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from thesiskit.defaults import (
     MIXTURE_ESS,
     MIXTURE_RHAT,
     MOST_POINTS,
+    UNTIL_ITERATIONS,
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
@@ -62,6 +62,7 @@ from thesiskit.models.chains import (
     REACHED,
     Arrays,
     Judgement,
+    MarkovChain,
     Named,
     Rule,
     Until,
@@ -74,11 +75,9 @@ from thesiskit.models.chains import (
     compare_chains,
     most_kept,
     names_of_cases,
-    reliable,
     run,
     spread,
     unmixed,
-    with_until,
 )
 from thesiskit.models.integrals import (
     InverseGamma,
@@ -207,7 +206,10 @@ class MixtureBlock(SelectingBlock):
     @classmethod
     def _length_with_until(cls, value):
         if isinstance(value, dict) and value.get("until") is not None:
-            return value | {"collapsed": with_until(value.get("collapsed", {}), burn_in=0)}
+            given = value.get("collapsed", {})
+            if isinstance(given, dict):
+                given = {"iterations": UNTIL_ITERATIONS, "burn_in": 0} | given
+            return value | {"collapsed": given}
         return value
 
     @model_validator(mode="after")
@@ -962,38 +964,20 @@ SHARED = Shared()
 after_fork(lambda: SHARED.tables.clear())
 
 
-class Chain:
+class Chain(MarkovChain):
     """One chain: its state, and the kernel that moves it on."""
 
     def __init__(self, target: Target, rng: np.random.Generator, start: str):
-        self.target, self.rng, self.start = target, rng, start
+        super().__init__(rng)
+        self.target, self.start = target, start
         settings = target.settings
         replicas = len(target.powers)
         starts = [start] + [STARTS[0]] * (replicas - 1)
         self.labels = np.array([start_labels(one, target.response, rng) for one in starts])
         self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
         self.holder = np.arange(replicas)
-        self.done = 0
         self.theta = rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Return all that the next iteration depends on."""
-        generator = json.dumps(self.rng.bit_generator.state)
-        return {
-            "labels": self.labels.copy(),
-            "point": self.point.copy(),
-            "holder": self.holder.copy(),
-            "done": np.array(self.done),
-            "theta": self.theta.copy(),
-            "generator": np.array(generator),
-        }
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go back to a state."""
-        self.labels[:], self.point[:] = state["labels"], state["point"]
-        self.theta[:], self.holder[:] = state["theta"], state["holder"]
-        self.done = int(state["done"])
-        self.rng.bit_generator.state = json.loads(str(state["generator"]))
+        self.place = {name: getattr(self, name) for name in ("labels", "point", "holder", "theta")}
 
     def advance(self, iterations: int) -> dict[str, np.ndarray]:
         """Go on, and return the draws of every iteration and how tables were used."""
@@ -1102,7 +1086,7 @@ class Diagnostics:
     @property
     def reliable(self) -> bool:
         """Whether chains agree well enough to believe the answer."""
-        return reliable(self.rhat, self.ess)
+        return bool((self.rhat <= MIXTURE_RHAT).all() and (self.ess >= MIXTURE_ESS).all())
 
 
 def diagnose(target: Target, draws: Draws) -> Diagnostics:

@@ -40,36 +40,10 @@ from scipy import linalg, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import DataError, UserError
+from thesiskit.models import chains, logistic
 from thesiskit.models.base import PatternTraining, check, shaped, whole
-from thesiskit.models.chains import (
-    Arrays,
-    Judgement,
-    Named,
-    Rule,
-    Until,
-    as_named,
-    as_tree,
-    check_saved,
-    compare_chains,
-    from_named,
-    most_kept,
-    named_state,
-    names_of_cases,
-    numbered,
-    run,
-    spread,
-    states,
-)
-from thesiskit.models.logistic import (
-    OF_ARMS,
-    Logistic,
-    bounded,
-    checked_splits,
-    flat,
-    judged_probabilities,
-    ranked,
-    separates,
-)
+from thesiskit.models.chains import Arrays, MarkovChain, Named
+from thesiskit.models.logistic import Logistic
 from thesiskit.models.patterns import MISSING
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.splitting import expected_logistic_gaussian
@@ -85,8 +59,6 @@ __all__ = [
     "agreement",
     "covariance",
     "judged_at",
-    "predict",
-    "probabilities",
     "sample",
     "saved_from",
     "shared_patterns",
@@ -314,8 +286,8 @@ def _distinct(X: np.ndarray, most: int, name: str) -> tuple[np.ndarray, np.ndarr
 
 # ---- Gibbs sampling: the latent of each class, then each sigma ----
 
-Quantities = Callable[[Arrays], np.ndarray]  # of draws (I, ...), what is judged of them, (I, Q)
-Judged = Callable[["Process"], tuple[Quantities, list[str]]]  # with names, (Q,)
+# of draws (I, ...), what is judged of them, (I, Q), and the names of that, (Q,)
+Judged = tuple[Callable[[Arrays], np.ndarray], list[str]]
 LATENT_UPDATES = 10  # in an iteration, for each class
 KEPT = ("latent", "log_sigma", "log_likelihood")
 FARTHEST = 300.0  # abs log sigma: beyond, squares overflow
@@ -389,22 +361,30 @@ class Process:
         with np.errstate(over="ignore"):
             return float(-shape * log_sigma - rate * np.exp(-log_sigma))
 
+    def towards(self, X) -> tuple[np.ndarray, np.ndarray, Relation]:
+        """Return how l of test cases X (n, p) depends on the steps: see `Features.towards`."""
+        X = as_codes(X, f"test {self.words[0]}", self.words[1])
+        if X.shape[1] != self.width:
+            raise UserError(
+                f"training {self.words[0]} have {self.width} {self.words[1]}, these {X.shape[1]}"
+            )
+        return self.inputs.towards(X)
+
     @property
-    def identity(self) -> str:
-        """What chains must have in common to be continued, as JSON."""
+    def identity(self) -> dict[str, Any]:
+        """What chains must have in common to be continued."""
         data = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int64).tobytes())
         data.update(self.cases.tobytes())
         sizes = {"order": self.order, "classes": self.n_classes, "rows": len(self.rows)}
-        return json.dumps(
-            self.settings.lasting | sizes | {"patterns": self.patterns, "data": data.hexdigest()}
-        )
+        return self.settings.lasting | sizes | {"patterns": self.patterns, "data": data.hexdigest()}
 
 
-class Chain:
+class Chain(MarkovChain):
     """One chain: steps (S, r) and log_sigma (O + 1,), with the factor that belongs to them."""
 
     def __init__(self, process: Process, rng: np.random.Generator):
-        self.process, self.rng, self.done = process, rng, 0
+        super().__init__(rng, process.identity)
+        self.process = process
         latent = np.zeros((process.sets, len(process.rows)))
         self.set(process.inputs.steps(latent), process.settings.start(process.order, rng))
 
@@ -495,23 +475,17 @@ class Chain:
             for i, name in enumerate(KEPT)
         }
 
-    def state(self) -> Arrays:
-        """Return all that the next iteration depends on."""
-        return {
-            "steps": self.steps.copy(),
-            "log_sigma": self.log_sigma.copy(),
-            "done": np.array(self.done),
-            "generator": np.array(json.dumps(self.rng.bit_generator.state)),
-            "model": np.array(self.process.identity),
-        }
+    @property
+    def place(self) -> Arrays:  # type: ignore[override]
+        """Where the chain is."""
+        return {"steps": self.steps, "log_sigma": self.log_sigma}
 
     def restore(self, state: Arrays) -> None:
         """Go back to a state."""
-        if str(state["model"]) != self.process.identity:
+        if str(state["model"]) != json.dumps(self.identity):
             raise UserError("the stored chains are of other data or settings; start anew")
-        self.set(state["steps"], state["log_sigma"])
-        self.done = int(state["done"])
-        self.rng.bit_generator.state = json.loads(str(state["generator"]))
+        super().restore(state)
+        self.set(self.steps, self.log_sigma)
 
 
 def _solved(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -532,21 +506,16 @@ class Draws:
     log_likelihood: np.ndarray
     process: Process
     state: Arrays = field(repr=False)
-    judgement: Judgement | None = None
+    judgement: chains.Judgement | None = None
 
     def posterior(self, model: GaussianProcess, training: PatternTraining) -> Posterior:
         """Return the draws as predictions need them."""
-        return Posterior(self)
-
-    @property
-    def drawn(self) -> Arrays:
-        """The draws by name, as the file of draws has them."""
-        return {name: getattr(self, name) for name in KEPT}
+        return Posterior(self.process, *self.flat)
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Latent (C D, S, R) and log sigma (C D, O + 1) of all draws in a row."""
-        return flat(self.latent, self.log_sigma)
+        return logistic.flat(self.latent, self.log_sigma)
 
     evaluations = np.full(2, np.nan)  # of what is not sampled here
 
@@ -558,11 +527,10 @@ class Draws:
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
         """Return R-hat and effective sample size of the log likelihood and of log sigmas."""
         parts = [self.log_likelihood[:, :, None], self.log_sigma[:, :, 1:]]
-        return compare_chains(np.concatenate(parts, axis=2))
+        return chains.compare_chains(np.concatenate(parts, axis=2))
 
     def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]):
         """Return ArviZ data: draws, and the state of the chains."""
-        state = named_state(self.state, {"steps": ("set", "step"), "log_sigma": ("order",)})
         groups: dict[str, Named] = {
             "posterior": {
                 "latent": (("set", "row"), self.latent),
@@ -570,10 +538,9 @@ class Draws:
             },
             "sample_stats": {"log_likelihood": ((), self.log_likelihood)},
         }
-        if self.judgement is not None:
-            groups["judged"], reached = as_named(self.state, self.judgement)
-            state |= reached
-        return as_tree(groups, state | diagnostics, attributes)
+        dimensions = {"steps": ("set", "step"), "log_sigma": ("order",)}
+        state = chains.named_state(self.state, dimensions, groups, self.judgement)
+        return chains.as_tree(groups, state | diagnostics, attributes)
 
 
 def sample(
@@ -588,26 +555,27 @@ def sample(
     """Run one chain for each generator, in threads, of which there are `jobs`.
 
     Of the settings of the process, those that concern coefficients (step, sigma_scale,
-    sigma_updates, joint_updates) do not matter.  With `until`, `judged` says what is judged of a
-    process: `judged_at` of some cases.  `save` and `saved` are as in `logistic.sample`; at the end
-    they are `Draws.state`.  Raises UserError for `saved` of other data or settings.
+    sigma_updates, joint_updates) do not matter.  With `until`, `judged` says what is judged:
+    `judged_at` some cases.  `save` and `saved` are as in `logistic.sample`; at the end they are
+    `Draws.state`.  Raises UserError for `saved` of other data or settings.
     """
     settings = process.settings
-    chains = [Chain(process, rng) for rng in generators]
+    started = [Chain(process, rng) for rng in generators]
     if saved is not None:
-        check_saved(saved, len(chains), settings.iterations)
+        chains.check_saved(saved, len(started), settings.iterations)
     rule = None
     if settings.until is not None:
         if judged is None:
             raise UserError("until needs cases whose predictions the chains have to agree in")
-        quantities, names = judged(process)
-        rule = Rule(
-            Until(*settings.until), quantities, names, dict.fromkeys(KEPT, float), len(chains),
+        rule = chains.Rule(
+            chains.Until(*settings.until), *judged, dict.fromkeys(KEPT, float), len(started),
             numbers=process.sets * len(process.rows),
         )  # fmt: skip
     with threadpool_limits(1):  # small matrices: threads of their own only get in the way
-        parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
-    state = states(chains, chains[0].done) | numbered(parts)
+        parts = chains.run(
+            started, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule
+        )
+    state = chains.states(started, started[0].done) | chains.numbered(parts)
     drawn = {name: np.stack([part[name] for part in parts]) for name in KEPT}
     judgement = None if rule is None else rule.judge(parts)
     return Draws(process=process, state=state, judgement=judgement, **drawn)
@@ -616,55 +584,106 @@ def sample(
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
     drawn = [{name: arrays[name][c] for name in KEPT} for c in range(len(arrays["latent"]))]
-    return numbered(drawn) | from_named(arrays)
+    return chains.numbered(drawn) | chains.from_named(arrays)
 
 
 # ---- predictions ----
 
-
-def predict(
-    draws: Draws, X, rng: np.random.Generator, split_draws: int = 1, *, alone: bool = False
-) -> np.ndarray:
-    """Return P(class) for test cases X (n, p), (n, K), averaged over the draws.
-
-    Given a draw, l(x) is Gaussian: its logistic function is integrated exactly, and for more than
-    two classes the softmax is averaged over `split_draws` values.  States or features may be
-    unseen (any negative code of a history, a code below MISSING of a feature).
-
-    alone : all cases have the same random numbers, so that none depends on which others there are.
-    """
-    process = draws.process
-    split_draws = whole("split_draws", split_draws)
-    distinct, index = _test_cases(process, X)
-    total = np.zeros((len(distinct[0]), process.n_classes))
-    for mean, sd in _given_draws(draws, *distinct):
-        if process.sets == 1:
-            one = expected_logistic_gaussian(mean[0], sd)
-            total += np.stack([1 - one, one], axis=1)
-            continue
-        shape = (len(mean), 1) if alone else mean.shape
-        values = mean + sd * rng.normal(size=(split_draws, *shape))
-        total += special.softmax(values, axis=1).mean(axis=0).T
-    return (total / total.sum(axis=1, keepdims=True))[index]
+ALONE = 10  # values at least of each draw for more than two classes, for a case alone
 
 
-def probabilities(draws: Draws, X, rng: np.random.Generator) -> np.ndarray:
-    """Return draws of P(class) for test cases X (n, p), one for each of the draws, (D, n, K).
+@dataclass(frozen=True)
+class Posterior:
+    """Draws, as predictions need them: latent (D, S, R) and log_sigma (D, O + 1)."""
 
-    `predict` has their mean.  Given a draw, cases are drawn independently of one another: each
-    has the right distribution, several together do not.
-    """
-    distinct, index = _test_cases(draws.process, X)
-    found = []
-    for mean, sd in _given_draws(draws, *distinct):
-        values = mean + sd * rng.normal(size=mean.shape)
-        if draws.process.sets == 1:
-            values = np.concatenate([np.zeros_like(values), values])
-        found.append(special.softmax(values, axis=0).T)
-    return np.array(found)[:, index]
+    process: Process
+    latent: np.ndarray
+    log_sigma: np.ndarray
+
+    def given(self, part: np.ndarray, rest: Relation) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield means (S, n) and standard deviations (n,) of l(x) given each draw.
+
+        part, rest : as `Process.towards` returns them.
+        """
+        process, last = self.process, None
+        for latent, log_sigma in zip(self.latent, self.log_sigma, strict=True):
+            if last is None or (log_sigma != last).any():
+                last, factor = log_sigma, process.factor(log_sigma)
+                if factor is None:  # of no chain: chains stay where there are digits
+                    raise UserError("the draws of sigma leave too few digits to predict with")
+                cross, variance = rest(log_sigma)
+                weights = linalg.solve_triangular(factor, cross.T, lower=True)
+                sd = np.sqrt(np.maximum(variance - (weights**2).sum(axis=0), 0))
+            steps = process.inputs.steps(latent)
+            solved = linalg.solve_triangular(factor, steps.T, lower=True)
+            yield steps @ part.T + solved.T @ weights, sd
+
+    def predict(
+        self, X, rng: np.random.Generator, split_draws: int | str = 1, shared=None, *, alone=False
+    ) -> np.ndarray:
+        """Return P(class) for test cases X (n, p), (n, K), averaged over the draws.
+
+        Given a draw, l(x) is Gaussian: its logistic function is integrated exactly, and for more
+        than two classes the softmax is averaged over `split_draws` values.  States or features may
+        be unseen (any negative code of a history, a code below MISSING of a feature).
+
+        alone : all cases have the same random numbers, so that none depends on which others there
+            are.
+        """
+        split_draws = 1 if split_draws == "exact" else whole("split_draws", split_draws)
+        index, part, rest = self.process.towards(X)
+        total = np.zeros((len(part), self.process.n_classes))
+        for mean, sd in self.given(part, rest):
+            if self.process.sets == 1:
+                one = expected_logistic_gaussian(mean[0], sd)
+                total += np.stack([1 - one, one], axis=1)
+                continue
+            shape = (len(mean), 1) if alone else mean.shape
+            values = mean + sd * rng.normal(size=(split_draws, *shape))
+            total += special.softmax(values, axis=1).mean(axis=0).T
+        return (total / total.sum(axis=1, keepdims=True))[index]
+
+    def probabilities(self, X, rng: np.random.Generator) -> np.ndarray:
+        """Return draws of P(class) for test cases X (n, p), one for each of the draws, (D, n, K).
+
+        `predict` has their mean.  Given a draw, cases are drawn independently of one another: each
+        has the right distribution, several together do not.
+        """
+        index, part, rest = self.process.towards(X)
+        found = []
+        for mean, sd in self.given(part, rest):
+            values = mean + sd * rng.normal(size=mean.shape)
+            if self.process.sets == 1:
+                values = np.concatenate([np.zeros_like(values), values])
+            found.append(special.softmax(values, axis=0).T)
+        return np.array(found)[:, index]
+
+    def tested(self, codes, response, rng: np.random.Generator, shared=None) -> Arrays:
+        """Return what is predicted of test cases (T, p): probability (T, K)."""
+        return {"probability": self.predict(codes, rng, self.process.settings.split_draws)}
+
+    def predict_alone(self, codes: np.ndarray, seed: int) -> Arrays:
+        """Return the probability (T, K) of each case (T, p), whatever other cases there are."""
+        splits = self.process.settings.split_draws
+        many = ALONE if splits == "exact" else max(ALONE, int(splits))
+        rng = np.random.default_rng(seed)
+        return {"probability": self.predict(codes, rng, many, alone=True)}
+
+    def saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what of it a model file has, besides the training cases: for `restored`."""
+        model = self.process.settings
+        settings = {n: value for n, value in asdict(model).items() if n not in logistic.OF_ARMS}
+        about = {"order": model.order, "split_draws": model.split_draws, "settings": settings}
+        return about, {"latent": self.latent, "log_sigma": self.log_sigma}
+
+    def ranks(self, truth: Arrays, case: np.ndarray, rng: np.random.Generator) -> Ranks:
+        """Compare the truth with draws: log sigma_1 and P(last class) of a case."""
+        p = self.probabilities(case[None], rng)[:, 0, -1]
+        named = {"log sigma_1": self.log_sigma[:, 1], "predictive probability": p}
+        return logistic.ranked(named, truth, rng)
 
 
-def judged_at(X, *, test: bool) -> Judged:
+def judged_at(process: Process, X, *, test: bool) -> Judged:
     """Return what chains have to agree in: log likelihood, and predictions for some of X (n, p).
 
     These are rounded probabilities of a class given each draw, as of `logistic`.
@@ -672,58 +691,20 @@ def judged_at(X, *, test: bool) -> Judged:
     """
     X = np.asarray(X)
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
-    place = first[spread(len(first))]
-    names = names_of_cases("test" if test else "training", place)
+    place = first[chains.spread(len(first))]
+    index, part, rest = process.towards(X[place])
 
-    def of(process: Process):
-        distinct, index = _test_cases(process, X[place])
+    def quantities(drawn: Arrays) -> np.ndarray:
+        posterior = Posterior(process, drawn["latent"], drawn["log_sigma"])
+        means = [mean[:, index] for mean, _ in posterior.given(part, rest)]
+        linear = np.array(means).reshape(len(means), process.sets, len(index))
+        return np.column_stack([drawn["log_likelihood"], logistic.judged_probabilities(linear)])
 
-        def quantities(drawn: Arrays) -> np.ndarray:
-            latent, log_sigma = drawn["latent"][None], drawn["log_sigma"][None]
-            draws = Draws(latent, log_sigma, drawn["log_likelihood"][None], process, {})
-            means = [mean[:, index] for mean, _ in _given_draws(draws, *distinct)]
-            shape = (len(means), process.sets, len(index))
-            linear = np.array(means).reshape(shape)
-            return np.column_stack([drawn["log_likelihood"], judged_probabilities(linear)])
-
-        return quantities, ["log likelihood", *names]
-
-    return of
-
-
-def _test_cases(process: Process, X) -> tuple[tuple[np.ndarray, Relation], np.ndarray]:
-    """Return how distinct test cases relate to the training ones, and which each case is."""
-    X = as_codes(X, f"test {process.words[0]}", process.words[1])
-    if X.shape[1] != process.width:
-        raise UserError(
-            f"training {process.words[0]} have {process.width} {process.words[1]}, "
-            f"these {X.shape[1]}"
-        )
-    index, part, rest = process.inputs.towards(X)
-    return (part, rest), index
-
-
-def _given_draws(
-    draws: Draws, part: np.ndarray, rest: Relation
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield means (S, n) and standard deviations (n,) of l(x) given each draw."""
-    process, last = draws.process, None
-    for latent, log_sigma in zip(*draws.flat, strict=True):
-        if last is None or (log_sigma != last).any():
-            last, factor = log_sigma, process.factor(log_sigma)
-            if factor is None:  # of no chain: chains stay where there are digits
-                raise UserError("the draws of sigma leave too few digits to predict with")
-            cross, variance = rest(log_sigma)
-            weights = linalg.solve_triangular(factor, cross.T, lower=True)
-            sd = np.sqrt(np.maximum(variance - (weights**2).sum(axis=0), 0))
-        steps = process.inputs.steps(latent)
-        mean = steps @ part.T + linalg.solve_triangular(factor, steps.T, lower=True).T @ weights
-        yield mean, sd
+    names = chains.names_of_cases("test" if test else "training", place)
+    return quantities, ["log likelihood", *names]
 
 
 # ---- the model, as experiments, estimators and model files know it ----
-
-ALONE = 10  # values at least of each draw for more than two classes, for a case alone
 
 
 @dataclass(frozen=True)
@@ -753,27 +734,28 @@ class GaussianProcess(Logistic):
 
     def sample(self, training, generators, **options) -> Draws:
         """Return the draws of a chain for each generator."""
-        tests = training.tests is not None
-        judged = judged_at(training.tests if tests else training.codes, test=tests)
-        return sample(self.process(training), generators, judged=judged, **options)
+        process, judged, tests = self.process(training), None, training.tests
+        if self.until is not None:
+            some = training.codes if tests is None else tests
+            judged = judged_at(process, some, test=tests is not None)
+        return sample(process, generators, judged=judged, **options)
 
     def separated(self, training: PatternTraining, draws: Draws) -> bool:
         """Whether draws prove that patterns tell the classes of all training cases apart."""
-        return separates(draws.flat[0], draws.process.cases)
+        return logistic.separates(draws.flat[0], draws.process.cases)
 
     def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
         """Return the bytes of draws on disk and in memory, and the iterations of all chains."""
         kept, sets = self.most_kept, classes - (classes == 2)
         if self.until is not None:
-            kept = min(kept, most_kept(self.chains, sets * cases))
+            kept = min(kept, chains.most_kept(self.chains, sets * cases))
         latent = self.chains * kept * sets * 4 * cases
         return latent, latent + 8 * cases**2, super().needs(cases, classes)[2]
 
     def posterior(self, training: PatternTraining, drawn: Arrays) -> Posterior:
         """Return the draws of chains, of a file, as predictions need them."""
-        process = self.process(training)
         return Posterior(
-            Draws(drawn["latent"], drawn["log_sigma"], drawn["log_likelihood"], process, {})
+            self.process(training), *logistic.flat(drawn["latent"], drawn["log_sigma"])
         )
 
     @classmethod
@@ -781,50 +763,12 @@ class GaussianProcess(Logistic):
         cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining
     ) -> Posterior:
         """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
-        own = {"order": about["order"], "split_draws": checked_splits(about["split_draws"])}
-        process = cls(**about["settings"] | own).process(training)
+        splits = logistic.checked_splits(about["split_draws"])
+        model = cls(**about["settings"] | {"order": about["order"], "split_draws": splits})
+        process = model.process(training)
         stored = {"latent": (float, "D S R"), "log_sigma": (float, "D O")}
         sizes = {"S": process.sets, "R": len(process.rows), "O": about["order"] + 1}
         drawn = shaped(arrays, stored, **sizes)
         check(len(drawn["log_sigma"]))
-        check(np.isfinite(drawn["latent"]).all() and bounded(drawn["log_sigma"]))
-        latent, log_sigma = drawn["latent"][None], drawn["log_sigma"][None]
-        return Posterior(Draws(latent, log_sigma, np.zeros((1, log_sigma.shape[1])), process, {}))
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """Draws, as predictions need them."""
-
-    draws: Draws
-
-    def predict(
-        self, codes: np.ndarray, rng: np.random.Generator, split_draws: int | str = 1, shared=None
-    ) -> np.ndarray:
-        """Return P(class) of cases (T, p), (T, K)."""
-        return predict(self.draws, codes, rng, 1 if split_draws == "exact" else int(split_draws))
-
-    def tested(self, codes, response, rng: np.random.Generator, shared=None) -> Arrays:
-        """Return what is predicted of test cases (T, p): probability (T, K)."""
-        settings = self.draws.process.settings
-        return {"probability": self.predict(codes, rng, settings.split_draws)}
-
-    def predict_alone(self, codes: np.ndarray, seed: int) -> Arrays:
-        """Return the probability (T, K) of each case (T, p), whatever other cases there are."""
-        splits = self.draws.process.settings.split_draws
-        many = ALONE if splits == "exact" else max(ALONE, int(splits))
-        rng = np.random.default_rng(seed)
-        return {"probability": predict(self.draws, codes, rng, many, alone=True)}
-
-    def saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what of it a model file has, besides the training cases: for `restored`."""
-        model = self.draws.process.settings
-        settings = {n: value for n, value in asdict(model).items() if n not in OF_ARMS}
-        about = {"order": model.order, "split_draws": model.split_draws, "settings": settings}
-        return about, dict(zip(("latent", "log_sigma"), self.draws.flat, strict=True))
-
-    def ranks(self, truth: Arrays, case: np.ndarray, rng: np.random.Generator) -> Ranks:
-        """Compare the truth with draws: log sigma_1 and P(last class) of a case."""
-        p = probabilities(self.draws, case[None], rng)[:, 0, -1]
-        named = {"log sigma_1": self.draws.flat[1][:, 1], "predictive probability": p}
-        return ranked(named, truth, rng)
+        check(np.isfinite(drawn["latent"]).all() and logistic.bounded(drawn["log_sigma"]))
+        return Posterior(process, **drawn)

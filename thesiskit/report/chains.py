@@ -7,7 +7,7 @@ import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
-from thesiskit.report.record import EXACT, Arm, Record
+from thesiskit.report.record import EXACT, PRIORS, Arm, Record
 from thesiskit.report.stages import enough
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
@@ -15,7 +15,6 @@ LAGS = 50
 SHOWN_GROUPS = 20  # on the page
 MOST_GROUPS = 2000  # in the file
 ENDS = [0.05, 0.5, 0.95]
-PRIORS = ("cauchy", "gaussian")
 
 
 # ---- samplers of the mixture model ----
@@ -373,24 +372,29 @@ def coefficient_table(record: Record) -> list[Table]:
     # patterns can be compared in divisions of the same cases
     same = record.folded and not record.config["drawn"]
     divisions = record.n_blocks if same else record.folds
-    found = _coefficients(record, arm, divisions)
-    width = 1 + max(k for _, k in found)  # two classes share a coefficient, that of the last
-    classes = record.classes[-width:]
-    rows, sizes = [], []
-    for (pattern, k), several in found.items():
-        values = np.array(several)
-        low, median, high = np.median(values[:, :3], axis=0)  # heavy tails rule a mean
-        cases, patterns = values[:, 3:].mean(axis=0)
-        row: dict[str, Any] = {"pattern": pattern}
-        row |= {"class": classes[k]} if classes else {}
-        row |= {} if np.isnan(patterns) else {"patterns in its group": round(float(patterns))}
-        row["training cases"] = round(float(cases))
-        row |= {"divisions": len(values)} if divisions > 1 else {}
-        rows.append(row | {"median": median, "5 %": low, "95 %": high})
-        # an absent group has the coefficient 0: one that is rare must be large to come first
-        sizes.append(abs(median) * len(values))
-    chosen = np.argsort(-np.array(sizes), kind="stable")[:MOST_GROUPS]
-    frame = pd.DataFrame([rows[place] for place in chosen])
+    every = pd.concat([_coefficients(record, arm, division) for division in range(divisions)])
+    frame = every.groupby(["pattern", "class"], sort=False, as_index=False).agg(
+        **{
+            "patterns in its group": ("patterns", "mean"),
+            "training cases": ("cases", "mean"),
+            "divisions": ("cases", "size"),
+            "median": ("median", "median"),  # heavy tails rule a mean
+            "5 %": ("low", "median"),
+            "95 %": ("high", "median"),
+        }
+    )
+    # an absent group has the coefficient 0: one that is rare must be large to come first
+    size = frame["median"].abs() * frame["divisions"]
+    frame = frame.loc[size.sort_values(ascending=False, kind="stable").index[:MOST_GROUPS]]
+    # two classes share a coefficient, that of the last
+    classes = record.classes[-1 - int(every["class"].max()) :]
+    frame["class"] = [classes[k] for k in frame["class"]] if classes else ""
+    for name in ("patterns in its group", "training cases"):
+        frame[name] = frame[name].round().astype("Int64")
+    said = {"class": bool(classes), "divisions": divisions > 1}
+    said["patterns in its group"] = bool(frame["patterns in its group"].notna().any())
+    frame = frame.drop(columns=[name for name, there in said.items() if not there])
+    frame = frame.reset_index(drop=True)
     shown = min(SHOWN_GROUPS, len(frame))
     zero = (frame["5 %"] <= 0) & (frame["95 %"] >= 0)
     several_words = (
@@ -413,23 +417,23 @@ def coefficient_table(record: Record) -> list[Table]:
     ]
 
 
-def _coefficients(
-    record: Record, arm: Arm, divisions: int
-) -> dict[tuple[str, int], list[tuple[float, ...]]]:
-    """Return the coefficients of an arm by pattern and class, without the intercept.
+def _coefficients(record: Record, arm: Arm, division: int) -> pd.DataFrame:
+    """Return the coefficients of an arm in a division, without the intercept, by class and group.
 
-    Each is a list over the divisions that have the group: low end, median, high end, training cases
-    that express it, and how many patterns it has, NaN where draws do not say.
+    Besides, how many training cases express a group and how many patterns it has, NaN where draws
+    do not say.
     """
-    found: dict[tuple[str, int], list[tuple[float, ...]]] = {}
-    for division in range(divisions):
-        draws = record.draws(arm, division)
-        values = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
-        quantiles = np.quantile(values, ENDS, axis=0)  # (3, K, G)
-        cases = draws["cases"]
-        patterns = draws.get("patterns", np.full(len(cases), np.nan))
-        for k in range(values.shape[1]):
-            for g in np.flatnonzero(cases < cases.max()):
-                about = (*quantiles[:, k, g], cases[g], patterns[g])
-                found.setdefault((str(draws["pattern"][g]), k), []).append(about)
-    return found
+    draws = record.draws(arm, division)
+    values = draws["coefficient"].reshape(-1, *draws["coefficient"].shape[2:])
+    low, median, high = np.quantile(values, ENDS, axis=0)  # (K, G)
+    cases = draws["cases"]
+    columns = {
+        "pattern": draws["pattern"].astype(str),
+        "cases": cases,
+        "patterns": draws.get("patterns", np.full(len(cases), np.nan)),
+    }
+    by_class = [
+        pd.DataFrame(columns | {"class": k, "low": low[k], "median": median[k], "high": high[k]})
+        for k in range(len(median))
+    ]
+    return pd.concat([frame[cases < cases.max()] for frame in by_class])

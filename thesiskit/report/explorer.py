@@ -27,7 +27,6 @@ FILE = "patterns.html"
 STATIC = 40  # groups in the table that needs no scripts
 LEAST = 1e-6  # of scales of colours
 DIGITS = 12  # binary digits of the mantissa that a real number keeps: 1 part in 8,000
-KINDS = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "i4": "<i4", "f4": "<f4", "f8": "<f8"}
 
 
 @dataclass(frozen=True)
@@ -56,30 +55,6 @@ def offsets(values: list[list[str]]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Case:
-    """One test case, and what the groups add to its linear functions.
-
-    name, truth, predicted : in words.  worst : whether it is one of those predicted worst.
-    values : codes of its states, most recent first, or of its features.
-    groups (M,) : those that add most, with share (M,), the part of each group's coefficient that
-    the case has, and added (3, S, M), the means and the ends of the intervals.
-    others (3, S) : what `n_others` groups add together.  total (3, S) : the linear functions.
-    """
-
-    name: str
-    truth: str
-    predicted: str
-    worst: bool
-    values: list[int]
-    groups: np.ndarray
-    share: np.ndarray
-    added: np.ndarray
-    others: np.ndarray
-    n_others: int
-    total: np.ndarray
-
-
-@dataclass(frozen=True)
 class Content:
     """Groups of patterns, with coefficients if there has been a fit.
 
@@ -96,11 +71,16 @@ class Content:
     Features: `features` and their `values`; `shortest`, a shortest pattern of each group, and
     `longest`, the values that all its cases have besides; an item is offset[feature] + value, where
     the offset is how many values the features before it have.  `cut` as above, of the longest.
+
+    tests : what the groups add to the linear functions of some test cases, each with
+    name, truth, predicted in words; worst, whether it is one of those predicted worst; values,
+    codes of its states, most recent first, or of its features; groups (M,), those that add most,
+    with share (M,), the part of each group's coefficient that the case has, and added (3, S, M),
+    the means and the ends of the intervals; others (3, S), what `n_others` groups add together;
+    total (3, S), the linear functions.
     """
 
     title: str
-    model: str
-    about: str
     order: int
     classes: list[str]
     all_groups: int
@@ -110,6 +90,8 @@ class Content:
     first: np.ndarray
     last: np.ndarray
     cut: np.ndarray
+    model: str = ""
+    about: str = "No coefficients: they come with `thesiskit fit-logistic`."
     quantiles: np.ndarray | None = None
     compressed: bool = True
     base: float = 0.0
@@ -121,8 +103,8 @@ class Content:
     values: list[list[str]] = field(default_factory=list)
     shortest: Ragged | None = None
     longest: Ragged | None = None
-    tests: list[Case] = field(default_factory=list)
-    notes: tuple[str, ...] = ()
+    tests: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def n_groups(self) -> int:
@@ -133,16 +115,6 @@ class Content:
     def sequences(self) -> bool:
         """Whether the patterns are of sequences."""
         return self.edges is not None
-
-    @property
-    def scale(self) -> float:
-        """A size of coefficients that counts as large, for colours: few medians exceed it."""
-        if self.quantiles is None:
-            return 1.0
-        sizes = np.abs(self.quantiles[1]).max(axis=0)
-        return float(np.quantile(sizes[1:], 0.98)) or 1.0 if len(sizes) > 1 else 1.0
-
-    # ---- in words ----
 
     def pattern(self, g: int, *, shortest: bool = False) -> str:
         """Write the longest pattern of a group that the page has, or a shortest one."""
@@ -216,14 +188,15 @@ def packed(content: Content) -> str:
             arrays[f"{name}Items"] = lists.items
     if content.above is not None:
         arrays["above"] = content.above
-    scale, farthest = 1.0, 1.0
+    scale, farthest = 1.0, 1.0  # of colours: a size that few medians exceed, and one near the most
     if content.quantiles is not None:
         arrays["quantiles"] = content.quantiles.reshape(-1)
-        scale = max(content.scale, LEAST)
+        sizes = np.abs(content.quantiles[1]).max(axis=0)[1:]
+        scale = max(float(np.quantile(sizes, 0.98)) or 1.0 if len(sizes) else 1.0, LEAST)
         farthest = max(float(np.quantile(np.abs(content.quantiles), 0.995)), scale)
         for name in ("groups", "share", "added", "others", "total"):  # of all, one after another
             nothing = np.empty(0, dtype=np.int64 if name == "groups" else float)
-            told = [getattr(one, name).reshape(-1) for one in content.tests]
+            told = [case[name].reshape(-1) for case in content.tests]
             arrays[f"test{name.capitalize()}"] = np.concatenate([*told, nothing])
     named = ("classes", "sequences", "states", "features", "values", "order")
     meta = {name: getattr(content, name) for name in named} | {
@@ -234,9 +207,9 @@ def packed(content: Content) -> str:
         "allGroups": content.all_groups,
         "trainCases": content.n_train,
         "tests": [
-            {name: getattr(one, name) for name in ("name", "truth", "predicted", "worst", "values")}
-            | {"cited": len(one.groups), "others": one.n_others}
-            for one in content.tests
+            {name: case[name] for name in ("name", "truth", "predicted", "worst", "values")}
+            | {"cited": len(case["groups"]), "others": case["n_others"]}
+            for case in content.tests
         ],
     }
     return pack(meta, arrays)
@@ -253,9 +226,7 @@ def _about(content: Content) -> str:
         if content.compressed
         else ": each pattern is one."
     )
-    return (
-        f"{text} {content.model}. {content.about}" if content.model else f"{text} {content.about}"
-    )
+    return " ".join([text, *([f"{content.model}."] if content.model else []), content.about])
 
 
 def _static(content: Content) -> tuple[list[str], list[list[str]]]:
@@ -302,28 +273,13 @@ def pack(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
             low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
             kind = "i4" if low < 0 else "u1" if high < 2**8 else "u2" if high < 2**16 else "u4"
         ready = rounded(values) if kind == "f4" else values
-        content = np.ascontiguousarray(ready, dtype=KINDS[kind])
+        content = np.ascontiguousarray(ready, dtype=f"<{kind}")
         listed.append([name, kind, len(content)])
         size = content.itemsize
         planes.append(content.view(np.uint8).reshape(-1, size).T.tobytes())
     head = json.dumps(meta | {"arrays": listed}, ensure_ascii=False).encode("utf-8", "replace")
     whole = len(head).to_bytes(4, "little") + head + b"".join(planes)
     return base64.b64encode(zlib.compress(whole, 9)).decode()
-
-
-def unpack(text: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return what `pack` was given."""
-    whole = zlib.decompress(base64.b64decode(text))
-    end = 4 + int.from_bytes(whole[:4], "little")
-    meta = json.loads(whole[4:end])
-    arrays = {}
-    for name, kind, length in meta.pop("arrays"):
-        size = length * np.dtype(KINDS[kind]).itemsize
-        planes = np.frombuffer(whole[end : end + size], np.uint8)
-        planes = planes.reshape(np.dtype(KINDS[kind]).itemsize, length)
-        arrays[name] = np.ascontiguousarray(planes.T).reshape(-1).view(KINDS[kind])
-        end += size
-    return meta, arrays
 
 
 def rounded(values: np.ndarray) -> np.ndarray:

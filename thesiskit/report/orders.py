@@ -9,12 +9,11 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit.report import metrics
 from thesiskit.report.chains import LAGS, autocorrelation
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
-from thesiskit.report.record import Arm, Record
+from thesiskit.report.record import PRIORS, Arm, Record
 from thesiskit.report.stages import divided_words
 
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 MOST_SHOWN = 300  # cases in a panel
-PRIORS = ("cauchy", "gaussian")
 
 
 def _style(arm: Arm) -> dict:
@@ -127,21 +126,18 @@ def performance_figure(record: Record) -> list[Figure]:
 
 def score_table(record: Record) -> list[Table]:
     """Error, AMLP and diagnostics of the chains, for each of our models."""
-    rows = []
+    rows, seconds = [], record.seconds
     for j, arm in enumerate(record.own):
-        losses = record.losses(arm)
+        measures = _measures(record, arm)
         rows.append(
             {
                 "order": arm.order,
                 "model": arm.words,
                 "parameters a class": record.parameters(arm) or np.nan,
-                "error": record.error(arm),
-                "AMLP": losses.mean(),
-                "its standard error": record.standard_error(losses),
+                **{name: measures[name] for name in ("error", "AMLP", "its standard error")},
                 "log likelihood: R-hat": record.worst["rhat"][j, 0],
                 "log likelihood: effective draws": np.rint(record.worst["ess"][j, 0]),
-                "seconds: train": record.seconds["train"][arm.row],
-                "seconds: predict": record.seconds["predict"][arm.row],
+                **{f"seconds: {stage}": seconds[stage][arm.row] for stage in ("train", "predict")},
             }
         )
     caption = (
@@ -152,29 +148,35 @@ def score_table(record: Record) -> list[Table]:
     return [Table("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
 
+def _measures(record: Record, arm: Arm) -> dict[str, float]:
+    losses = record.losses(arm)
+    return {
+        "AMLP": losses.mean(),
+        "its standard error": record.standard_error(losses),
+        "error": record.error(arm),
+        "seconds": record.seconds["all"][arm.row],
+    }
+
+
 def peer_table(record: Record) -> list[Table]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if not arm.own or arm.compress or arm.engine == "gp"]
-    measures = {
-        "AMLP": lambda arm: float(record.losses(arm).mean()),
-        "error": record.error,
-        "seconds": lambda arm: record.seconds["all"][arm.row],
-    }
+    names = ("AMLP", "error", "seconds")
     base = record.base_scores | {"seconds": np.nan}
     rows = []
     for words, line in record.lines(arms).items():
-        by_order = {arm.order: arm for arm in line}
+        found = {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
         rows.append(
             {"model": words}
             | {
-                f"{name}: {o}": measure(by_order[o]) if o in by_order else np.nan
-                for name, measure in measures.items()
+                f"{name}: {o}": found[o][name] if o in found else np.nan
+                for name in names
                 for o in orders
             }
         )
     rows.append(
-        {"model": "base rate"} | {f"{name}: {o}": base[name] for name in measures for o in orders}
+        {"model": "base rate"} | {f"{name}: {o}": base[name] for name in names for o in orders}
     )
     return [
         Table(
@@ -190,19 +192,12 @@ def peer_table(record: Record) -> list[Table]:
 
 def model_table(record: Record) -> list[Table]:
     """Our models and other classifiers, sorted by AMLP."""
-    rows, compress = [], max(record.config["model"]["compress"])
-    for arm in record.arms:
-        if not arm.own or arm.engine == "gp" or arm.compress == compress:
-            losses = record.losses(arm)
-            rows.append(
-                {
-                    "model": record.title(arm),
-                    "AMLP": losses.mean(),
-                    "its standard error": record.standard_error(losses),
-                    "error": record.error(arm),
-                    "seconds": record.seconds["all"][arm.row],
-                }
-            )
+    compress = max(record.config["model"]["compress"])
+    rows = [
+        {"model": record.title(arm)} | _measures(record, arm)
+        for arm in record.arms
+        if not arm.own or arm.engine == "gp" or arm.compress == compress
+    ]
     rows.append({"model": "base rate"} | record.base_scores)
     caption = (
         f"Means over {len(record.response):,} test cases{divided_words(record)}. AMLP is the "
@@ -297,19 +292,16 @@ def statement_table(record: Record) -> list[Table]:
         for make in makers
         for statement, here, holds in make(record)
     ]
-    return [
-        Table(
-            "statements",
-            "What the thesis says, and what is found",
-            pd.DataFrame(rows),
-            "Differences of AMLP are means of paired differences over the test cases, with their "
-            "standard errors; the errors do not include that the chains are finite. A statement "
-            "of a difference is supported if the difference has the stated direction and is at "
-            "least two standard errors. A statement that there is no difference is supported if "
-            "the difference is below 0.005, or below three standard errors where these are "
-            "together at most 0.02. 'Unclear' means that there are too few cases or iterations.",
-        )
-    ]
+    caption = (
+        "Differences of AMLP are means of paired differences over the test cases, with their "
+        "standard errors; the errors do not include that the chains are finite. A statement "
+        "of a difference is supported if the difference has the stated direction and is at "
+        "least two standard errors. A statement that there is no difference is supported if "
+        "the difference is below 0.005, or below three standard errors where these are "
+        "together at most 0.02. 'Unclear' means that there are too few cases or iterations."
+    )
+    title = "What the thesis says, and what is found"
+    return [Table("statements", title, pd.DataFrame(rows), caption)]
 
 
 def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:
@@ -319,6 +311,10 @@ def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:
 
 def _words(difference: tuple[float, float]) -> str:
     return f"{difference[0]:+.4f} ± {difference[1]:.4f}"
+
+
+def _better(difference: tuple[float, float]) -> bool | None:
+    return None if abs(difference[0]) < 2 * difference[1] else difference[0] < 0
 
 
 def _priors(record: Record) -> list[str]:
@@ -422,11 +418,7 @@ def _high_orders(record: Record) -> Found:
         if first and middle and first is not middle:
             d = _difference(record, middle, first)
             statement = f"order {helped} predicts better than {before} ({prior.capitalize()})"
-            yield (
-                statement,
-                f"difference of AMLP {_words(d)}",
-                None if abs(d[0]) < 2 * d[1] else d[0] < 0,
-            )
+            yield statement, f"difference of AMLP {_words(d)}", _better(d)
         if middle and last and last is not middle:
             d = _difference(record, last, middle)
             yield (
@@ -453,5 +445,5 @@ def _best(record: Record) -> Found:
             "data are from",
             f"AMLP less that of the best other one ({rival.words.split(',')[0]}, order "
             f"{rival.order}): {_words(d)}",
-            None if abs(d[0]) < 2 * d[1] else d[0] < 0,
+            _better(d),
         )

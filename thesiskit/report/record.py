@@ -34,6 +34,7 @@ THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
 WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
 OURS = ("corrected", "uncorrected", "complete")
+PRIORS = ("cauchy", "gaussian")
 NONE, TEMPERED = "none", "cv"  # temperatures
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 WORST = {

@@ -31,7 +31,7 @@ from thesiskit.report.divisions import divisions
 from thesiskit.report.layout import Table, csv_text, display, markdown, template
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import exhibits
-from thesiskit.report.record import THESIS, Arm, Record, flat, thesis_numbers
+from thesiskit.report.record import PRIORS, THESIS, Arm, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
@@ -40,7 +40,6 @@ PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
 BEYOND, DIFFERS, NOT_COMPARABLE = "beyond all", "differs", "not comparable"
 VERDICTS = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
 UNKNOWN = "no reason known"
-PRIORS = ("cauchy", "gaussian")
 
 LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
 NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone

@@ -1,6 +1,5 @@
 """The groups of patterns of an experiment of chapter 3, as the page of groups shows them."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from thesiskit.models.chains import spread
 from thesiskit.models.logistic import Contributions, flat
 from thesiskit.models.patterns import FeatureGroups, SequenceGroups
-from thesiskit.report.explorer import Case, Content, Ragged, offsets
+from thesiskit.report.explorer import Content, Ragged, offsets
 from thesiskit.study.cells import Block
 from thesiskit.study.patterns import PatternWork
 
@@ -19,7 +18,7 @@ MOST_EDGE, MOST_COMMON = 60, 64  # states of one edge of the trie; values that c
 MOST_CITED = 150  # groups of one test case
 WORST, SPREAD = 15, 35  # test cases: those predicted worst, and others
 AT_ONCE = 16_000_000  # numbers held at once
-Given = dict[str, Any]  # fields of `Content` or `Case`
+Given = dict[str, Any]  # fields of `Content`, or a test case of it
 
 
 def explored(work: PatternWork, block: Block, order: int | None = None, *, fit: bool) -> Content:
@@ -33,45 +32,47 @@ def explored(work: PatternWork, block: Block, order: int | None = None, *, fit: 
         order = work.config.report.order
     if order is None:
         order = max(work.design.orders)
-    return _Fitted(work, block, order).content() if fit else _Found(work, block, order).content()
+    return _Explored(work, block, order, fit=fit).content()
 
 
-class _Found:
-    """Groups before a fit."""
+class _Explored:
+    """Groups, before a fit or with the coefficients of an arm, which is at `row` of predictions."""
 
-    def __init__(self, work: PatternWork, block: Block, order: int):
-        self.work, self.block, self.order = work, block, order
-        self.fits = work.fits(block)
-        self.cases = self.fits.cases
-        self.sequences = self.fits.patterns.kind == "sequences"
+    def __init__(self, work: PatternWork, block: Block, order: int, *, fit: bool):
+        self.work, self.block, self.fits = work, block, work.fits(block)
+        self.cases, self.patterns = self.fits.cases, self.fits.patterns
+        self.sequences = self.patterns.kind == "sequences"
+        self.arm: Any = None
         self.quantiles: np.ndarray | None = None
-
-    @cached_property
-    def groups(self) -> Any:  # SequenceGroups or FeatureGroups
-        """The groups of the training cases."""
-        return self.fits.find_groups(self.order)
-
-    def described(self) -> Given:
-        """Return what the page says of the model."""
-        return {"model": "", "about": "No coefficients: they come with `thesiskit fit-logistic`."}
-
-    def tests(self) -> list[Given]:
-        """Return test cases, of which groups are the numbers of all groups."""
-        return []
+        if not fit:
+            self.groups = self.fits.find_groups(order)
+            return
+        # models that are not compressed may be limited to some orders: then the nearest one
+        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.model.grouped]
+        self.row, self.arm = min(
+            fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
+        )
+        self.groups, found = self.fits.groups(self.arm), self.fits.read(self.arm)
+        self.coefficient, self.log_sigma = flat(found["coefficient"], found["log_sigma"])
+        self.unit = float(found.get("response_unit", 1.0))
+        self.base = float(found.get("response_mean", 0.0))
+        self.quantiles = self.unit * quantiles(self.coefficient)
 
     def content(self) -> Content:
         """Return all that the page shows."""
-        groups, tests = self.groups, self.tests()
+        groups, tests = self.groups, [] if self.arm is None else self._tests()
         kept = self._kept(tests)
         number = np.full(groups.n_groups, -1)
         number[kept] = np.arange(len(kept))
+        for case in tests:
+            case["groups"] = number[case["groups"]]
         orders = groups.kinds > 0  # by kind: (C, O + 1)
         first, last = orders.argmax(axis=1), groups.order - orders[:, ::-1].argmax(axis=1)
         kind = groups.kind[kept]
         of_kind = (
-            _sequence_fields(groups, kept, number, self.fits.patterns)
+            _sequence_fields(groups, kept, number, self.patterns)
             if self.sequences
-            else _feature_fields(groups, kept, self.fits.patterns)
+            else _feature_fields(groups, kept, self.patterns)
         )
         return Content(
             title=self.work.config.title,
@@ -84,11 +85,27 @@ class _Found:
             first=first[kind],
             last=last[kind],
             quantiles=None if self.quantiles is None else self.quantiles[:, :, kept],
-            tests=[Case(**one | {"groups": number[one["groups"]]}) for one in tests],
+            tests=tests,
             notes=self._notes(len(kept)),
             **of_kind,
-            **self.described(),
+            **({} if self.arm is None else self._described()),
         )
+
+    def _described(self) -> Given:
+        """Return what the page says of the model."""
+        arm, divisions = self.arm, self.work.config.divisions
+        how = "compressed" if arm.compress else "original parameters"
+        scale = ", sigma on its own scale" if arm.scale == "natural" else ""
+        about = f"Medians and intervals of 90 % are of {len(self.coefficient):,} draws."
+        if divisions > 1:
+            about += f" They are those of the first of {divisions:,} divisions of the data."
+        return {
+            "model": f"{arm.prior.capitalize()} prior, order {arm.order}, {how}{scale}",
+            "about": about,
+            "compressed": arm.compress,
+            "base": self.base,
+            "response": getattr(self.work.config.data, "response", "") or "the response",
+        }
 
     def _kept(self, tests: list[Given]) -> np.ndarray:
         """Return the groups that the page has, ascending.
@@ -105,90 +122,47 @@ class _Found:
         chosen = np.zeros(groups.n_groups, dtype=bool)
         chosen[np.argsort(-size, kind="stable")[:most]] = True
         chosen[0] = True
-        for one in tests:
-            chosen[one["groups"]] = True
+        for case in tests:
+            chosen[case["groups"]] = True
         for g in np.flatnonzero(chosen)[::-1] if len(groups.above) else ():
             if groups.above[g] >= 0:  # it stands before g
                 chosen[groups.above[g]] = True
         return np.flatnonzero(chosen)
 
-    def _warnings(self) -> list[str]:
-        """Return what is to be known of the coefficients."""
-        return []
-
-    def _notes(self, kept: int) -> tuple[str, ...]:
-        notes, every = self._warnings(), self.groups.n_groups
-        if kept < every:
-            which = "that most training cases have"
-            if self.quantiles is not None and not self.sequences:
+    def _notes(self, kept: int) -> list[str]:
+        """Return what is to be known of the page, and of coefficients."""
+        notes, every, orders = [], self.groups.n_groups, self.work.design.orders
+        which, how = "that most training cases have", "--order ORDER"
+        if self.arm is not None:
+            how, fit = "--set report.order=ORDER", self.block.load("fit")
+            place = [str(name) for name in fit["name"]].index(self.arm.name)
+            if not self.sequences:
                 which = "whose coefficients have the largest medians"
+            if not fit["reliable"][place]:
+                iterations = 4 * self.work.design.model.iterations
+                notes.append(
+                    "The chains of this model do not agree, so its coefficients mean little: "
+                    f"`--set model.iterations={iterations}` continues them."
+                )
+            if fit["separated"][place]:
+                notes.append(
+                    "Patterns tell the classes of all training cases apart: only the prior bounds "
+                    "the coefficients, and their sizes mean little."
+                )
+        if kept < every:
             notes.append(f"The page has {kept:,} of {every:,} groups: those {which}.")
-        if len(self.work.design.orders) > 1:
-            orders = ", ".join(f"{one:,}" for one in self.work.design.orders)
-            how = "--set report.order=ORDER" if self.quantiles is not None else "--order ORDER"
-            notes.append(f"There are models of orders {orders}; `{how}` shows another one.")
-        return tuple(notes)
-
-
-class _Fitted(_Found):
-    """Groups with the coefficients of a model."""
-
-    def __init__(self, work: PatternWork, block: Block, order: int):
-        # models that are not compressed may be limited to some orders: then the nearest one
-        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.model.grouped]
-        self.row, self.arm = min(
-            fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
-        )
-        super().__init__(work, block, self.arm.order)
-        found = self.fits.read(self.arm)
-        self.coefficient, self.log_sigma = flat(found["coefficient"], found["log_sigma"])
-        self.unit = float(found.get("response_unit", 1.0))
-        self.base = float(found.get("response_mean", 0.0))
-        self.quantiles = self.unit * quantiles(self.coefficient)
-
-    @cached_property
-    def groups(self) -> Any:
-        """The groups of the model."""
-        return self.fits.groups(self.arm)
-
-    def described(self) -> Given:
-        """Return what the page says of the model."""
-        arm, draws = self.arm, len(self.coefficient)
-        how = "compressed" if arm.compress else "original parameters"
-        scale = ", sigma on its own scale" if arm.scale == "natural" else ""
-        divided, divisions = "", self.work.config.divisions
-        if divisions > 1:
-            divided = f" They are those of the first of {divisions:,} divisions of the data."
-        data = self.work.config.data
-        return {
-            "model": f"{arm.prior.capitalize()} prior, order {arm.order}, {how}{scale}",
-            "about": f"Medians and intervals of 90 % are of {draws:,} draws.{divided}",
-            "compressed": arm.compress,
-            "base": self.base,
-            "response": getattr(data, "response", "") or "the response",
-        }
-
-    def _warnings(self) -> list[str]:
-        fit = self.block.load("fit")
-        place = [str(name) for name in fit["name"]].index(self.arm.name)
-        said = []
-        if not fit["reliable"][place]:
-            iterations = 4 * self.work.design.model.iterations
-            said.append(
-                "The chains of this model do not agree, so its coefficients mean little: "
-                f"`--set model.iterations={iterations}` continues them."
-            )
-        if fit["separated"][place]:
-            said.append(
-                "Patterns tell the classes of all training cases apart: only the prior bounds the "
-                "coefficients, and their sizes mean little."
-            )
-        return said
+        if len(orders) > 1:
+            listed = ", ".join(f"{one:,}" for one in orders)
+            notes.append(f"There are models of orders {listed}; `{how}` shows another one.")
+        return notes
 
     # ---- test cases ----
 
-    def tests(self) -> list[Given]:
-        """Return some test cases: those predicted worst, and others evenly spread."""
+    def _tests(self) -> list[Given]:
+        """Return test cases, as `Content` has them, with the numbers of all groups.
+
+        They are those predicted worst, and others evenly spread.
+        """
         cases = self.cases
         if not len(cases.test):
             return []
@@ -209,19 +183,17 @@ class _Fitted(_Found):
             codes = np.asarray(cases.test[t])
             if self.sequences:
                 codes = codes[::-1][:MOST_EDGE]
-            found.append(
-                self._case(parts)
-                | {
-                    "name": str(names[t]),
-                    "truth": cases.classes[int(truth)] if cases.classes else f"{truth:.4g}",
-                    "predicted": said[t],
-                    "worst": len(found) < len(worst),
-                    "values": codes.tolist(),
-                }
-            )
+            about = {
+                "name": str(names[t]),
+                "truth": cases.classes[int(truth)] if cases.classes else f"{truth:.4g}",
+                "predicted": said[t],
+                "worst": len(found) < len(worst),
+                "values": codes.tolist(),
+            }
+            found.append(about | self._added(parts))
         return found
 
-    def _case(self, parts: Contributions) -> Given:
+    def _added(self, parts: Contributions) -> Given:
         """Return the groups that add most to a case, and what the others add together."""
         size = np.abs(parts.mean).max(axis=0)
         places = np.sort(np.argsort(-size, kind="stable")[:MOST_CITED])
@@ -240,18 +212,16 @@ class _Fitted(_Found):
 
     def _predictions(self) -> tuple[list[str], np.ndarray]:
         """Return what was predicted of each test case, in words, and how bad that was, (T,)."""
-        truth = self.cases.test_response
-        if not self.cases.classes:
-            names = ("median", "low", "high")
-            found = self.block.load("predict", names)
-            median, low, high = (found[name][self.row] for name in names)
-            said = [f"{m:.4g} ({a:.4g} to {b:.4g})"
-                    for m, a, b in zip(median, low, high, strict=True)]  # fmt: skip
-            return said, np.abs(median - truth)
-        p = self.block.load("predict", ["probability"])["probability"][self.row]
+        truth, classes = self.cases.test_response, self.cases.classes
+        names = ("probability",) if classes else ("median", "low", "high")
+        loaded = self.block.load("predict", names)
+        found = [loaded[name][self.row] for name in names]
+        if not classes:
+            said = [f"{m:.4g} ({a:.4g} to {b:.4g})" for m, a, b in zip(*found, strict=True)]
+            return said, np.abs(found[0] - truth)
+        (p,) = found
         best = p.argmax(axis=1)
-        said = [f"{self.cases.classes[k]} with probability {p[t, k]:.3f}"
-                for t, k in enumerate(best)]  # fmt: skip
+        said = [f"{classes[k]} with probability {p[t, k]:.3f}" for t, k in enumerate(best)]
         return said, -p[np.arange(len(p)), truth]
 
 
