@@ -207,9 +207,14 @@ def spread(count: int, most: int = MOST_CASES) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def names_of_cases(kind: str, place: np.ndarray) -> list[str]:
-    """Return what the predictions for cases of a kind, such as test cases, are called, (T,)."""
-    return [f"{PREDICTION}{kind} case {i + 1:,}" for i in place]
+def judged_cases(rows: np.ndarray, kind: str) -> tuple[np.ndarray, list[str]]:
+    """Return places of some distinct rows, and what predictions for them are called, (T,) each.
+
+    kind : what the rows are, such as test.
+    """
+    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    place = first[spread(len(first))]
+    return place, [f"{PREDICTION}{kind} case {i + 1:,}" for i in place]
 
 
 # ---- the block `until` of a config ----
@@ -374,17 +379,15 @@ class Rule:
         """Return the blocks of a chain without draws that do not count any more."""
         if len(parts) > MOST_PARTS:  # else there would be more to look at with every block
             parts = [joined(parts, self.sums)]
-        return [self._counting(part, done) for part in parts]
-
-    def _counting(self, part: Arrays, done: int) -> Arrays:
-        judged = counts(part["judged_at"], done, MOST_JUDGED)
-        kept = counts(part["kept_at"], done, self.most)
-        chosen = {"judged": judged, "judged_at": judged, "kept_at": kept}
-        chosen |= dict.fromkeys(self.kept, kept)
-        return {
-            name: values[chosen[name]] if name in chosen and not chosen[name].all() else values
-            for name, values in part.items()
-        }
+        found = []
+        for part in parts:
+            judged = counts(part["judged_at"], done, MOST_JUDGED)
+            kept = counts(part["kept_at"], done, self.most)
+            chosen = {"judged": judged, "judged_at": judged, "kept_at": kept}
+            chosen |= dict.fromkeys(self.kept, kept)
+            less = {name: part[name][these] for name, these in chosen.items() if not these.all()}
+            found.append(part | less)
+        return found
 
     def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
         """Whether chains stop after so many iterations; drawn has the parts of each chain."""

@@ -81,12 +81,11 @@ from thesiskit.models.chains import (
     check_saved,
     compare_chains,
     from_named,
+    judged_cases,
     judged_state,
     named_state,
-    names_of_cases,
     numbered,
     run,
-    spread,
     states,
 )
 from thesiskit.models.patterns import Groups, Shared, one_by_one
@@ -667,17 +666,15 @@ class Probe:
     @classmethod
     def of_tests(cls, shared: Shared) -> "Probe":
         """Return distinct ones of the cases, evenly spread, called test cases from 1."""
-        first = np.unique(shared.case_of, return_index=True)[1]
-        place = np.sort(first)[spread(len(first))]
-        return cls(shared, shared.case_of[place], names_of_cases("test", place))
+        place, names = judged_cases(shared.case_of, "test")
+        return cls(shared, shared.case_of[place], names)
 
     @classmethod
     def of_training(cls, groups: Groups, X: np.ndarray) -> "Probe":
         """Return some of the training cases X (N, .), one of a row, evenly spread."""
-        first = np.sort(np.unique(groups.row_of, return_index=True)[1])
-        place = first[spread(len(first))]
+        place, names = judged_cases(groups.row_of, "training")
         shared = groups.shared(X[place])
-        return cls(shared, shared.case_of, names_of_cases("training", place))
+        return cls(shared, shared.case_of, names)
 
 
 def expected(

@@ -57,7 +57,6 @@ from thesiskit.models.base import (
     whole,
 )
 from thesiskit.models.chains import (
-    MOST_CASES,
     OURS,
     REACHED,
     Arrays,
@@ -73,10 +72,9 @@ from thesiskit.models.chains import (
     check_length,
     check_run,
     compare_chains,
+    judged_cases,
     most_kept,
-    names_of_cases,
     run,
-    spread,
     unmixed,
 )
 from thesiskit.models.integrals import (
@@ -817,9 +815,8 @@ class Probe:
         """Return up to MOST_CASES distinct rows of a table (T, k), or of the training cases."""
         words = "training" if table is None or not len(table) else "test"
         rows = target.features if words == "training" else np.asarray(table)
-        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-        place = first[spread(len(first), MOST_CASES)]
-        return cls(rows[place], names_of_cases(words, place))
+        place, names = judged_cases(rows, words)
+        return cls(rows[place], names)
 
     @property
     def all_names(self) -> list[str]:

@@ -690,8 +690,7 @@ def judged_at(process: Process, X, *, test: bool) -> Judged:
     test : whether X has test cases, or training cases.
     """
     X = np.asarray(X)
-    first = np.sort(np.unique(X, axis=0, return_index=True)[1])
-    place = first[chains.spread(len(first))]
+    place, names = chains.judged_cases(X, "test" if test else "training")
     index, part, rest = process.towards(X[place])
 
     def quantities(drawn: Arrays) -> np.ndarray:
@@ -700,7 +699,6 @@ def judged_at(process: Process, X, *, test: bool) -> Judged:
         linear = np.array(means).reshape(len(means), process.sets, len(index))
         return np.column_stack([drawn["log_likelihood"], logistic.judged_probabilities(linear)])
 
-    names = chains.names_of_cases("test" if test else "training", place)
     return quantities, ["log likelihood", *names]
 
 

@@ -388,13 +388,12 @@ def coefficient_table(record: Record) -> list[Table]:
     frame = frame.loc[size.sort_values(ascending=False, kind="stable").index[:MOST_GROUPS]]
     # two classes share a coefficient, that of the last
     classes = record.classes[-1 - int(every["class"].max()) :]
-    frame["class"] = [classes[k] for k in frame["class"]] if classes else ""
-    for name in ("patterns in its group", "training cases"):
-        frame[name] = frame[name].round().astype("Int64")
-    said = {"class": bool(classes), "divisions": divisions > 1}
-    said["patterns in its group"] = bool(frame["patterns in its group"].notna().any())
-    frame = frame.drop(columns=[name for name, there in said.items() if not there])
-    frame = frame.reset_index(drop=True)
+    frame["class"] = [classes[k] for k in frame["class"]] if classes else np.nan
+    if divisions == 1:
+        frame["divisions"] = np.nan
+    frame = frame.dropna(axis="columns", how="all").reset_index(drop=True)
+    for name in frame.columns.intersection(["patterns in its group", "training cases"]):
+        frame[name] = frame[name].round().astype(int)
     shown = min(SHOWN_GROUPS, len(frame))
     zero = (frame["5 %"] <= 0) & (frame["95 %"] >= 0)
     several_words = (

@@ -16,27 +16,23 @@ from thesiskit.report.stages import warnings
 
 LETTERS = {"features": "p", "values": "K", "order": "O"}
 WORDS = {"features": "features", "values": "values of each feature", "order": "order"}
-COUNTS = ("patterns", "groups", "superpatterns", "intervals")
-SECONDS = ("thesis_seconds", "closed_seconds")
 
 
 class Sweep:
     """What was found where one setting was varied.
 
-    varied : its name; x (S,) its values; found : arrays (R, S) by name.
+    varied : its name; x (S,) its values; patterns, groups, ratio : arrays (R, S).
     fixed : what is not varied, such as "p = 10, O = 4".
     """
 
     def __init__(self, numbers: dict[str, np.ndarray], number: int):
         at = numbers["sweep"] == number
-        self.settings = {name: numbers[name][at] for name in LETTERS}
-        self.varied = next(name for name, x in self.settings.items() if len(set(x)) > 1)
-        self.x, self.letter = self.settings[self.varied], LETTERS[self.varied]
-        self.found = {name: numbers[name][:, at] for name in (*COUNTS, *SECONDS)}
-        self.patterns, self.groups = self.found["patterns"], self.found["groups"]
+        settings = {name: numbers[name][at] for name in LETTERS}
+        self.varied = next(name for name, x in settings.items() if len(set(x)) > 1)
+        self.x, self.letter = settings.pop(self.varied), LETTERS[self.varied]
+        self.patterns, self.groups = numbers["patterns"][:, at], numbers["groups"][:, at]
         self.ratio = self.groups / self.patterns
-        kept = [name for name in LETTERS if name != self.varied]
-        self.fixed = ", ".join(f"{LETTERS[name]} = {self.settings[name][0]}" for name in kept)
+        self.fixed = ", ".join(f"{LETTERS[name]} = {x[0]}" for name, x in settings.items())
 
     def ends(self, values: np.ndarray, form: str = ",.0f") -> str:
         """Write the first and last mean of values (R, S)."""
@@ -53,11 +49,6 @@ def sweeps(record: Record) -> list[Sweep]:
     """Return the sweeps, in the order of the config."""
     numbers = record.reduction
     return [Sweep(numbers, i) for i in range(numbers["sweep"].max() + 1)]
-
-
-def n_sets(record: Record) -> int:
-    """Return R, the number of data sets of each setting."""
-    return len(record.reduction["groups"])
 
 
 def reduction_figure(record: Record) -> list[Figure]:
@@ -80,45 +71,41 @@ def reduction_figure(record: Record) -> list[Figure]:
             axis.set_title(sweep.fixed, fontsize=10)
             axis.set(xticks=sweep.x, xlabel=f"{sweep.letter}, {WORDS[sweep.varied]}")
     axes[0, 0].legend(frameon=False)
-    cases, several = record.config["reduction"]["cases"], n_sets(record) > 1
+    cases, sets = record.config["reduction"]["cases"], len(record.reduction["groups"])
     bars = ", bars from least to most where they are longer than the marks"
     caption = (
         f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
         "and their ratios. p: features, K: values of each, O: order of the interactions."
-        + (f" Means of {n_sets(record)} data sets{bars}." if several else "")
+        + (f" Means of {sets} data sets{bars}." if sets > 1 else "")
     )
     return [Figure("reduction", "Original and compressed parameters", figure, caption)]
 
 
 def reduction_table(record: Record) -> list[Table]:
     """Numbers of parameters and superpatterns, and seconds, of every setting."""
-
-    def whole(counts: np.ndarray) -> np.ndarray:
-        """Return means over data sets, rounded."""
-        return np.rint(counts.mean(axis=0)).astype(np.int64)
-
-    blocks = []
-    for sweep in sweeps(record):
-        columns: dict[str, Any] = {"varied": sweep.letter}
-        columns |= {LETTERS[name]: sweep.settings[name] for name in LETTERS}
-        for words, counts in (("original", sweep.patterns), ("compressed", sweep.groups)):
-            columns[f"{words}: mean"] = whole(counts)
-            columns[f"{words}: least"] = counts.min(axis=0)
-            columns[f"{words}: most"] = counts.max(axis=0)
-        columns["ratio"] = sweep.ratio.mean(axis=0)
-        for words, number, seconds in (
-            ("splitting and merging", "superpatterns", "thesis_seconds"),
-            ("each group once", "intervals", "closed_seconds"),
-        ):
-            columns[f"{words}: superpatterns"] = whole(sweep.found[number])
-            columns[f"{words}: seconds"] = sweep.found[seconds].mean(axis=0)
-        blocks.append(pd.DataFrame(columns))
-    frame = pd.concat(blocks, ignore_index=True)
-    if n_sets(record) == 1:
-        frame = frame.drop(columns=[name for name in frame if name.endswith((": least", ": most"))])
+    found = record.reduction
+    sets = len(found["groups"])
+    letters = np.array([sweep.letter for sweep in sweeps(record)])
+    columns: dict[str, Any] = {"varied": letters[found["sweep"]]}
+    columns |= {letter: found[name] for name, letter in LETTERS.items()}
+    for words, name in (("original", "patterns"), ("compressed", "groups")):
+        columns[f"{words}: mean"] = np.rint(found[name].mean(axis=0)).astype(np.int64)
+        if sets > 1:
+            columns[f"{words}: least"] = found[name].min(axis=0)
+            columns[f"{words}: most"] = found[name].max(axis=0)
+    columns["ratio"] = (found["groups"] / found["patterns"]).mean(axis=0)
+    for words, number, seconds in (
+        ("splitting and merging", "superpatterns", "thesis_seconds"),
+        ("each group once", "intervals", "closed_seconds"),
+    ):
+        mean = np.rint(found[number].mean(axis=0)).astype(np.int64)
+        columns[f"{words}: superpatterns"] = mean
+        columns[f"{words}: seconds"] = found[seconds].mean(axis=0)
+    frame = pd.DataFrame(columns)
+    if sets == 1:
         frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
     same = " Both found the same groups, with the same numbers of patterns by order."
-    means = f" Means of {n_sets(record)} data sets." if n_sets(record) > 1 else ""
+    means = f" Means of {sets} data sets." if sets > 1 else ""
     caption = (
         "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
         "before those with the same expression are merged. 'Each group once' is our algorithm; "
@@ -162,13 +149,9 @@ def _statements(record: Record, sweep: Sweep) -> Iterator[tuple[str, str, bool]]
             ("original", sweep.patterns, patterns),
             ("compressed", sweep.groups, groups),
         ):
-            power = sweep.power(counts)
-            says = f"{words} parameters grow very quickly with p"
-            yield (
-                says,
-                f"{sweep.ends(counts)}: like p^{power:.1f}",
-                bool((steps > 0).all() and power > 2),
-            )
+            power, says = sweep.power(counts), f"{words} parameters grow very quickly with p"
+            here = f"{sweep.ends(counts)}: like p^{power:.1f}"
+            yield says, here, bool((steps > 0).all() and power > 2)
         falls = bool((ratios < 0).all())
         yield "their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls
     else:
