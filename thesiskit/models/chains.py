@@ -567,11 +567,6 @@ def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, 
     return result
 
 
-def judged_state(drawn: Sequence[Arrays]) -> Arrays:
-    """Return what is stored of chains besides their draws, in the form of `run`'s `saved`."""
-    return numbered([{name: arrays[name] for name in OURS} for arrays in drawn])
-
-
 def named_state(
     state: Arrays,
     dimensions: Mapping[str, tuple[str, ...]],
@@ -604,15 +599,18 @@ def named_state(
     }
 
 
-def from_named(arrays: Arrays) -> Arrays:
-    """Return the states of chains, and what is judged of them, from the arrays of a file."""
+def from_named(arrays: Arrays, drawn: Sequence[Arrays]) -> Arrays:
+    """Return draws, states and what is judged in the form of `run`'s `saved`, from a file's arrays.
+
+    drawn : the draws of each chain.
+    """
     by_chain = marked(arrays, "state_")
-    chains = range(len(by_chain["generator"]))
-    place = [{name: values[c] for name, values in by_chain.items()} for c in chains]
-    saved = {"done": arrays["done"]} | numbered(place, "state")
-    if "judged" not in arrays:  # chains of a fixed length
-        return saved
-    return saved | judged_state([arrays | {"judged": values} for values in arrays["judged"]])
+    place = [{name: values[c] for name, values in by_chain.items()} for c in range(len(drawn))]
+    if "judged" in arrays:  # else chains of a fixed length
+        at = {name: arrays[name] for name in ("judged_at", "kept_at")}
+        judged = [at | {"judged": values} for values in arrays["judged"]]
+        drawn = [one | more for one, more in zip(drawn, judged, strict=True)]
+    return {"done": arrays["done"]} | numbered(place, "state") | numbered(drawn)
 
 
 def unmixed(reliable: Any, rhat: float, ess: float) -> str:

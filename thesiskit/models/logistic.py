@@ -67,6 +67,7 @@ from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import PatternTraining, check, positive, shaped, whole
 from thesiskit.models.chains import (
+    OURS,
     Arrays,
     Judgement,
     MarkovChain,
@@ -82,7 +83,6 @@ from thesiskit.models.chains import (
     compare_chains,
     from_named,
     judged_cases,
-    judged_state,
     named_state,
     numbered,
     run,
@@ -993,7 +993,7 @@ def saved_from(arrays: Arrays) -> Arrays:
         }
         for c, coefficient in enumerate(arrays["coefficient"])
     ]
-    return numbered(drawn) | from_named(arrays)
+    return from_named(arrays, drawn)
 
 
 # ---- what models are fitted to, and what they come to ----
@@ -1357,7 +1357,7 @@ def sample(
             len(chains), numbers=model.sets * model.groups.n_groups,
         )  # fmt: skip
     parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
-    state = states(chains, chains[0].done)
+    judged = [] if rule is None else [{name: part[name] for name in OURS} for part in parts]
     drawn = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
     return Draws(
         coefficient=drawn["coefficient"],
@@ -1365,7 +1365,7 @@ def sample(
         noise_trace=drawn.get("log_noise"),
         info=drawn["info"],
         settings=settings,
-        state=state if rule is None else state | judged_state(parts),
+        state=states(chains, chains[0].done) | numbered(judged),
         judgement=None if rule is None else rule.judge(parts),
     )
 

@@ -584,7 +584,7 @@ def sample(
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
     drawn = [{name: arrays[name][c] for name in KEPT} for c in range(len(arrays["latent"]))]
-    return chains.numbered(drawn) | chains.from_named(arrays)
+    return chains.from_named(arrays, drawn)
 
 
 # ---- predictions ----

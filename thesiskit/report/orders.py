@@ -1,6 +1,7 @@
 """Logistic models by their orders: parameters, predictions, and what the thesis says of them."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -283,15 +284,20 @@ def response_figure(record: Record) -> list[Figure]:
 Found = Iterator[tuple[str, str, bool | None]]
 
 
-def statement_table(record: Record) -> list[Table]:
-    """Each statement of the thesis, our numbers, and whether they support it."""
+def said_and_found(found: Found, caption: str) -> list[Table]:
+    """Return the table of statements."""
     words = {True: "yes", False: "no", None: "unclear"}
-    makers = (_compression, _same_predictions, _faster_decay, _cauchy_better, _high_orders, _best)
     rows = [
         {"the thesis": statement, "here": here, "supported": words[holds]}
-        for make in makers
-        for statement, here, holds in make(record)
+        for statement, here, holds in found
     ]
+    title = "What the thesis says, and what is found"
+    return [Table("statements", title, pd.DataFrame(rows), caption)]
+
+
+def statement_table(record: Record) -> list[Table]:
+    """Each statement of the thesis, our numbers, and whether they support it."""
+    makers = (_compression, _same_predictions, _faster_decay, _cauchy_better, _high_orders, _best)
     caption = (
         "Differences of AMLP are means of paired differences over the test cases, with their "
         "standard errors; the errors do not include that the chains are finite. A statement "
@@ -300,8 +306,7 @@ def statement_table(record: Record) -> list[Table]:
         "the difference is below 0.005, or below three standard errors where these are "
         "together at most 0.02. 'Unclear' means that there are too few cases or iterations."
     )
-    title = "What the thesis says, and what is found"
-    return [Table("statements", title, pd.DataFrame(rows), caption)]
+    return said_and_found(chain.from_iterable(make(record) for make in makers), caption)
 
 
 def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:

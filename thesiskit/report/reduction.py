@@ -4,13 +4,13 @@ Section "Experiments Demonstrating Parameter Reduction".  Original parameters ar
 some training case expresses, compressed ones groups of patterns with one expression.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from thesiskit.report.layout import INK, Figure, Table, canvas
+from thesiskit.report.orders import Found, said_and_found
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
 
@@ -119,22 +119,17 @@ def reduction_table(record: Record) -> list[Table]:
 
 def reduction_statements(record: Record) -> list[Table]:
     """Each statement of the thesis, our numbers, and whether they support it."""
-    rows = [
-        {"the thesis": says, "here": here, "supported": "yes" if holds else "no"}
-        for sweep in sweeps(record)
-        for says, here, holds in _statements(record, sweep)
-    ]
     caption = (
         "A statement is supported if it holds at every step of the sweep, in every data set. "
         "If a number grows like x^a, 'very quickly' means that a is above 2, and 'much slower' "
         "that a is smaller. The power a is computed from the first and the last mean, or for "
         "the last step from the last two."
     )
-    title = "What the thesis says, and what is found"
-    return [Table("statements", title, pd.DataFrame(rows), caption)]
+    found = (row for sweep in sweeps(record) for row in _statements(record, sweep))
+    return said_and_found(found, caption)
 
 
-def _statements(record: Record, sweep: Sweep) -> Iterator[tuple[str, str, bool]]:
+def _statements(record: Record, sweep: Sweep) -> Found:
     """Yield statements of the thesis, our numbers, and whether they support them."""
     patterns, groups, ratios = (
         np.diff(values, axis=1) for values in (sweep.patterns, sweep.groups, sweep.ratio)
