@@ -89,7 +89,7 @@ from thesiskit.models.chains import (
     states,
 )
 from thesiskit.models.patterns import Groups, Shared, one_by_one
-from thesiskit.models.ranks import Ranks, compare, spaced
+from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
     cauchy_split_cdf,
@@ -1143,11 +1143,8 @@ def ranked(draws: Arrays, truth: Arrays, rng: np.random.Generator) -> Ranks:
         "predictive probability": truth["probability"][-1] if "probability" in truth else None,
     }
     chosen = spaced(len(draws["log sigma_1"]))
-    return compare(
-        {name: values[chosen] for name, values in draws.items()},
-        {name: true[name] for name in draws},
-        rng,
-    )
+    values = {name: np.append(several[chosen], true[name]) for name, several in draws.items()}
+    return compare_last(values, rng)
 
 
 def digest_of(groups: Groups) -> str:

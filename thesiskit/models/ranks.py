@@ -25,24 +25,14 @@ class Ranks(NamedTuple):
     draws: int
 
 
-def compare(
-    draws: Mapping[str, np.ndarray], truth: Mapping[str, float], rng: np.random.Generator
-) -> Ranks:
-    """Count the draws (L,) of each quantity below its true value; ties are broken at random."""
+def compare_last(values: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ranks:
+    """Count the others below the last value of each quantity; ties are broken at random."""
     counts = {}
-    for name, values in draws.items():
-        equal = int((values == truth[name]).sum())
-        counts[name] = int((values < truth[name]).sum() + rng.integers(0, equal + 1))
-    return Ranks(counts, len(values))
-
-
-def compare_last(values: dict[str, np.ndarray], rng: np.random.Generator) -> Ranks:
-    """Rank the last value of each quantity among the others, which are the draws."""
-    return compare(
-        {name: one[:-1] for name, one in values.items()},
-        {name: one[-1] for name, one in values.items()},
-        rng,
-    )
+    for name, each in values.items():
+        draws, truth = each[:-1], each[-1]
+        equal = int((draws == truth).sum())
+        counts[name] = int((draws < truth).sum() + rng.integers(0, equal + 1))
+    return Ranks(counts, len(draws))
 
 
 def spaced(count: int) -> np.ndarray:
