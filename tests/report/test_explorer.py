@@ -235,7 +235,7 @@ def test_parts_of_a_test_case_add_up_to_its_linear_function(folder, name):
 def test_a_case_cites_few_groups_and_the_others_together(folder, monkeypatch):
     monkeypatch.setattr(exploring, "MOST_CITED", 3)
     experiment = opened(folder, "odd")
-    content = exploring.explored(experiment._work, experiment.graph.block(0), fit=True)
+    content = experiment._work.explored(experiment.graph.block(0), fit=True)
     whole, _ = data_of(folder / "r" / "odd" / "patterns.html")
     for one, every in zip(content.tests, whole["tests"], strict=True):
         assert (len(one["groups"]), one["n_others"]) == (3, every["cited"] - 3)
@@ -246,7 +246,7 @@ def test_a_case_cites_few_groups_and_the_others_together(folder, monkeypatch):
 def test_of_too_many_groups_the_largest_are_shown(folder, name, monkeypatch):
     monkeypatch.setattr(exploring, "MOST_GROUPS", 20)
     experiment = opened(folder, name)
-    content = exploring.explored(experiment._work, experiment.graph.block(0), fit=True)
+    content = experiment._work.explored(experiment.graph.block(0), fit=True)
     assert content.n_groups >= 20  # with those of the test cases
     assert content.n_groups < content.all_groups
     assert any(
@@ -271,7 +271,7 @@ def test_chains_that_do_not_agree_are_told(folder, name):
 def test_long_edges_are_cut(folder, monkeypatch):
     monkeypatch.setattr(exploring, "MOST_EDGE", 2)
     experiment = opened(folder, "three")
-    content = exploring.explored(experiment._work, experiment.graph.block(0), fit=True)
+    content = experiment._work.explored(experiment.graph.block(0), fit=True)
     lengths = np.diff(content.edges.begin)
     assert lengths.max() == 2
     g = int(np.argmax(content.cut))

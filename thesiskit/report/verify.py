@@ -139,8 +139,7 @@ def statement(key: str, says: str, holds: np.ndarray | None, needs: str = "") ->
 
 def exact(key: str, number: str, printed: float, here: float, decimals: int) -> Row:
     """Return a number that can be computed, compared to the digits printed."""
-    coarse = Decimal(repr(printed)).normalize().as_tuple().exponent
-    assert isinstance(coarse, int)
+    coarse = int(Decimal(repr(printed)).normalize().as_tuple().exponent)
     unit = 10.0 ** (coarse if coarse > 1 else -decimals)
     right = abs(here - printed) <= unit / 2 * (1 + 1e-9)
     return row(key, number, "exact", printed, float(here), verdict=PRINTED if right else DIFFERS)
@@ -148,11 +147,12 @@ def exact(key: str, number: str, printed: float, here: float, decimals: int) -> 
 
 def same(printed: Any, here: Any) -> bool:
     """Whether two settings are equal; numbers to eight digits."""
-    if isinstance(printed, list) and isinstance(here, list):
-        return len(printed) == len(here) and all(map(same, printed, here))
-    if isinstance(printed, int | float) and isinstance(here, int | float):
-        return bool(np.isclose(printed, here, rtol=1e-8, atol=0))
-    return printed == here
+    if printed == here:
+        return True
+    try:
+        return np.shape(printed) == np.shape(here) and np.allclose(printed, here, 1e-8, 0)
+    except (TypeError, ValueError):  # they are not numbers
+        return False
 
 
 # ---- settings, and what follows from them ----
@@ -163,8 +163,8 @@ def find(tree: Any, path: str) -> Any:
     for part in path.split("."):
         if tree is None:
             return None
-        whole = isinstance(tree, list) or (isinstance(tree, dict) and int in map(type, tree))
-        tree = tree[int(part)] if whole else tree.get(part)
+        key = int(part) if part.isdigit() else part
+        tree = tree.get(key) if hasattr(tree, "get") else tree[key]
     return tree
 
 

@@ -21,24 +21,19 @@ AT_ONCE = 16_000_000  # numbers held at once
 Given = dict[str, Any]  # fields of `Content`, or a test case of it
 
 
-def explored(work: PatternWork, block: Block, order: int | None = None, *, fit: bool) -> Content:
-    """Return the groups of a block, with the coefficients of a model if it was fitted.
+class Explored:
+    """The groups of a block, with the coefficients of a model if it was fitted.
 
-    fit : whether to show coefficients.
+    fit : whether to show coefficients: those of `arm`, at `row` of predictions.
     order : unless given, the largest of `model.orders`; of a fit, that of the report.  Of the
     models of this order the first prior is shown, compressed if it was.
     """
-    if order is None and fit:
-        order = work.config.report.order
-    if order is None:
-        order = max(work.design.orders)
-    return _Explored(work, block, order, fit=fit).content()
 
-
-class _Explored:
-    """Groups, before a fit or with the coefficients of an arm, which is at `row` of predictions."""
-
-    def __init__(self, work: PatternWork, block: Block, order: int, *, fit: bool):
+    def __init__(self, work: PatternWork, block: Block, order: int | None = None, *, fit: bool):
+        if order is None and fit:
+            order = work.config.report.order
+        if order is None:
+            order = max(work.design.orders)
         self.work, self.block, self.fits = work, block, work.fits(block)
         self.cases, self.patterns = self.fits.cases, self.fits.patterns
         self.sequences = self.patterns.kind == "sequences"

@@ -889,9 +889,9 @@ class PatternWork(Work):
 
     def explored(self, block: Block, order: int | None = None, *, fit: bool) -> Any:
         """Return the content of the page of the groups of patterns, or of a fit."""
-        from thesiskit.study.exploring import explored  # a page: few commands need it
+        from thesiskit.study.exploring import Explored  # a page: few commands need it
 
-        return explored(self, block, order, fit=fit)
+        return Explored(self, block, order, fit=fit).content()
 
     def list_groups(
         self, block: Block, order: int | None, most: int, pattern: str | None
