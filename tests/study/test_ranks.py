@@ -300,9 +300,8 @@ def naive_ranks(rng, *, n=(8, 8), p=40, some=False, selecting=(None, {"threshold
         selection = select_features(drawn.train.features, drawn.train.response, k, rng, **more)
         draws = nb.sample(nb.fit(selection, model, correct=correct), 99, rng)
         for name, value in true.items():
-            values = {name: getattr(draws, name)}
-            both = {name: np.append(values, value)}
-            found[name].append(ranks.compare_last(both, rng).counts[name])
+            values = {name: np.append(getattr(draws, name), value)}
+            found[name].append(ranks.compare_last(values, rng).counts[name])
     return {name: rank_bands.ecdf_p_value(np.array(one), 99) for name, one in found.items() if one}
 
 
