@@ -203,12 +203,12 @@ def test_shortest_and_longest_patterns_of_features(folder, name):
 def test_parts_of_a_test_case_add_up_to_its_linear_function(folder, name):
     meta, found = data_of(folder / "r" / name / "patterns.html")
     experiment = opened(folder, name)
-    fits = experiment._work.fits(experiment.graph.block(0))
-    arm = experiment._work.own_arms[ARMS[name]][1]
+    work, block = experiment._work, experiment.graph.block(0)
+    arm = work.own_arms[ARMS[name]][1]
     draws, file = drawn(folder, name, ARMS[name])
     log_sigma = file["log_sigma"].reshape(-1, file["log_sigma"].shape[-1])
     unit, sets = float(file.get("response_unit", 1.0)), draws.shape[1]
-    shared = fits.shared(arm)
+    shared = work.shared(arm, block)
     ids = arrays(folder / "r" / name / "simulate" / "0000.npz")["ids"]
     tests = len(shared.case_of)
     names = ids[-tests:].tolist() if len(ids) else [str(t + 1) for t in range(tests)]

@@ -1132,7 +1132,8 @@ class SequencePatterns(PatternsOf):
 
     states: list[str]
     kind: ClassVar[str] = "sequences"
-    coded: ClassVar[str] = "histories"  # the array of the codes that the simulate stage keeps
+    coded: ClassVar[str] = "histories"  # the array of the codes that the simulate stage keeps,
+    kept_as, dtype = np.uint8, np.int32  # their type there, and otherwise
     stored: ClassVar[tuple[str, ...]] = SequenceGroups.stored
 
     @classmethod
@@ -1181,6 +1182,7 @@ class FeaturePatterns(PatternsOf):
     values: list[list[str]]
     kind: ClassVar[str] = "features"
     coded: ClassVar[str] = "cases"
+    kept_as, dtype = np.int16, np.int16
     stored: ClassVar[tuple[str, ...]] = FeatureGroups.stored
 
     @classmethod

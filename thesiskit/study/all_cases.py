@@ -85,7 +85,7 @@ class AllCases(Experiment):
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
             design = self._work.design
-            like = design.tables[0] if self.config.selects else design.any_cases
+            like = design.tables[0] if self.config.selects else design.stored[-1]
             return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
@@ -139,8 +139,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
 
 
 def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
-    fits = work.fits(block)
-    cases, patterns = fits.cases, fits.patterns
+    cases = work.cases(block)
+    patterns = cases.patterns
     width, about = cases.train.shape[1], {"classes": cases.classes}
     if patterns.kind == "sequences":
         about |= {"states": patterns.names[0], "length": width}
@@ -150,13 +150,12 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
     arms: dict[str, FittedArm] = {}
     for name, (_, arm) in work.fitted_arms.items():
         stored = block.read("fit", name)
-        if arm.model is None:
-            task = arm.task(patterns, len(cases.classes))
-            arms[name] = PeerArm(name, arm.engine, task, np.arange(width), stored)
+        if name not in work.own_arms:
+            arms[name] = PeerArm(name, arm.engine, arm.task(cases), np.arange(width), stored)
             continue
-        kind = "patterns" if arm.model.grouped else "process"
+        kind = "patterns" if arm.grouped else "process"
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
-        arms[name] = PatternArm(name, kind, fits.posterior(arm), work.config.seed, warning)
+        arms[name] = PatternArm(name, kind, work.posterior(arm, block), work.config.seed, warning)
     assert work.config.data is not None
     return FittedModel(
         work.config.experiment, work.config.data, inputs, arms, len(cases.train), cases.train

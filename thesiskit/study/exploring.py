@@ -33,21 +33,21 @@ class Explored:
         if order is None and fit:
             order = work.config.report.order
         if order is None:
-            order = max(work.design.orders)
-        self.work, self.block, self.fits = work, block, work.fits(block)
-        self.cases, self.patterns = self.fits.cases, self.fits.patterns
+            order = max(work.orders)
+        self.work, self.block, self.cases = work, block, work.cases(block)
+        self.patterns = self.cases.patterns
         self.sequences = self.patterns.kind == "sequences"
         self.arm: Any = None
         self.quantiles: np.ndarray | None = None
         if not fit:
-            self.groups = self.fits.find_groups(order)
+            self.groups = work.find_groups(block, order)
             return
         # models that are not compressed may be limited to some orders: then the nearest one
-        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.model.grouped]
+        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.grouped]
         self.row, self.arm = min(
             fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
         )
-        self.groups, found = self.fits.groups(self.arm), self.fits.read(self.arm)
+        self.groups, found = work.groups(self.arm, block), work.read(self.arm, block)
         self.coefficient, self.log_sigma = flat(found["coefficient"], found["log_sigma"])
         self.unit = float(found.get("response_unit", 1.0))
         self.base = float(found.get("response_mean", 0.0))
@@ -90,7 +90,7 @@ class Explored:
         """Return what the page says of the model."""
         arm, divisions = self.arm, self.work.config.divisions
         how = "compressed" if arm.compress else "original parameters"
-        scale = ", sigma on its own scale" if arm.scale == "natural" else ""
+        scale = ", sigma on its own scale" if arm.sigma_scale == "natural" else ""
         about = f"Medians and intervals of 90 % are of {len(self.coefficient):,} draws."
         if divisions > 1:
             about += f" They are those of the first of {divisions:,} divisions of the data."
@@ -126,7 +126,7 @@ class Explored:
 
     def _notes(self, kept: int) -> list[str]:
         """Return what is to be known of the page, and of coefficients."""
-        notes, every, orders = [], self.groups.n_groups, self.work.design.orders
+        notes, every, orders = [], self.groups.n_groups, self.work.orders
         which, how = "that most training cases have", "--order ORDER"
         if self.arm is not None:
             how, fit = "--set report.order=ORDER", self.block.load("fit")
@@ -134,7 +134,7 @@ class Explored:
             if not self.sequences:
                 which = "whose coefficients have the largest medians"
             if not fit["reliable"][place]:
-                iterations = 4 * self.work.design.model.iterations
+                iterations = 4 * self.work.model.iterations
                 notes.append(
                     "The chains of this model do not agree, so its coefficients mean little: "
                     f"`--set model.iterations={iterations}` continues them."
@@ -167,7 +167,7 @@ class Explored:
         others = rest[spread(len(rest), SPREAD)]
         stored = self.block.load("simulate", ["ids"])["ids"][-len(loss) :]
         names = stored if len(stored) else np.arange(1, len(loss) + 1)
-        shared = self.fits.shared(self.arm)
+        shared = self.work.shared(self.arm, self.block)
         found: list[Given] = []
         for t in [*worst.tolist(), *others.tolist()]:
             parts = Contributions(

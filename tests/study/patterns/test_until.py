@@ -199,11 +199,11 @@ def test_chains_that_cannot_go_on_are_told(config, tmp_path, whole, monkeypatch)
             "fit-logistic", config, "--results", tmp_path / "r", "--extend", *options, code=2
         )
         assert words in text
-    from thesiskit.study import patterns as fits
+    from thesiskit.study.patterns import PatternWork
 
-    identity = fits.PatternFits.identity
+    identity = PatternWork.identity
     monkeypatch.setattr(
-        fits.PatternFits, "identity", lambda self, arm: identity(self, arm) | {"code": "other"}
+        PatternWork, "identity", lambda *about: identity(*about) | {"code": "other"}
     )
     text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend", code=2)
     assert "made by another version of the sampler, and cannot go on; --force" in text
