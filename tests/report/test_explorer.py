@@ -204,7 +204,7 @@ def test_parts_of_a_test_case_add_up_to_its_linear_function(folder, name):
     meta, found = data_of(folder / "r" / name / "patterns.html")
     experiment = opened(folder, name)
     work, block = experiment._work, experiment.graph.block(0)
-    arm = work.own_arms[ARMS[name]][1]
+    arm = work.own_arms[ARMS[name]]
     draws, file = drawn(folder, name, ARMS[name])
     log_sigma = file["log_sigma"].reshape(-1, file["log_sigma"].shape[-1])
     unit, sets = float(file.get("response_unit", 1.0)), draws.shape[1]

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -112,6 +113,7 @@ class PatternModel(BaseEstimator):
             **length,
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        # each prediction has a copy of the last: equal calls give equal predictions
         *generators, self._predicting = np.random.default_rng(seed).spawn(self._model.chains + 1)
         find = partial(patterns.groups, codes, order, compress=compress, min_cases=self.min_cases)
         classes = len(getattr(self, "classes_", ()))
@@ -125,12 +127,9 @@ class PatternModel(BaseEstimator):
             "ess": float(ess[0]),
             "reliable": self._model.reliable(rhat, ess),
         }
-        reached = self._draws.judgement
-        if reached is not None:
-            self.diagnostics_ |= {
-                "iterations": int(self._draws.state["done"]),
-                "reached": reached.enough,
-            }
+        if self._draws.judgement is not None:
+            done, reached = int(self._draws.state["done"]), self._draws.judgement.enough
+            self.diagnostics_ |= {"iterations": done, "reached": reached}
         self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
         posterior = self.draws_["posterior"]
         self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
@@ -151,16 +150,15 @@ class PatternModel(BaseEstimator):
         """Return test cases as codes (m, p)."""
         raise NotImplementedError
 
-    @property
-    def _posterior(self) -> Any:
-        return self._draws.posterior(self._model, self._training)
-
     def _coordinates(self) -> dict[str, Any]:
         """Return what the dimensions of the draws are called."""
-        orders = {"order": np.arange(self._draws.log_sigma.shape[-1])}
-        if self.compression_ is None:
-            return orders
-        return orders | {"group": self.get_feature_names_out()}
+        names: dict[str, Any] = {"order": np.arange(self._draws.log_sigma.shape[-1])}
+        if self.compression_ is not None:
+            names["group"] = self.get_feature_names_out()
+        if self._training.classes:
+            # with two classes there is one set of coefficients, of the second class
+            names["set"] = self.classes_[-self._draws.flat[0].shape[1] :]
+        return names
 
     def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups; raise UserError for a Gaussian process, which has none."""
@@ -177,12 +175,6 @@ class PatternModel(BaseEstimator):
         groups, names = self._grouped(), self._training.patterns.names
         patterns = [groups.pattern(g, *names) for g in range(groups.n_groups)]
         return np.array([pattern or "(all)" for pattern in patterns], dtype=object)
-
-    def _generator(self) -> np.random.Generator:
-        """Return a copy of the generator, so that equal calls give equal predictions."""
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = self._predicting.bit_generator.state
-        return rng
 
     def original_coefficients(self, random_state=None):
         """Return draws of every original coefficient, (draws, sets, patterns).
@@ -225,7 +217,8 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         if split_draws is None:
             known = self.prior == "gaussian" or self._grouped().one_in_part
             split_draws = "exact" if known and len(self.classes_) == 2 else SPLIT_DRAWS
-        return self._posterior.predict(codes, self._generator(), split_draws)
+        posterior = self._draws.posterior(self._model, self._training)
+        return posterior.predict(codes, deepcopy(self._predicting), split_draws)
 
     def predict_log_proba(self, X, *, split_draws=None):
         """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
@@ -233,11 +226,6 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         split_draws : as of predict_proba.
         """
         return np.log(np.maximum(self.predict_proba(X, split_draws=split_draws), CLOSEST))
-
-    def _coordinates(self):
-        # with two classes there is one set of coefficients, of the second class
-        sets = self._draws.flat[0].shape[1]
-        return super()._coordinates() | {"set": self.classes_[-sets:]}
 
     def predict(self, X):
         """Return the most probable label of each case, (m,)."""
@@ -535,5 +523,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel, without=("engine",)):
         """
         check_is_fitted(self)
         shared = self._grouped().shared(self._codes(X))
-        found = self._posterior.respond(shared, self._generator(), split_draws)
+        posterior = self._draws.posterior(self._model, self._training)
+        found = posterior.respond(shared, deepcopy(self._predicting), split_draws)
         return self._mean + self._unit * found.quantile(q).T

@@ -44,17 +44,17 @@ class PatternArm(FittedArm):
         codes, order, seed = arrays["codes"], about["order"], about["seed"]
         if inputs.family == "table":
             raise ValueError("its cases have no patterns")
+        patterns = PATTERNS[inputs.family].like(inputs.like)
         check(codes.dtype.kind in "iu" and codes.ndim == 2 and len(codes) > 0)
         check(codes.shape[1] == inputs.width and (codes < inputs.n_values).all())
         check(isinstance(order, int) and isinstance(seed, int) and seed >= 0)
-        codes = codes.astype(np.int16 if inputs.family == "features" else np.int32)
-        model = model_by(ENGINES[about["kind"]])
+        codes = codes.astype(patterns.dtype)
         compress, min_cases = about.get("compress", False), about.get("min_cases", 1)
         check(isinstance(compress, bool) and isinstance(min_cases, int))
         training = PatternTraining(
-            PATTERNS[inputs.family].like(inputs.like), codes,
-            np.zeros(len(codes), dtype=np.int64), len(inputs.classes),  # draws need no responses
+            patterns, codes, np.zeros(len(codes), dtype=np.int64),  # draws need no responses
+            len(inputs.classes),
             find=partial(inputs.groups, codes, order, compress=compress, min_cases=min_cases),
         )  # fmt: skip
-        posterior = model.restored(about, arrays, training)
+        posterior = model_by(ENGINES[about["kind"]]).restored(about, arrays, training)
         return cls(str(about["name"]), about["kind"], posterior, seed, about["warning"])

@@ -36,7 +36,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal
@@ -52,7 +52,7 @@ from thesiskit._kernels import (  # type: ignore[attr-defined]
     linear,
     tree,
 )
-from thesiskit._kernels import logistic as kernel  # type: ignore[attr-defined]
+from thesiskit._kernels import logistic as likelihoods  # type: ignore[attr-defined]
 from thesiskit.blocks import (
     Block,
     Count,
@@ -92,7 +92,6 @@ from thesiskit.models.patterns import Groups, Shared, one_by_one
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
-    cauchy_split_cdf,
     expected_logistic_gaussian,
     original_coefficients,
     predict,
@@ -101,7 +100,7 @@ from thesiskit.models.splitting import (
 
 __all__ = [
     "SCALES", "Chain", "Draws", "Linear", "Logistic", "Model", "Normal", "Probe", "Response",
-    "cauchy_split_cdf", "check_sigma", "expected_logistic_gaussian", "flat",
+    "check_sigma", "expected_logistic_gaussian", "flat",
     "original_coefficients", "predict", "predict_response", "sample", "saved_from",
     "separated", "separates",
 ]  # fmt: skip
@@ -368,11 +367,15 @@ class Logistic:
         for name, default in (("sigma_0", defaults.SIGMA_0), ("step", defaults.STEP)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default[self.prior])
-        for name in ("sigma_shape", "noise_shape", "step", "sigma_step"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
-        for name in ("sigma_0", "sigma_mode", "noise_mode", "noise"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _width(name, getattr(self, name)))
+        checks: dict[str, Callable[..., Any]] = {
+            **dict.fromkeys(("sigma_shape", "noise_shape", "step", "sigma_step"), positive),
+            **dict.fromkeys(("sigma_0", "sigma_mode", "noise_mode", "noise"), _width),
+            **dict.fromkeys(("sigma_updates", "most_steps", "iterations", "thin", "chains"), whole),
+            **dict.fromkeys(("joint_updates", "burn_in"), partial(whole, least=0)),
+        }
+        for name, check_of in checks.items():
+            if name != "noise" or self.noise is not None:
+                object.__setattr__(self, name, check_of(name, getattr(self, name)))
         for name in ("sigma", "noise"):
             shape = getattr(self, f"{name}_shape")
             if shape < defaults.LEAST_SHAPE:
@@ -380,11 +383,6 @@ class Logistic:
                     f"{name}_shape must be at least {defaults.LEAST_SHAPE}, got {shape:g}: with "
                     f"less, {name} is often beyond what numbers hold"
                 )
-        for name, least in (
-            ("sigma_updates", 1), ("joint_updates", 0), ("most_steps", 1), ("iterations", 1),
-            ("burn_in", 0), ("thin", 1), ("chains", 1),
-        ):  # fmt: skip
-            object.__setattr__(self, name, whole(name, getattr(self, name), least))
         if self.burn_in + self.thin > self.iterations:
             raise UserError(
                 f"of {self.iterations} iterations, none is kept after burn_in {self.burn_in} "
@@ -459,11 +457,6 @@ class Logistic:
     def learning(self) -> int:
         """First iterations in which a chain may tune its sampler: some of those not kept."""
         return defaults.LEARNING if self.until else min(defaults.LEARNING, self.burn_in)
-
-    def check_order(self, order: int) -> None:
-        """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
-        if self.sigma is not None:
-            check_sigma(self.sigma, order)
 
     def rates(self, order: int) -> np.ndarray:
         """Return rates of the Inverse-Gamma priors of sigma_o, (order + 1,); order 0 has none."""
@@ -631,7 +624,7 @@ class Logistic:
 
 def check_sigma(sigma, order: int) -> None:
     """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
-    if len(sigma) != order + 1:
+    if sigma is not None and len(sigma) != order + 1:
         raise UserError(f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(sigma)}")
 
 
@@ -724,28 +717,6 @@ def judged_probabilities(linear: np.ndarray) -> np.ndarray:
     return chance.round(PLACES)
 
 
-@dataclass(frozen=True)
-class Quantities:
-    """Computes what is judged from draws, (D, Q)."""
-
-    probe: Probe
-    cauchy: bool
-    noise: bool
-
-    @property
-    def names(self) -> list[str]:
-        """What the quantities are called, (Q,)."""
-        return ["log likelihood", *["log noise"] * self.noise, *self.probe.names]
-
-    def __call__(self, drawn: Arrays) -> np.ndarray:
-        """Return the quantities of draws: coefficient, log_sigma, info, perhaps log_noise."""
-        linear = expected(drawn["coefficient"], drawn["log_sigma"], self.probe, cauchy=self.cauchy)
-        columns = [drawn["info"][:, 0], *([drawn["log_noise"]] if self.noise else [])]
-        return np.column_stack(
-            [*columns, linear[:, 0] if self.noise else judged_probabilities(linear)]
-        )
-
-
 def separates(linear: np.ndarray, cases: np.ndarray) -> bool:
     """Whether one of these linear functions (D, S, R) tells the classes of all cases apart.
 
@@ -792,7 +763,9 @@ class Contributions:
     """The groups that one test case shares, and what they add to its linear functions.
 
     coefficient (D, S, G) and log_sigma (D, O + 1) are draws; case : the row of `shared`.
-    groups (M,) : those of which the case expresses a pattern.
+    groups (M,) : those of which the case expresses a pattern; share (M,) : means of the shares of
+    their sums that it expresses; mean (S, M) : means over the draws of what each adds.
+    total (D, S) : the linear functions, sums over all groups.
     """
 
     def __init__(
@@ -804,47 +777,28 @@ class Contributions:
         *,
         cauchy: bool,
     ):
-        self.coefficient = coefficient
         whole = shared.whole[shared.whole_begin[case] : shared.whole_begin[case + 1]]
         part = slice(shared.partial_begin[case], shared.partial_begin[case + 1])
         self.groups = np.concatenate([whole, shared.partial[part]]).astype(np.intp)
         kinds, kind = np.unique(shared.partial_kind[part], return_inverse=True)
-        ones = np.ones((len(log_sigma), 1))
         partly = shares(shared, kinds, log_sigma, cauchy=cauchy)
-        self._ratio = np.hstack([ones, partly])  # (D, 1 + kinds)
+        self._ratio = np.hstack([np.ones((len(log_sigma), 1)), partly])  # (D, 1 + kinds)
         self._column = np.concatenate([np.zeros(len(whole), dtype=np.intp), 1 + kind.reshape(-1)])
-
-    def values(self, places) -> np.ndarray:
-        """Return draws of what groups[places] add, (D, S, len(places))."""
-        ratio = self._ratio[:, None, self._column[places]]
-        return self.coefficient[:, :, self.groups[places]].astype(float) * ratio
-
-    @property
-    def share(self) -> np.ndarray:
-        """Means of the shares of the groups' sums that the case expresses, (M,)."""
-        return self._ratio.mean(axis=0)[self._column]
-
-    @cached_property
-    def _summed(self) -> tuple[np.ndarray, np.ndarray]:
-        draws, sets, _ = self.coefficient.shape
-        mean, total = np.empty((sets, len(self.groups))), np.zeros((draws, sets))
+        self.share = self._ratio.mean(axis=0)[self._column]
+        self._coefficient = coefficient
+        draws, sets, _ = coefficient.shape
+        self.mean, self.total = np.empty((sets, len(self.groups))), np.zeros((draws, sets))
         step = max(1, AT_ONCE // (draws * sets))
         for start in range(0, len(self.groups), step):
             places = np.arange(start, min(start + step, len(self.groups)))
             values = self.values(places)
-            mean[:, places] = values.mean(axis=0)
-            total += values.sum(axis=2)
-        return mean, total
+            self.mean[:, places] = values.mean(axis=0)
+            self.total += values.sum(axis=2)
 
-    @property
-    def mean(self) -> np.ndarray:
-        """Means over the draws of what each group adds, (S, M)."""
-        return self._summed[0]
-
-    @property
-    def total(self) -> np.ndarray:
-        """The linear functions, (D, S): the sums over all groups."""
-        return self._summed[1]
+    def values(self, places) -> np.ndarray:
+        """Return draws of what groups[places] add, (D, S, len(places))."""
+        ratio = self._ratio[:, None, self._column[places]]
+        return self._coefficient[:, :, self.groups[places]].astype(float) * ratio
 
 
 # ---- draws ----
@@ -1181,9 +1135,10 @@ class Linear:
     """
 
     parameters: ClassVar[tuple[str, ...]] = ("coefficient", "log_sigma")  # as `start` gives them
+    kernel: ClassVar[type[linear.Linear]]
 
     def __init__(self, groups: Groups, settings: Logistic, sets: int):
-        settings.check_order(groups.order)
+        check_sigma(settings.sigma, groups.order)
         self.groups, self.settings, self.sets = groups, settings, sets
         self.weight = np.bincount(groups.row_of, minlength=groups.n_rows).astype(float)
 
@@ -1191,21 +1146,22 @@ class Linear:
         """Return the responses of the rows, as the kernel reads them."""
         raise NotImplementedError
 
-    def sampler(self, *parameters: Any, **tuning: Any) -> linear.Linear:
+    def sampler(self, *parameters: Any, **named: Any) -> linear.Linear:
         """Return the kernel's chain, which changes the parameters, as of `start`, in place.
 
-        tuning : as `untuned` returns it, changed in place too; without, the sampler does not learn.
+        named : parameters, and tuning as `untuned` returns it, changed in place too; without it
+            the sampler does not learn.
         """
-        raise NotImplementedError
+        given = {**named, **self.responses(), "moves": self.moves}
+        return self.kernel(self.layout, self.settings, *parameters, **given)
 
     def untuned(self) -> Arrays:
         """Return what the sampler learns in the first iterations, as it begins."""
+        groups = self.groups
         if self.moves == "tree":
-            return {"tuning": tree.untuned(self.groups.order)}
+            return {"tuning": tree.untuned(groups.order)}
         if self.moves == "hamiltonian":
-            return {
-                "tuning": hamiltonian.untuned(self.sets, self.groups.n_groups, self.groups.order)
-            }
+            return {"tuning": hamiltonian.untuned(self.sets, groups.n_groups, groups.order)}
         return {}
 
     @property
@@ -1250,6 +1206,8 @@ class Model(Linear):
     response : (N,) classes 0..n_classes - 1 of the training cases.
     """
 
+    kernel = likelihoods.Logistic
+
     def __init__(self, groups: Groups, response, n_classes: int, settings: Logistic):
         response = np.asarray(response)
         if len(response) != groups.n_cases:
@@ -1267,13 +1225,6 @@ class Model(Linear):
         """Return cases of each class, (K, R)."""
         return {"response": np.ascontiguousarray(self.cases.T)}
 
-    def sampler(self, coefficient, log_sigma, *, tuning=None) -> kernel.Logistic:
-        """Return the kernel's chain, which changes the parameters in place."""
-        return kernel.Logistic(
-            self.layout, self.settings, coefficient, log_sigma, **self.responses(),
-            moves=self.moves, tuning=tuning,
-        )  # fmt: skip
-
 
 class Normal(Linear):
     """Responses that are the linear function plus normal noise.
@@ -1282,6 +1233,7 @@ class Normal(Linear):
     """
 
     parameters = ("coefficient", "log_sigma", "log_noise")
+    kernel = likelihoods.Normal
 
     def __init__(self, groups: Groups, response, settings: Logistic):
         try:
@@ -1313,13 +1265,6 @@ class Normal(Linear):
         start = np.log(self.spread) + rng.normal() if noise is None else np.log(noise)
         return *super().start(rng), np.array([start])
 
-    def sampler(self, coefficient, log_sigma, log_noise, *, tuning=None) -> kernel.Normal:
-        """Return the kernel's chain, which changes the parameters in place."""
-        return kernel.Normal(
-            self.layout, self.settings, coefficient, log_sigma, log_noise, **self.responses(),
-            moves=self.moves, tuning=tuning,
-        )  # fmt: skip
-
 
 def sample(
     model: Linear,
@@ -1348,9 +1293,17 @@ def sample(
             raise UserError(
                 "until needs a probe: cases whose predictions the chains have to agree in"
             )
-        quantities = Quantities(probe, settings.cauchy, "log_noise" in model.parameters)
+        noise = ["log_noise"] if "log_noise" in model.parameters else []
+
+        def quantities(drawn: Arrays) -> np.ndarray:
+            draws = drawn["coefficient"], drawn["log_sigma"]
+            linear = expected(*draws, probe, cauchy=settings.cauchy)
+            judged = linear[:, 0] if noise else judged_probabilities(linear)
+            return np.column_stack([drawn["info"][:, 0], *(drawn[name] for name in noise), judged])
+
+        names = ["log likelihood", *["log noise" for _ in noise], *probe.names]
         rule = Rule(
-            Until(*settings.until), quantities, quantities.names, {"coefficient": np.float32},
+            Until(*settings.until), quantities, names, {"coefficient": np.float32},
             len(chains), numbers=model.sets * model.groups.n_groups,
         )  # fmt: skip
     parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)

@@ -80,11 +80,6 @@ class Shared:
     new_kind: np.ndarray
     new_counts: np.ndarray
 
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of the arrays."""
-        return tuple(one.name for one in fields(cls))
-
 
 def one_by_one(shared: Shared) -> Iterator[Shared]:
     """Yield what each distinct case shares with the groups, in an order that is its own."""
@@ -122,7 +117,7 @@ class Groups:
     """
 
     stored: ClassVar[tuple[str, ...]]
-    case: ClassVar[str] = "case"  # what messages call a case
+    case, parts, few = "case", "features", ", or too few do"  # in messages
     one_in_part: ClassVar[bool] = False  # whether a case shares at most one group in part
     order: int
     row_of: np.ndarray
@@ -163,6 +158,28 @@ class Groups:
         counts[shared.whole] = self.kinds[self.kind[shared.whole]]
         counts[shared.partial] = shared.shared_counts[shared.partial_kind]
         return counts, shared.new_counts[shared.new_kind[0]]
+
+    def find(self, pattern: str, *names: Any) -> int:
+        """Return the group of a pattern written as `pattern` writes it.
+
+        Raises UserError for an unknown state, feature or value, and for a pattern that no case
+        expresses.
+        """
+        x = self._read(pattern, *names)
+        order = int((x >= 0).sum())
+        if order > self.order:
+            raise UserError(
+                f"{pattern!r} fixes {order} {self.parts}, the groups at most {self.order}"
+            )
+        counts, _ = self.shared_patterns(x)
+        (found,) = np.nonzero(counts[:, order])
+        if not len(found):
+            raise UserError(f"no training case expresses {pattern!r}{self.few}")
+        return int(found[0])
+
+    def _read(self, pattern: str, *names: Any) -> np.ndarray:
+        """Return a case that expresses a pattern and no larger one."""
+        raise NotImplementedError
 
     def growth(self) -> np.ndarray:
         """Number of groups of the compressed model of each order 0..O, (O + 1,)."""
@@ -257,7 +274,7 @@ class SequenceGroups(Groups):
     they are then not found again.
     """
 
-    case, one_in_part = "history", True
+    case, parts, few, one_in_part = "history", "states", "", True
     stored = (
         "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "above",
         "_leaf", "_first", "_last", "_parent", "_offset", "_node",
@@ -312,17 +329,17 @@ class SequenceGroups(Groups):
         if not compressed:
             self.first = self.first + (np.arange(len(self._node)) - self._offset[self._node])
             self.first = self.last = self.first.astype(np.int32)
-        self.kind, self.kinds = _distinct_ranges(self.first, self.last, order)
-        self._divide()
-
-    def _divide(self) -> None:
-        """Set above: the rows of a pattern are divided among the next states."""
+        width = order + 1
+        pairs, kind = np.unique(self.first.astype(np.int64) * width + self.last,
+                                return_inverse=True)  # fmt: skip
+        self.kind, self.kinds = kind.astype(np.int32), _ranges(pairs // width, pairs % width, order)
+        # the rows of a pattern are divided among the next states
         self.above = np.full(self.n_groups, -1, dtype=np.int32)
         first = self._offset  # the group of a node's first pattern, and of its last one
-        last = first if self.compressed else first + self._last - self._first
+        last = first if compressed else first + self._last - self._first
         inner = self._parent >= 0
         self.above[first[inner]] = last[self._parent[inner]]
-        if not self.compressed:
+        if not compressed:
             longer = self.first > self._first[self._node]
             self.above[longer] = np.flatnonzero(longer) - 1
 
@@ -417,26 +434,14 @@ class SequenceGroups(Groups):
         symbols = [str(states[code]) for code in history[len(history) - order :]]
         return ("" if all(len(state) == 1 for state in states) else " ").join(symbols)
 
-    def find(self, pattern: str, states: Sequence[str]) -> int:
-        """Return the group of a pattern written as `pattern` writes it.
-
-        Raises UserError for an unknown state, and for a pattern that no case expresses.
-        """
+    def _read(self, pattern: str, states: Sequence[str]) -> np.ndarray:
         single = all(len(state) == 1 for state in states)
         symbols = list(pattern) if single else pattern.split()
         unknown = [symbol for symbol in symbols if symbol not in states]
         if unknown:
             raise UserError(f"there is no state {unknown[0]!r}; states are {', '.join(states)}")
-        order, length = len(symbols), self.histories.shape[1]
-        if order > self.order:
-            raise UserError(f"{pattern!r} fixes {order} states, the groups at most {self.order}")
-        x = np.full(length, UNSEEN)
-        x[length - order :] = [list(states).index(symbol) for symbol in symbols]
-        shared, _ = self.shared_patterns(x)
-        (found,) = np.nonzero(shared[:, order])
-        if not len(found):
-            raise UserError(f"no training case expresses {pattern!r}")
-        return int(found[0])
+        codes = [list(states).index(symbol) for symbol in symbols]
+        return np.array([UNSEEN] * (self.histories.shape[1] - len(codes)) + codes, dtype=np.int32)
 
     def describe(self, g: int, states: Sequence[str]) -> str:
         """Write a group: its longest pattern, the shortest after a bar where they differ.
@@ -522,13 +527,6 @@ def _refuse(bad: np.ndarray, X: np.ndarray, name: str, problem: str) -> None:
         raise DataError(f"{name}: {problem} in row {row}, column {column}: {X[row, column]}")
 
 
-def _distinct_ranges(first, last, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the kind (G,) of each range of orders, and the counts (C, O + 1) of each kind."""
-    pairs, kind = np.unique(first.astype(np.int64) * (order + 1) + last, return_inverse=True)
-    counts = _ranges(pairs // (order + 1), pairs % (order + 1), order)
-    return kind.astype(np.int32), counts
-
-
 def _ranges(first, last, order: int) -> np.ndarray:
     """Return counts by order, (., O + 1): one pattern of each order first..last."""
     orders = np.arange(order + 1)
@@ -541,6 +539,7 @@ def _ranges(first, last, order: int) -> np.ndarray:
 PROBED = 50_000  # groups from which on their number is projected
 ITEM_VALUES, LEAST_PART = feature_patterns.ITEM_VALUES, feature_patterns.LEAST_PART
 BLOCK = 1 << 20  # entries of test cases held at once
+OF_GROUPS = ("key", "counts", "least", "constant", "parent", "item")  # arrays of a listing
 LARGE, STEPS = 8, 1 << 25  # rows from which on it is kept what a group's rows become; how many
 
 
@@ -568,10 +567,8 @@ class Listing:
         self.n_values = int(rows.max(initial=0)) + 1
         self.limit = available_memory()
         random = np.random.default_rng(1).integers(0, 2**63, n_rows, dtype=np.uint64)
-        self.begin = np.zeros(1, dtype=np.intp)
-        self.members = np.empty(0, dtype=np.int32)
-        self.key = np.empty(0, dtype=np.uint64)
-        self.counts = np.empty((0, self.order + 1))
+        self.begin, self.members = np.zeros(1, dtype=np.intp), np.empty(0, dtype=np.int32)
+        self.key, self.counts = np.empty(0, dtype=np.uint64), np.empty((0, order + 1))
         self.least, self.parent, self.item = (np.empty(0, dtype=np.int32) for _ in range(3))
         self.constant = np.empty(0, dtype=np.uint8)
         self.kernel = feature_patterns.Listing(
@@ -591,18 +588,12 @@ class Listing:
         """Make the arrays as long as so many groups and members need."""
         if self.bytes_for(groups, members) > self.limit:
             self._refuse(groups, members, f" (that is after {self.taken} of them)")
-        self.begin = _longer(self.begin, groups + 1)
-        self.members = _longer(self.members, members)
-        self.key, self.counts = _longer(self.key, groups), _longer(self.counts, groups)
-        self.least, self.parent, self.item = (
-            _longer(one, groups) for one in (self.least, self.parent, self.item)
-        )
-        self.constant = _longer(self.constant, groups)
-        self.kernel.make_room(
-            self.begin, self.members, self.key, self.counts, self.least,
-            self.constant, self.parent, self.item,
-            np.empty(1 << (2 * groups - 1).bit_length(), dtype=np.int32),
-        )  # fmt: skip
+        lengths = {"begin": groups + 1, "members": members, **dict.fromkeys(OF_GROUPS, groups)}
+        for name, length in lengths.items():
+            setattr(self, name, _longer(getattr(self, name), length))
+        arrays = [getattr(self, name) for name in lengths]
+        table = np.empty(1 << (2 * groups - 1).bit_length(), dtype=np.int32)
+        self.kernel.make_room(*arrays, table)
 
     def make_room(self, need: int) -> None:
         """Make room for more groups, or members, whichever are short: twice, or what fits."""
@@ -727,6 +718,10 @@ def available_memory() -> float:
 # ---- features: the groups ----
 
 ALGORITHMS = ("closed", "thesis")
+NOT_FEATURES = (
+    "{} must be whole numbers from 0; encode other values, for example by scikit-learn's "
+    "OrdinalEncoder, or use InteractionClassifier, which does"
+)
 EXACT = 2.0**53  # counts of patterns are whole up to here
 MOST_PATTERNS = 1e300
 
@@ -784,22 +779,22 @@ class FeatureGroups(Groups):
         )  # fmt: skip
         return make, (self.codes, self.order)
 
-    def _new_listing(self, *, free: bool = True) -> Listing:
+    def _listed(self, *, free: bool = True) -> Listing:
         weight = np.bincount(self.row_of, minlength=self.n_rows)
-        return Listing(
+        listing = Listing(
             self._rows, weight, self.order, self._information, min_cases=self.min_cases,
             merged=self.compressed, free=free,
         )  # fmt: skip
-
-    @cached_property
-    def listing(self) -> Listing:
-        """The listing in the kernel, which test cases are matched with."""
-        listing = self._new_listing()
         if self.algorithm == "closed":
             listing.take_features()
         else:
             listing.diverge()
         return listing
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The listing in the kernel, which test cases are matched with."""
+        return self._listed()
 
     def _list(self) -> None:
         listing = self.listing
@@ -831,8 +826,7 @@ class FeatureGroups(Groups):
             return self.n_groups
         if self.algorithm == "thesis":
             return self.listing.kernel.n_superpatterns
-        listing = self._new_listing(free=False)
-        listing.take_features()
+        listing = self._listed(free=False)
         return int(listing.counts[: listing.n_groups].sum())
 
     @cached_property
@@ -945,24 +939,32 @@ class FeatureGroups(Groups):
         """Write a shortest pattern of a group: "size=small, form=round"."""
         return write_pattern(self.shortest(g), features, values)
 
-    def find(self, pattern: str, features: Sequence[str], values: Sequence[Sequence[str]]) -> int:
-        """Return the group of a pattern written as `pattern` writes it.
-
-        Raises UserError for an unknown feature or value, and for a pattern that no case expresses.
-        """
+    def _read(
+        self, pattern: str, features: Sequence[str], values: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        # names may hold commas: of what is between them, as many parts as make a name
+        known = {
+            f"{name}={value}": (t, v)
+            for t, name in enumerate(features)
+            for v, value in enumerate(values[t])
+        }
         x = np.full(self.n_features, MISSING)
-        for t, v in _read_pattern(pattern, features, values):
+        parts = pattern.split(",") if pattern.strip() else []
+        while parts:
+            lengths = (n for n in range(len(parts), 0, -1) if ",".join(parts[:n]).strip() in known)
+            n = next(lengths, 0)
+            if not n:
+                name, _, value = (part.strip() for part in parts[0].partition("="))
+                if name not in features:
+                    raise UserError(f"there is no feature {name!r}; write feature=value, ...")
+                some = ", ".join(map(repr, values[list(features).index(name)][:9]))
+                raise UserError(f"{name} has no value {value!r}; it has {some}")
+            t, v = known[",".join(parts[:n]).strip()]
             if x[t] >= 0:
                 raise UserError(f"{features[t]} is fixed twice in {pattern!r}")
             x[t] = v
-        order = int((x >= 0).sum())
-        if order > self.order:
-            raise UserError(f"{pattern!r} fixes {order} features, the groups at most {self.order}")
-        counts, _ = self.shared_patterns(x)
-        (found,) = np.nonzero(counts[:, order])
-        if not len(found):
-            raise UserError(f"no training case expresses {pattern!r}, or too few do")
-        return int(found[0])
+            parts = parts[n:]
+        return x
 
     def describe(
         self, g: int, features: Sequence[str], values: Sequence[Sequence[str]], most: int = 3
@@ -984,29 +986,6 @@ def write_pattern(
 ) -> str:
     """Write a pattern as "size=small, form=round"."""
     return ", ".join(f"{features[t]}={values[t][v]}" for t, v in pattern)
-
-
-def _read_pattern(
-    text: str, features: Sequence[str], values: Sequence[Sequence[str]]
-) -> Iterator[tuple[int, int]]:
-    """Yield what a pattern fixes, written as `write_pattern` does; names may hold commas."""
-    known = {
-        f"{name}={value}": (t, v)
-        for t, name in enumerate(features)
-        for v, value in enumerate(values[t])
-    }
-    parts = text.split(",") if text.strip() else []
-    while parts:
-        lengths = (n for n in range(len(parts), 0, -1) if ",".join(parts[:n]).strip() in known)
-        n = next(lengths, 0)
-        if not n:
-            name, _, value = (part.strip() for part in parts[0].partition("="))
-            if name not in features:
-                raise UserError(f"there is no feature {name!r}; write feature=value, ...")
-            some = ", ".join(map(repr, values[list(features).index(name)][:9]))
-            raise UserError(f"{name} has no value {value!r}; it has {some}")
-        yield known[",".join(parts[:n]).strip()]
-        parts = parts[n:]
 
 
 def _entropies(codes: np.ndarray) -> np.ndarray:
@@ -1081,9 +1060,9 @@ def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:
             # + 0 fails for text, which astype alone would read as numbers
             X = (np.where(X == None, np.nan, X) + 0).astype(float)  # noqa: E711
         except (TypeError, ValueError):
-            raise DataError(_encode(name)) from None
+            raise DataError(NOT_FEATURES.format(name)) from None
     if X.dtype.kind not in "iufb":
-        raise DataError(_encode(name))
+        raise DataError(NOT_FEATURES.format(name))
     if X.dtype.kind == "f":
         X = np.where(np.isnan(X), MISSING, X)
         whole = np.floor(X) == X
@@ -1104,13 +1083,6 @@ def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:
     return np.ascontiguousarray(X, dtype=np.int16)
 
 
-def _encode(name: str) -> str:
-    return (
-        f"{name} must be whole numbers from 0; encode other values, for example by "
-        "scikit-learn's OrdinalEncoder, or use InteractionClassifier, which does"
-    )
-
-
 # ---- what patterns there are, and what they are called ----
 
 
@@ -1121,6 +1093,11 @@ class PatternsOf:
     def like(cls, table: Any) -> Any:
         """Return what the codes of a table of cases mean, which has the same attributes."""
         return cls(**{one.name: getattr(table, one.name) for one in fields(cls)})  # type: ignore[arg-type]
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What groups need to write a pattern, or to find a pattern that is written."""
+        return tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -1144,11 +1121,6 @@ class SequencePatterns(PatternsOf):
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what codes mean, for the simulate stage."""
         return {"states": np.array(self.states)}
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """What groups need to write a pattern, or to find a pattern that is written."""
-        return (self.states,)
 
     def groups(self, train: np.ndarray, order: int, *, min_cases: int, **options) -> Any:
         """Return the groups of patterns of training histories; with all of them: min_cases is 1."""
@@ -1199,11 +1171,6 @@ class FeaturePatterns(PatternsOf):
             "values": np.array(["\t".join(symbols) for symbols in self.values]),
             "n_values": np.array([len(symbols) for symbols in self.values]),
         }
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """What groups need to write a pattern, or to find a pattern that is written."""
-        return self.features, self.values
 
     def groups(self, train: np.ndarray, order: int, *, min_cases: int, **options) -> Any:
         """Return the groups of patterns of training cases that min_cases of them express."""

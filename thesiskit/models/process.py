@@ -326,7 +326,7 @@ class Process:
             raise UserError("the responses are all of one class; there is nothing to predict")
         if response.dtype.kind not in "iu" or response.min() < 0 or response.max() >= n_classes:
             raise DataError(f"responses must be whole numbers from 0 to {n_classes - 1}")
-        settings.check_order(order)
+        logistic.check_sigma(settings.sigma, order)
         self.order, self.settings, self.n_classes = order, settings, n_classes
         self.inputs: Sequences | Features = KINDS[patterns](X, order)
         self.rows = self.inputs.rows

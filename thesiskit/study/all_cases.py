@@ -148,7 +148,7 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
         about |= {"features": patterns.names[0], "values": patterns.names[1]}
     inputs = Inputs.restore(patterns.kind, about, {})
     arms: dict[str, FittedArm] = {}
-    for name, (_, arm) in work.fitted_arms.items():
+    for name, arm in work.fitted_arms.items():
         stored = block.read("fit", name)
         if name not in work.own_arms:
             arms[name] = PeerArm(name, arm.engine, arm.task(cases), np.arange(width), stored)

@@ -43,7 +43,7 @@ class Explored:
             self.groups = work.find_groups(block, order)
             return
         # models that are not compressed may be limited to some orders: then the nearest one
-        fitted = [(row, arm) for row, arm in work.own_arms.values() if arm.grouped]
+        fitted = [(row, arm) for row, arm in enumerate(work.own_arms.values()) if arm.grouped]
         self.row, self.arm = min(
             fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
         )

@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -231,7 +231,8 @@ class PatternDesign:
 
     def _cases(self, division: int) -> Cases:
         """Draw or divide the cases, or say why nothing can be learnt from them."""
-        config, data, truth = self.config, self.data, {}
+        config, data = self.config, self.data
+        truth: Arrays = {}
         train: Any = slice(None)
         test: Any = slice(None)
         if config.scheme == "k-fold":
@@ -244,6 +245,7 @@ class PatternDesign:
             test = slice(0 if config.scheme == "none" else None)
         else:
             first, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
+            assert data.divided_at is not None
             last, (at, more) = first, data.divided_at
             train, test = slice(at), slice(at, None if more is None else at + more)
         X, y, ids = _rows(first, train)
@@ -417,21 +419,20 @@ class PatternWork(Work):
         return [peer for peer in self.model.peers if peer not in absent]
 
     @cached_property
-    def own_arms(self) -> dict[str, tuple[int, Any]]:
-        """Our models by name, with their places."""
+    def own_arms(self) -> dict[str, Any]:
+        """Our models by name."""
         models = MODELS[self.model.kind].arms(self.model, self.orders, self.original_orders)
-        return {model.name: (place, model) for place, model in enumerate(models)}
+        return {model.name: model for model in models}
 
     @cached_property
-    def all_arms(self) -> dict[str, tuple[int, Any]]:
-        """All arms by name, with their places: our models, and methods of others."""
+    def all_arms(self) -> dict[str, Any]:
+        """All arms by name: our models first, then methods of others."""
         seen = self.orders if self.design.data.family == "sequences" else [ALL]
         others = [Peer(peer, order) for peer in self.peers for order in seen]
-        first = len(self.own_arms)
-        return self.own_arms | {one.name: (first + i, one) for i, one in enumerate(others)}
+        return self.own_arms | {peer.name: peer for peer in others}
 
     @property
-    def fitted_arms(self) -> dict[str, tuple[int, Any]]:
+    def fitted_arms(self) -> dict[str, Any]:
         """The arms of the stage `fit`: ours, and to predict new cases those of others, too."""
         return self.all_arms if self.config.for_new_cases else self.own_arms
 
@@ -473,7 +474,7 @@ class PatternWork(Work):
         codes = (sizes.train + sizes.test) * sizes.width
         needed = Needs(fits=len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
         most = 0
-        for _, model in self.own_arms.values():
+        for model in self.own_arms.values():
             disk, memory, iterations = model.needs(sizes.train, classes)
             needed.disk += disk
             needed.iterations += iterations
@@ -489,11 +490,11 @@ class PatternWork(Work):
         if not cell.arm:
             (division,) = block.replicates
             return self.design.cases(division).arrays()
-        _, arm = self.all_arms[cell.arm]
+        arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
             return self._predict(arm, block)
         if cell.arm not in self.own_arms:
-            seed, *task = self._of_peer(arm, block)
+            task, seed = self._of_peer(arm, block)
             return peers.fit(*task, seed)
         if cell.chain is None:
             return self._finish(arm, block, unfinished)
@@ -501,7 +502,7 @@ class PatternWork(Work):
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
         if stage == "predict":
-            cases, arms = self.cases(block), [arm for _, arm in self.all_arms.values()]
+            cases, arms = self.cases(block), self.all_arms.values()
             names = [name for name in made[0] if not name.startswith("rank")]
             ranked = ranks.of_arms(made) if self.config.evaluation.ranks else {}
             return ranked | {
@@ -521,7 +522,7 @@ class PatternWork(Work):
                 one[name] = np.pad(one[name], rest, constant_values=np.nan)
         names = [name for name in OF_FITS if name in mine[0]]
         return {name: np.array([one[name] for one in mine]) for name in (*names, "rhat", "ess")} | {
-            "arm": np.array([place for place, _ in self.own_arms.values()]),
+            "arm": np.arange(len(self.own_arms)),
             "name": np.array(list(self.own_arms)),
             "draws": np.array([block.key("fit", arm) for arm in self.own_arms]),
         }
@@ -533,12 +534,14 @@ class PatternWork(Work):
         (replicate,) = block.replicates
         return generator(self.config.seed, purpose, replicate, arm.name, chain)
 
-    def _of_peer(self, peer: Peer, block: Block) -> tuple[int, str, Task, Any, Any]:
-        """Return the seed of a method of others, its name, its task, and what it learns from."""
+    def _of_peer(
+        self, peer: Peer, block: Block
+    ) -> tuple[tuple[str, Task, np.ndarray, np.ndarray], int]:
+        """Return a method of others with its task and what it learns from, and its seed."""
         cases, rng = self.cases(block), self.generator("peer", peer, block)
         peers.load([peer.engine])
-        task = peer.task(cases)
-        return int(rng.integers(2**31)), peer.engine, task, cases.train, cases.train_response
+        task = peer.engine, peer.task(cases), cases.train, cases.train_response
+        return task, int(rng.integers(2**31))
 
     # ---- compress ----
 
@@ -596,7 +599,7 @@ class PatternWork(Work):
     def shared(self, arm: Any, block: Block) -> Shared:
         """Return what the test cases share with the groups of an arm."""
         folder = f"{_folder(arm.order, arm.compress)}/shared"
-        return Shared(**_compressed(block, folder, Shared.names()))
+        return Shared(**_compressed(block, folder, [one.name for one in fields(Shared)]))
 
     def explored(self, block: Block, order: int | None = None, *, fit: bool) -> Any:
         """Return the content of the page of the groups of patterns, or of a fit."""
@@ -737,7 +740,7 @@ class PatternWork(Work):
 
     def check_extension(self, block: Block) -> None:
         """Raise UserError where stored chains cannot go on."""
-        for _, arm in self.own_arms.values():
+        for arm in self.own_arms.values():
             path, wanted = block.draws("fit", arm.name), self.identity(arm, block)
             if not path.exists():
                 raise UserError(f"{path} is not there; leave out --extend to make it")
@@ -788,7 +791,7 @@ class PatternWork(Work):
             posterior = self.posterior(arm, block)
             found = posterior.tested(cases.test, cases.test_response, rng, shared)
         else:
-            seed, *task = self._of_peer(arm, block)
+            task, seed = self._of_peer(arm, block)
             answer = peers.fit_predict(*task, cases.test, seed)
             found = {"probability": answer}
             if not cases.classes:  # such a method says no more
