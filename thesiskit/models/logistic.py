@@ -249,11 +249,6 @@ class LogisticBlock(Block):
     """Also keep draws of every original coefficient of a compressed model."""
 
     @property
-    def targets(self) -> tuple[Any, ...] | None:
-        """What chains reach before they stop; None of chains of a fixed length."""
-        return None if self.until is None else self.until.targets
-
-    @property
     def continuous(self) -> bool:
         """Whether responses are real numbers."""
         return self.response == "gaussian"
@@ -333,6 +328,7 @@ class Logistic:
     kind: ClassVar[str] = "logistic"
     engine: ClassVar[str] = "slice"
     grouped: ClassVar[bool] = True  # whether it has coefficients of groups
+    only: ClassVar[dict[str, list[Any]]] = {}  # values that it alone has of those that configs list
 
     order: int | str = "all"
     prior: str = defaults.PRIOR
@@ -409,33 +405,29 @@ class Logistic:
 
         originals : the orders of models that are not compressed.
         """
+        names = [one.name for one in fields(cls) if one.name in type(block).model_fields]
+        real = block.continuous
+        keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
+        keys["until"] = None if block.until is None else block.until.targets
         found: list[Logistic] = []
-        for engine in block.engine:
-            found += model_by(engine).of_block(block, orders, originals)
+        for model in map(model_by, block.engine):
+            lists = {
+                "prior": block.priors,
+                "compress": block.compress,
+                "sigma_scale": block.sigma_scale,
+                **model.only,
+                "order": orders,
+            }
+            for values in product(*lists.values()):
+                arm = dict(zip(lists, values, strict=True))
+                if arm["compress"] or not model.grouped or arm["order"] in originals:
+                    found.append(model(**keys | arm))
         return found
 
     @classmethod
     def modules(cls, block: Any) -> list[str]:
         """Return the modules of the models that a block lists."""
         return sorted(model_by(engine).__module__ for engine in block.engine)
-
-    @classmethod
-    def of_block(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
-        """Return the models of this engine that a block lists."""
-        listed = product(block.priors, block.compress, block.sigma_scale, orders)
-        return [
-            cls.of(block, order=order, prior=prior, compress=compress, sigma_scale=scale)
-            for prior, compress, scale, order in listed
-            if compress or order in originals
-        ]
-
-    @classmethod
-    def of(cls, block: Any, **arm: Any) -> "Logistic":
-        """Return the model of an arm of a config, of which the block has the other keys."""
-        names = [one.name for one in fields(cls) if one.name in type(block).model_fields]
-        real = block.continuous
-        keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
-        return cls(**keys | {"until": block.targets} | arm)
 
     @property
     def name(self) -> str:
@@ -1001,10 +993,6 @@ class Posterior:
             cauchy=self.model.cauchy, rng=rng, split_draws=split_draws,
         )  # fmt: skip
 
-    def quantile(self, predicted: Response, levels: Any) -> np.ndarray:
-        """Return quantiles of real responses in their own units, (len(levels), T)."""
-        return self.mean + self.unit * predicted.quantile(levels)
-
     def tested(
         self, codes: np.ndarray, response: np.ndarray, rng: np.random.Generator,
         shared: Shared | None = None,
@@ -1018,7 +1006,7 @@ class Posterior:
             return {"probability": self.predict(codes, rng, splits, shared)}
         assert splits != "exact"
         predicted = self.respond(shared or self.training.groups.shared(codes), rng, splits)
-        low, median, high = self.quantile(predicted, LEVELS)
+        low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)
         density = predicted.log_density((response - self.mean) / self.unit) - np.log(self.unit)
         return {"median": median, "low": low, "high": high, "log_density": density}
 

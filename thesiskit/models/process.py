@@ -710,13 +710,8 @@ class GaussianProcess(Logistic):
     """A logistic model with Gaussian priors, as a Gaussian process: it has no groups."""
 
     engine, grouped = "gp", False
+    only = {"prior": ["gaussian"], "compress": [False], "sigma_scale": ["log"]}
     saved_from = staticmethod(saved_from)
-
-    @classmethod
-    def of_block(cls, block: Any, orders: list[int], originals: list[int]) -> list[Logistic]:  # noqa: ARG003
-        """Return the models of a block: Gaussian priors, nothing to compress, one sigma_scale."""
-        same = {"prior": "gaussian", "compress": False, "sigma_scale": "log"}
-        return [cls.of(block, order=order, **same) for order in orders]
 
     @property
     def name(self) -> str:
