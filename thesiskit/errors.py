@@ -68,15 +68,11 @@ def brief(text: str) -> str:
         lines = [*lines[: MOST_LINES - 1], more]
     room = MOST_CHARACTERS - len(lines) + 1
     width = next(w for w in range(room, 0, -1) if sum(min(len(o), w) for o in lines) <= room)
-    return "\n".join(_without_middle(line, width) for line in lines)
-
-
-def _without_middle(line: str, width: int) -> str:
-    """Return a line without its middle: what is wrong comes first, what to do comes last."""
-    if len(line) <= width:
-        return line
-    end = (width - 5) // 2
-    return f"{line[: width - 5 - end]} ... {line[len(line) - end :]}"
+    end = (width - 5) // 2  # the middle goes: what is wrong comes first, what to do comes last
+    return "\n".join(
+        line if len(line) <= width else f"{line[: width - 5 - end]} ... {line[len(line) - end :]}"
+        for line in lines
+    )
 
 
 def memory_text(bytes_: float) -> str:

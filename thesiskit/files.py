@@ -34,6 +34,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -137,15 +138,11 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         if member.tell() + count * dtype.itemsize != info.file_size:
             raise ValueError(f"{name} says that it has shape {shape}, which is not what it holds")
         array = np.empty(count, dtype=dtype)
-        if array.nbytes:
-            buffer, filled = array.view(np.uint8).data, 0
-            while filled < array.nbytes:
-                got = cast(io.BufferedIOBase, member).readinto(buffer[filled:])
-                if not got:
-                    raise EOFError(f"{name} ends early")
-                filled += got
+        content = array.view(np.uint8).data if array.nbytes else bytearray()
+        if cast(io.BufferedIOBase, member).readinto(content) < array.nbytes:
+            raise EOFError(f"{name} ends early")
         member.read(1)  # at its end the checksum is compared
-    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+    return array.reshape(shape, order="F" if fortran else "C")
 
 
 def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -401,22 +398,18 @@ def read_draws(
     """
     import h5py  # xarray would take a tenth of a second for each file
 
-    found: dict[str, np.ndarray] = {}
-
-    def add(name: str, node) -> None:
-        if isinstance(node, h5py.Dataset) and "CLASS" not in node.attrs:  # no dimension
-            text = h5py.check_string_dtype(node.dtype)
-            kind = str if text else node.attrs.get("dtype")  # of booleans: netCDF has none
-            values = node.asstr()[()] if text else node[()]
-            found[name.rsplit("/", 1)[-1]] = np.asarray(values, dtype=kind)
-
     if not sealed(path, key, thorough=True):
         raise ResultsError(
             f"{path}: missing, damaged or of other settings; `thesiskit {command} CONFIG` makes "
             "it again"
         )
+    found: dict[str, np.ndarray] = {}
     with h5py.File(path) as file:
-        file.visititems(add)
+        for name, node in chain.from_iterable(group.items() for group in file.values()):
+            if "CLASS" not in node.attrs:  # else it is a dimension
+                text = h5py.check_string_dtype(node.dtype)
+                kind = str if text else node.attrs.get("dtype")  # of booleans: netCDF has none
+                found[name] = np.asarray(node.asstr()[()] if text else node[()], dtype=kind)
     return found
 
 
@@ -481,8 +474,20 @@ class Results:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the folder against other processes; the lock of a process that dies is released."""
-        with self._lock() as file:
+        """Lock the folder against other processes; the lock of a process that dies is released.
+
+        The file that is locked must be one of ours: no link, no pipe.
+        """
+        path, flags = self.folder / ".runner", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+            raise ResultsError(f"{path}: cannot be locked: {why}; remove it") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ResultsError(f"{path}: cannot be locked: it is not a file; remove it")
+        with open(descriptor, "r+", encoding="utf-8", errors="replace") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -500,20 +505,6 @@ class Results:
                 yield
             finally:
                 file.truncate(0)
-
-    def _lock(self) -> IO[str]:
-        """Open the file that is locked, which must be one of ours: no link, no pipe."""
-        path = self.folder / ".runner"
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(path, flags, 0o666)
-        except OSError as error:
-            why = "it is a link" if error.errno == errno.ELOOP else error.strerror
-            raise ResultsError(f"{path}: cannot be locked: {why}; remove it") from None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise ResultsError(f"{path}: cannot be locked: it is not a file; remove it")
-        return open(descriptor, "r+", encoding="utf-8", errors="replace")
 
     def path(self, stage: str, block: int) -> Path:
         """The file of a block."""
@@ -565,13 +556,12 @@ class Results:
 
     def update_provenance(self, **entries) -> None:
         """Merge entries into provenance.json."""
-        path = self.folder / "provenance.json"
         record = self.provenance()
         for name, value in entries.items():
             held = record.get(name)
             both = isinstance(value, dict) and isinstance(held, dict)
-            record[name] = {**(held or {}), **value} if both else value
-        write_record(path, record)
+            record[name] = held | value if both else value
+        write_record(self.folder / "provenance.json", record)
 
     def provenance(self) -> dict[str, Any]:
         """Return provenance.json; empty if it is missing or cannot be read."""
@@ -607,8 +597,7 @@ def code_digest(modules: tuple[str, ...], folders: tuple[str, ...] = ()) -> str:
     for folder in folders:
         files |= {f"{folder}/{path.name}": path for path in (ROOT / folder).iterdir()}
     for name, path in sorted(files.items()):
-        content.update(name.encode())
-        content.update(path.read_bytes())
+        content.update(name.encode() + path.read_bytes())
     return content.hexdigest()[:16]
 
 
@@ -627,9 +616,8 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
         todo.append(name.rpartition(".")[0] or name)  # the folder above it
         text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
         for module, names, alone in IMPORT.findall(text):
-            todo.append(module or alone)
             parts = [part.split()[0] for part in names.strip("()").split(",") if part.strip()]
-            todo += [f"{module}.{part}" for part in parts]  # each may be a module
+            todo += [module or alone, *(f"{module}.{part}" for part in parts)]  # may be modules
     return found
 
 
@@ -643,7 +631,7 @@ def _file(name: str) -> Path | None:
         return path / "__init__.py"
     if path.with_suffix(".py").is_file():
         return path.with_suffix(".py")
-    return next(iter(sorted(path.parent.glob(f"{path.name}.*.so"))), None)
+    return min(path.parent.glob(f"{path.name}.*.so"), default=None)
 
 
 def surroundings(code: str) -> dict[str, Any]:

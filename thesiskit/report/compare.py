@@ -52,18 +52,18 @@ class Pair:
     names : what the two are called: by their folders where the names are equal.
     order : the places of the same test cases in both; None if the test cases differ.
     settings : the keys of the two configs that differ, with both values.
-    best : the best arm of each, by AMLP.
     about_best : which arms are compared in the last row; "" if the best arms have one name.
     scores : a row for each arm of either: scores, and differences where both have it.
     """
 
     def __init__(self, a: Record, b: Record):
         self.both = a, b
-        first, second = (record.config["experiment"] for record in self.both)
-        if first == second:
-            first, second = (str(one.results.root / one.results.folder.name) for one in self.both)
-        same = first == second
-        self.names = (f"{first} (first)", f"{second} (second)") if same else (first, second)
+        names = [record.config["experiment"] for record in self.both]
+        if names[0] == names[1]:
+            names = [str(one.results.root / one.results.folder.name) for one in self.both]
+        if names[0] == names[1]:
+            names = [f"{names[0]} (first)", f"{names[1]} (second)"]
+        self.names = names
         cases = [_cases(record) for record in self.both]
         order = np.lexsort(cases[0][::-1]), np.lexsort(cases[1][::-1])
         alike = all(np.array_equal(x[order[0]], y[order[1]]) for x, y in zip(*cases, strict=True))
@@ -72,15 +72,14 @@ class Pair:
         keys = [key for key in (left | right) if key.partition(".")[0] not in LEFT_OUT]
         rows = [(key, left.get(key, "–"), right.get(key, "–")) for key in keys]
         self.settings = [row for row in rows if row[1] != row[2]]
+        ours, theirs = ({score.name: score for score in record.scores} for record in self.both)
+        pairs = {name: (ours.get(name), theirs.get(name)) for name in [*ours, *theirs]}
         best = [min(record.scores, key=lambda score: score.amlp) for record in self.both]
         self.about_best = ""
         if best[0].name != best[1].name:
-            self.about_best = f"Best by AMLP: {best[0].name} ({self.names[0]}), and {best[1].name}."
-        ours, theirs = ({score.name: score for score in record.scores} for record in self.both)
-        names = dict.fromkeys([*ours, *theirs])
-        self.scores = [self._row(name, ours.get(name), theirs.get(name)) for name in names]
-        if self.about_best:
-            self.scores.append(self._row(BEST, *best))
+            self.about_best = f"Best by AMLP: {best[0].name} ({names[0]}), and {best[1].name}."
+            pairs[BEST] = best[0], best[1]
+        self.scores = [self._row(name, *pair) for name, pair in pairs.items()]
 
     def _row(self, name: str, ours: Score | None, theirs: Score | None) -> dict[str, Any]:
         row: dict[str, Any] = {"arm": name}
@@ -148,13 +147,13 @@ def compare(a: Record, b: Record, root: Path) -> tuple[Path, list[str]]:
             )
     pair = Pair(a, b)
     tables = [_score_table(pair), _settings_table(pair)]
-    names = [record.results.folder.name for record in pair.both]
-    results = Results(root / FOLDER, "-".join(names)[:MOST_NAME])
+    folders = [record.results.folder for record in pair.both]
+    results = Results(root / FOLDER, "-".join(folder.name for folder in folders)[:MOST_NAME])
     results.prepare()
     outputs = Outputs(results, ["compare.html", *(n for table in tables for n in table.files)])
     for table in tables:
         table.write(outputs)
-    pages = [record.results.folder / "report.html" for record in pair.both]
+    pages = [folder / "report.html" for folder in folders]
     text = template("compare.html.j2").render(
         names=pair.names,
         configs=[record.config for record in pair.both],

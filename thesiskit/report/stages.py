@@ -11,7 +11,7 @@ from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned
 from thesiskit.report.metrics import headline as headline_of
-from thesiskit.report.record import TEMPERED, Arm, Record, method_words
+from thesiskit.report.record import TEMPERED, Record, method_words
 
 Arrays = dict[str, np.ndarray]
 MOST_NAMED = 6  # classes of a question
@@ -309,9 +309,10 @@ def _told_apart(names: Iterable[str], separated: np.ndarray) -> list[str]:
 def headline(record: Record) -> list[str]:
     """Return lines with the scores of the arms, the best ones where there are many."""
     if record.continuous:
+        medians, y = record.predictions["median"], record.response
         rows = [
-            (record.name(arm), f"{metrics.root_mean_square(found['median'], record.response):.4g}")
-            for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True)
+            (record.name(arm), f"{metrics.root_mean_square(medians[arm.row], y):.4g}")
+            for arm in record.arms
         ]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
@@ -468,9 +469,8 @@ def _rates(record: Record, arrays: Arrays) -> str:
 
 
 def _losses(record: Record, arrays: Arrays) -> str:
-    words, score = "AMLP", metrics.amlp
-    if record.continuous:
-        words, score = "root mean squared error", metrics.root_mean_square
+    words = "root mean squared error" if record.continuous else "AMLP"
+    score = metrics.root_mean_square if record.continuous else metrics.amlp
     scores = [
         (score(predicted, arrays["response"]), str(name))
         for predicted, name in zip(arrays[record.predicted[0]], arrays["name"], strict=True)
@@ -542,12 +542,10 @@ def _how_long(found: Arrays, of: str = "all") -> str:
 
     of : what had to agree, as in `model.until`.
     """
-    reached, ran = (found[name].astype(float) for name in ("reached", "iterations"))
-    done = reached[~np.isnan(reached)] == 1
-    short = int((~done).sum())
-    text = f"the chains ran for {_range(ran[~np.isnan(ran)])} iterations"
+    reached, ran = (found[name][np.isfinite(found[name])] for name in ("reached", "iterations"))
+    text, short = f"the chains ran for {_range(ran)} iterations", int((reached != 1).sum())
     if short:
-        which = "they" if short == len(done) else f"those of {short:,} of {len(done):,} fits"
+        which = "they" if short == len(reached) else f"those of {short:,} of {len(reached):,} fits"
         return f"{text}, and {which} ended at the limit, not at the targets of model.until"
     return f"{text} until {'they' if of == 'all' else 'their predictions'} agreed"
 
@@ -565,11 +563,10 @@ def warnings(record: Record) -> list[str]:
 
 
 def _about_samplers(record: Record) -> list[str]:
-    fits = record.fits if record.sampled else {}
     doubtful: dict[str, list[str]] = {}
     at_end: dict[str, list[str]] = {}
     for j, arm in record.sampled:
-        name = f"{arm.label} {arm.words}"
+        name, fits = f"{arm.label} {arm.words}", record.fits
         bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
         if bad:
             where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
@@ -595,26 +592,24 @@ def _about_samplers(record: Record) -> list[str]:
 
 def _about_divisions(record: Record) -> list[str]:
     """Return what is doubtful about chains of chapter 3, and which peers are absent."""
-    worst, model = record.worst, record.config["model"]
-    rhat, ess, agreed = worst["rhat"][:, 0], worst["ess"][:, 0], model["until"] is not None
-    if agreed:
+    worst, model, doubtful = record.worst, record.config["model"], []
+    rhat, ess, judged = worst["rhat"][:, 0], worst["ess"][:, 0], ", judged by the log likelihood"
+    if model["until"] is not None:
         rhat, ess = record.fits["judged_rhat"].max(axis=0), record.fits["judged_ess"].min(axis=0)
-
-    def doubt(j: int, arm: Arm) -> str:
+        judged = ""
+    for j in np.flatnonzero(~record.reliable):
         bad = round((1 - worst["reliable"][j]) * record.n_blocks)
         many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
-        return f"{arm.name} ({many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f})"
-
-    bad = [doubt(j, arm) for j, arm in enumerate(record.own) if not record.reliable[j]]
+        about = f"{many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
+        doubtful.append(f"{record.own[j].name} ({about})")
     absent = [peer for peer in model["peers"] if peer not in {arm.engine for arm in record.arms}]
     sentences = []
-    if bad:
+    if doubtful:
         sentences.append(
-            "The chains do not support the predictions of " + "; ".join(bad)
-            + ("" if agreed else ", judged by the log likelihood")
-            + f". More iterations are needed: --set model.iterations={4 * model['iterations']} "
-            "continues the stored chains."
-        )  # fmt: skip
+            f"The chains do not support the predictions of {'; '.join(doubtful)}{judged}. More "
+            f"iterations are needed: --set model.iterations={4 * model['iterations']} continues "
+            "the stored chains."
+        )
     if absent:
         sentences.append(
             f"Left out, because packages are missing: {', '.join(absent)}; "

@@ -1,15 +1,17 @@
 """The first part of a report: what was asked, how good the answers are, and what they are worth."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
-from thesiskit.report.metrics import BORDER, CAREFUL, SURE, Score
+from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import relevance_sentence, temperature_sentence
 from thesiskit.report.promises import promised_table
 from thesiskit.report.record import Record
-from thesiskit.report.stages import manner_words, question, warnings
+from thesiskit.report.stages import counted, manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -36,13 +38,10 @@ def summary(record: Record) -> list[Table]:
         lead += [relevance_sentence(record), temperature_sentence(record)]
     if warnings(record):
         lead.append("Some chains have not converged (see above), so numbers may change.")
-    if linear is None and record.config["own"]:
-        key, name = "methods", "l2-logistic"
-        if record.logistic:
-            key, name = "peers", "logistic-regression"
-        lead.append(
-            f"To compare with a regularised logistic regression, add {name} to model.{key}."
-        )
+    if record.config["own"] and linear is None:
+        place = "logistic-regression to model.peers"
+        place = place if record.logistic else "l2-logistic to model.methods"
+        lead.append(f"To compare with a regularised logistic regression, add {place}.")
     if record.config["own"]:
         lead.append(NEXT)
     shown = scored
@@ -114,15 +113,16 @@ def _compared(best: Score, rival: Score) -> str:
 
 def _calibration(one: Score) -> str:
     """Say whether an arm keeps its promises."""
-    made, promised = int(one.wrong.sum()), one.risk.sum()
-    errors = f"{made:,} error{'s' * (made != 1)}"
-    told = f"Its predictions promised {promised:.1f} errors and made {errors}"
-    p = p_words(one.p_value)
-    if one.verdict == SURE:
-        return f"{told}: too sure ({p}). Take its probabilities as less certain than they look."
-    if one.verdict == CAREFUL:
-        return f"{told}: too careful ({p}). It knows more than its probabilities admit."
-    return f"{told}: nothing speaks against its probabilities ({p})."
+    told, meaning = {
+        SURE: ("too sure", " Take its probabilities as less certain than they look."),
+        CAREFUL: ("too careful", " It knows more than its probabilities admit."),
+        WELL: ("nothing speaks against its probabilities", ""),
+    }[one.verdict]
+    made = counted(int(one.wrong.sum()), "error")
+    return (
+        f"Its predictions promised {one.risk.sum():.1f} errors and made {made}: {told} "
+        f"({p_words(one.p_value)}).{meaning}"
+    )
 
 
 def p_words(p: float) -> str:
@@ -163,51 +163,48 @@ def _explained(record: Record) -> str:
 
 
 def _of_real_responses(record: Record) -> Table:
-    y = record.tested.response
-    rows, promises = [], {}
-    for arm, (_, found) in zip(record.arms, record.predicted_columns(), strict=True):
+    y, found = record.tested.response, record.predictions
+    rows: list[dict[str, Any]] = []
+    promises, error = {}, "root mean squared error"
+    for arm in record.arms:
         name = record.name(arm)
-        square = (y - found["median"]) ** 2
+        median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
+        square = (y - median) ** 2
         half = 1.96 * metrics.standard_error(record.tested.by_case(square))
         row = {
             "arm": name,
-            "root mean squared error: mean": float(np.sqrt(square.mean())),
-            "root mean squared error: low": float(np.sqrt(max(0, square.mean() - half))),
-            "root mean squared error: high": float(np.sqrt(square.mean() + half)),
+            f"{error}: mean": float(np.sqrt(square.mean())),
+            f"{error}: low": float(np.sqrt(max(0, square.mean() - half))),
+            f"{error}: high": float(np.sqrt(square.mean() + half)),
         }
-        if np.isfinite(found["5 %"]).all():
-            out = int(((y < found["5 %"]) | (y > found["95 %"])).sum())
+        if np.isfinite(low).all():
+            out = int(((y < low) | (y > high)).sum())
             p = metrics.errors_p_value(np.full(len(y), OUTSIDE), out)
             row |= {"outside 90 %: made": out, "outside 90 %: promised": OUTSIDE * len(y)}
             promises[name] = (out, p)
         rows.append(row)
-    frame = pd.DataFrame(rows)
-    own = frame[frame["arm"].isin(promises)]
-    best = own.loc[own["root mean squared error: mean"].idxmin()]
+    best = min(
+        (row for row in rows if row["arm"] in promises), key=lambda row: row[f"{error}: mean"]
+    )
     out, p = promises[best["arm"]]
     spread = float(np.sqrt(np.mean((y - record.base_rate[0]) ** 2)))
     verdict = "nothing speaks against its intervals"
     if p < BORDER:
         verdict = SURE if out > OUTSIDE * len(y) else CAREFUL
+    mean, low, high = (best[f"{error}: {end}"] for end in ("mean", "low", "high"))
     lead = (
         question(record),
-        f"Of our arms, {best['arm']} has the smallest error: its root mean squared error is "
-        f"{best['root mean squared error: mean']:.4g} "
-        f"(95 % interval {best['root mean squared error: low']:.4g} to "
-        f"{best['root mean squared error: high']:.4g}). Always predicting the mean of the "
-        f"training cases gives {spread:.4g}"
-        + (", which is better." if spread <= best["root mean squared error: mean"] else "."),
+        f"Of our arms, {best['arm']} has the smallest error: its {error} is {mean:.4g} "
+        f"(95 % interval {low:.4g} to {high:.4g}). Always predicting the mean of the "
+        f"training cases gives {spread:.4g}" + (", which is better." if spread <= mean else "."),
         f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
         f"and missed {out:,}: {verdict} ({p_words(p)}).",
     )
-    return Table(
-        "summary",
-        "Summary",
-        frame,
+    caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
         "are normal ones over test cases. Of responses, one in ten should be outside its "
         "predictive interval of 90 %. An arm with many more is too sure of itself, and one with "
         "many fewer is too careful. p, above, is the probability that chance alone gives such a "
-        "number.",
-        lead=tuple(filter(None, lead)),
+        "number."
     )
+    return Table("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)

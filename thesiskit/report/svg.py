@@ -262,7 +262,7 @@ def _symbols(artist: Any) -> bool:
 
 
 def _squares(image: Any) -> list[list[float]]:
-    cells = np.ma.asarray(image.get_array(), dtype=float)
+    cells: np.ndarray = np.ma.asarray(image.get_array(), dtype=float)
     if cells.ndim != 2 or cells.size > MOST_VALUES:
         return []
     left, right, bottom, top = image.get_extent()
