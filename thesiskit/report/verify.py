@@ -57,8 +57,8 @@ GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 # deviation, and the 0.5 and 99.5 % quantiles (the least and the most where there are fewer than
 # 199); percentile is that of the printed number among them, in %, where equal ones count half.
 # `by` is the rule or sampler of these; the other way is one that we trust, where that of the
-# thesis is poor.  chance, which is not in the file: the most that a number of the same
-# distribution is outside with.
+# thesis is poor.  Two are not in the file: chance, the most that a number of the same distribution
+# is outside with, and of, the part of numbers.yaml.
 Row = dict[str, Any]
 NOTHING: Row = {
     **dict.fromkeys(("key", "number", "section", "kind", "thesis", "here"), ""),
@@ -70,6 +70,7 @@ NOTHING: Row = {
     "other way": "",
     **dict.fromkeys(("other mean", "other percentile", "other verdict"), np.nan),
     "chance": np.nan,
+    "of": "",
 }
 
 
@@ -82,12 +83,8 @@ def row(key: str, number: str, kind: str, thesis: Any, here: Any = "", **found: 
     key : of numbers.yaml, such as naive_simulation.gamma.10.
     """
     given = {"key": key, "number": number, "kind": kind, "thesis": thesis, "here": here}
-    return NOTHING | given | {"section": SECTIONS[_experiment(key)].title} | found
-
-
-def _experiment(key: str) -> str:
-    """Return the part of numbers.yaml that a key is of."""
-    return key.partition(".")[0]
+    of = key.partition(".")[0]
+    return NOTHING | given | {"of": of, "section": SECTIONS[of].title} | found
 
 
 def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> Row:
@@ -470,7 +467,7 @@ def compare(sources: list[Record]) -> pd.DataFrame:
             if section and shown.section == section.title and shown.part and not shown.numbers
         ]
     order = list(SECTIONS)
-    rows.sort(key=lambda one: order.index(_experiment(one["key"])))
+    rows.sort(key=lambda one: order.index(one["of"]))
     changed: dict[str, list[str]] = {}  # settings that are not the thesis's
     for one in rows:
         may_differ = one["kind"] != "setting" or one["key"].endswith(".orders")
@@ -568,7 +565,7 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
     outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
-    written, line = numbers.drop(columns="chance"), summary(numbers)
+    written, line = numbers.drop(columns=["chance", "of"]), summary(numbers)
     differing, words = list(_differing(numbers)), about(numbers)
     lines = ["# The thesis's numbers among ours", "", f"{line}.", ""]
     for paragraph in words:
@@ -617,7 +614,7 @@ def about(numbers: pd.DataFrame) -> list[str]:
             "says whether they are beyond all R replicates, which happens by chance with a "
             "probability of at most 2 / (R + 1)."
         )
-    missing = Counter(map(_experiment, uncovered(numbers["key"])))
+    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(numbers["key"]))
     if missing:
         words = ", ".join(f"{name} ({n})" for name, n in missing.items())
         paragraphs.append(f"These are left out, because their configs were not given: {words}.")
@@ -632,7 +629,7 @@ def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
         for name in ("thesis", "here")
     )
     columns = {
-        "section": [SECTIONS[_experiment(key)].short for key in numbers["key"]],
+        "section": [SECTIONS[of].short for of in numbers["of"]],
         "number": numbers["number"],
         "thesis": thesis,
         "here": np.where(placed, numbers["mean"].astype(object), np.array(here, dtype=object)),
@@ -687,13 +684,12 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
     """Return what becomes of calibration by the rule or sampler that we trust."""
     cells = []
     both = numbers[numbers["other verdict"].notna()]
-    for _, mine in both.groupby("section", sort=False):
+    for of, mine in both.groupby("of", sort=False):
         for way, verdict in (("by", "verdict"), ("other way", "other verdict")):
             used, count = mine[way].iloc[0], Counter(mine[verdict])
             outside = mine["key"][mine[verdict] == OUTSIDE]
             cells.append(
-                {"section": SECTIONS[_experiment(mine["key"].iloc[0])].short}
-                | {"by": variant_words(used), "numbers": len(mine)}
+                {"section": SECTIONS[of].short, "by": variant_words(used), "numbers": len(mine)}
                 | {word: count[word] for word in (INSIDE, OUTSIDE, BEYOND)}
                 | {"reason": "; ".join({reason(key, used): "" for key in outside})}
             )
@@ -707,8 +703,7 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
 
 def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
-    for title, mine in numbers.groupby("section", sort=False):
-        of = _experiment(mine["key"].iloc[0])
+    for (of, title), mine in numbers.groupby(["of", "section"], sort=False):
         told = mine[mine["kind"].isin(["replicated", "statement"])]
         if len(told):
             yield Table(of, title, _cells(told, "section", "reason"), "")
