@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,14 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
-import yaml
 
 from thesiskit.defaults import SIGMA_0, STEP
 from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import metrics
 from thesiskit.report.divisions import divisions
-from thesiskit.report.layout import Table, csv_text, display, markdown, template
+from thesiskit.report.layout import Table, csv_text, display, markdown, read_yaml, template
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import exhibits
 from thesiskit.report.record import PRIORS, THESIS, Arm, Record, flat, thesis_numbers
@@ -172,7 +170,7 @@ def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
     """
     prefix, rows = "naive_simulation" if of == LATTICE else of, []
     tree = source.config | {"found": _derived(source, of, numbers)}
-    for name, (path, what, *decimals) in _thesis_file("settings.yaml")[of].items():
+    for name, (path, what, *decimals) in read_yaml(THESIS / "settings.yaml")[of].items():
         key, printed, here = f"{prefix}.{name}", find(numbers, name), find(tree, path)
         several = decimals and isinstance(printed, list)
         if several and len(printed) == len(here):
@@ -188,11 +186,6 @@ def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
             verdict = PRINTED if same(printed, here) else DIFFERS
             rows.append(row(key, what, "setting", printed, here, verdict=verdict))
     return rows
-
-
-@lru_cache
-def _thesis_file(name: str) -> Any:
-    return yaml.safe_load((THESIS / name).read_text(encoding="utf-8"))
 
 
 def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -326,7 +319,7 @@ def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
 def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of counts and t tests over groups of genes, in every division."""
     frame = divisions(record)
-    for key, (column, decimals, words) in _thesis_file("settings.yaml")["divisions"].items():
+    for key, (column, decimals, words) in read_yaml(THESIS / "settings.yaml")["divisions"].items():
         values = frame[column].to_numpy()
         yield replicated(f"{of}.{key}", words, numbers[key], values, decimals)
 
@@ -508,7 +501,7 @@ def explain(found: Row, changed: str = "") -> Row:
 
 def reason(key: str, way: str) -> str:
     """Return why a number may not be found here, "" where nothing is known."""
-    for entry in _thesis_file("reasons.yaml"):
+    for entry in read_yaml(THESIS / "reasons.yaml"):
         if fnmatchcase(key, entry["numbers"]) and entry.get("way", way) == way:
             return f"{entry['name']}: {' '.join(entry['reason'].split())}"
     return ""
