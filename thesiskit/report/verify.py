@@ -749,37 +749,25 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
 
 def _others(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
-    for name, kinds, columns, title, caption in (
-        (
-            "settings",
-            ("setting", "exact"),
-            ("section", "number", "thesis", "here", ""),
-            "Settings",
-            "Of our configs; and numbers that follow from them, compared to the digits printed.",
-        ),
-        (
-            "seconds",
-            ("seconds",),
-            ("section", "number", "thesis", "here"),
-            "Seconds",
+    shown, kind = _shown(numbers), numbers["kind"]
+    settings = shown.loc[
+        kind.isin(["setting", "exact"]), ["section", "number", "thesis", "here", ""]
+    ]
+    caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
+    yield Table("settings", "Settings", settings.infer_objects(), caption, long=True)
+    seconds = shown.loc[kind == "seconds", ["section", "number", "thesis", "here"]]
+    if len(seconds):
+        seconds["here"] = pd.to_numeric(seconds["here"])
+        caption = (
             "Seconds get no verdict. The thesis used a 1.2 GHz UltraSPARC III for naive Bayes and "
             "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
-            "machines below.",
-        ),
-        (
-            "lost",
-            ("lost",),
-            ("section", "number"),
-            "Figures without numbers",
-            "The pictures are lost, and the text prints none of their values.",
-        ),
-    ):
-        frame = _shown(numbers[numbers["kind"].isin(kinds)])[list(columns)]
-        if name == "seconds":
-            frame["here"] = pd.to_numeric(frame["here"])
-        if len(frame) or name == "settings":
-            frame = frame.rename(columns={"number": "figure"}) if name == "lost" else frame
-            yield Table(name, title, frame.infer_objects(), caption, long=True)
+            "machines below."
+        )
+        yield Table("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
+    lost = shown.loc[kind == "lost", ["section", "number"]].rename(columns={"number": "figure"})
+    if len(lost):
+        caption = "The pictures are lost, and the text prints none of their values."
+        yield Table("lost", "Figures without numbers", lost, caption, long=True)
 
 
 def _compared(sources: list[Record]) -> Table:
