@@ -448,11 +448,10 @@ class Results:
         """Raise ResultsError where something is in the way that thesiskit did not make."""
         held = {entry.name: entry for entry in os.scandir(self.folder)}
         others = sorted(name for name in held if not name.startswith("."))
-        try:  # results of a version that did not mark its folders
+        ours = MARK in held
+        with suppress(OSError, ValueError, AttributeError, RecursionError):
             record = json.loads(read_text(self.folder / "provenance.json"))
-            ours = MARK in held or {"experiment", "code", "config"} <= record.keys()
-        except (OSError, ValueError, AttributeError, RecursionError):
-            ours = MARK in held
+            ours |= {"experiment", "code", "config"} <= record.keys()  # of a version without marks
         if others and not ours:
             raise ResultsError(
                 f"{self.folder}: has files that thesiskit did not make ({few(others, 3)}); "
@@ -512,7 +511,7 @@ class Results:
 
     def draws(self, stage: str, block: int, name: str) -> Path:
         """The file of draws of a block that has this name."""
-        return self.folder / stage / f"{block:04d}-{name}.nc"
+        return self.folder / stage / f"{self.first + block:04d}-{name}.nc"
 
     def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
         """Write a block's arrays; those that differ between runs go to a .json file beside them."""

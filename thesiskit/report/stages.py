@@ -170,9 +170,11 @@ def card(record: Record) -> list[tuple[str, str]]:
         names = [record.class_words(k) for k in range(record.n_classes)]
         rows.append(("classes", _balance(y, names)))
     if not record.logistic:
+        fold = found["fold"][0]
+        folds, train = len(np.unique(fold)), int((fold < 0).sum())
         rows.append(("features", f"{record.width:,}{_screened(record.config['selection'])}"))
         rows += _columns(record)
-        return [*rows, ("divided", _divided(record.config, found["fold"][0]))]
+        return [*rows, ("divided", _divided(record, folds, train, len(y) - train))]
     if "histories" in found:
         states = found["states"].tolist()
         rows.append(("history", f"{found['histories'].shape[1]} states before each response"))
@@ -183,7 +185,7 @@ def card(record: Record) -> list[tuple[str, str]]:
         rows.append(("features", f"{len(counts):,}, of {_range(counts)} values each"))
         rows.append(("missing values", more if missing else "none"))
     train = int(found["train_cases"])
-    return [*rows, ("divided", _divided_patterns(record, train, len(y) - train))]
+    return [*rows, ("divided", _divided(record, record.folds, train, len(y) - train))]
 
 
 def _balance(response: np.ndarray, classes: list[str]) -> str:
@@ -237,36 +239,31 @@ def _columns(record: Record) -> list[tuple[str, str]]:
     return [("missing values", f"{missing:,}" if missing else "none"), (what, words)]
 
 
-def _divided(config: dict, fold: np.ndarray) -> str:
-    tests = int((fold >= 0).sum())
+def _divided(record: Record, folds: int, train: int, tests: int) -> str:
+    """Say how many cases train, and how those that are tested were chosen."""
+    config, how = record.config, "drawn at random in each class"
+    what = "data sets" if config["drawn"] else "random divisions"
+    apart = f"{tests:,} test cases of their own"
+    if record.logistic:
+        spread = "" if record.continuous else "each class spread evenly and "
+        how = f"with {spread}equal rows in one fold"
+        what = "divisions" if record.folded else "data sets"
+        apart = f"the {tests:,} after them are tested"
     text = {
-        "test-set": f"{len(fold) - tests:,} training cases, and {tests:,} test cases of their own",
+        "test-set": f"{train:,} training cases, and {apart}",
         "holdout": f"{tests:,} of the cases, drawn at random in each class, are tested, and the "
-        f"others train",
+        "others train",
         "none": "all cases train",
         "leave-one-out": "each case is predicted from all others",
-        "k-fold": f"{len(np.unique(fold))} folds, drawn at random in each class; the cases of a "
-        "fold are predicted from those of the others",
+        "k-fold": f"{folds} folds, {how}; the cases of a fold are predicted from those of the "
+        "others",
     }[config["scheme"]]
     if config["replicates"] > 1:
-        what = "data sets" if config["drawn"] else "random divisions"
         text += f"; {config['replicates']:,} such {what}"
     groups = config["evaluation"]["groups"]
     if groups > 1:
         text += f"; the features are divided at random into {groups} groups, analysed one by one"
     return text
-
-
-def _divided_patterns(record: Record, train: int, tests: int) -> str:
-    what, many = "data sets", record.config["replicates"]
-    text = f"{train:,} training cases, and the {tests:,} after them are tested"
-    if record.folded:
-        what, spread = "divisions", "" if record.continuous else "each class spread evenly and "
-        text = (
-            f"{record.folds} folds, with {spread}equal rows in one fold; the cases of a fold are "
-            "predicted from those of the others"
-        )
-    return text + (f"; {many:,} such {what}" if many > 1 else "")
 
 
 def divided_words(record: Record) -> str:
