@@ -541,13 +541,13 @@ class Record:
 
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
-        wanted = variant or self.variants[0]
+        variants = (variant or self.variants[0], NONE)
         for arm in self.arms:
-            if arm.label == label and arm.variant in (wanted, NONE) and arm.row not in self.silent:
-                own = method in ("corrected", "uncorrected")
-                fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
-                if fits and (arm.method == method or (arm.method == "complete" and own)):
-                    return arm
+            same = arm.method == method or (arm.method == "complete" and method in OURS)
+            fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
+            here = arm.label == label and arm.variant in variants and arm.row not in self.silent
+            if same and fits and here:
+                return arm
         return None
 
     # ---- orders and priors of chapter 3 ----
