@@ -142,7 +142,7 @@ def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkey
     assert [number(one) for one in (1, 23.4, 1e4, 1e6)] == ["1.00", "23", "10,000", "above 10,000"]
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
-    endless = [one._replace(tau=np.full(3, 1e6)) for one in temperatures(record)]
+    endless = {arm: np.full(3, 1e6) for arm in temperatures(record)}
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     assert "the features predict nothing" in told.temperature_sentence(record)
     (found,) = told.temperature_table(record)

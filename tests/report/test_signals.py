@@ -66,15 +66,15 @@ def kept(tmp_path_factory):
 
 
 def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
-    found = studies.scored(grid)
+    arms, values = studies.scored(grid)
     # without the correction, which features may be relevant is left out
-    assert [arm.words for arm in found.arms if arm.label == "3"] == [
+    assert [arm.words for arm in arms if arm.label == "3"] == [
         "uncorrected", "corrected", "corrected, some relevant", "SelectKBest + BernoulliNB",
     ]  # fmt: skip
-    assert found.values.shape == (8, 9, 4, 3)
+    assert values.shape == (8, 9, 4, 3)
     y, replicate = grid.response, grid.predictions["replicate"]
     rows = studies.compared(grid).set_index(["i", "s"])
-    for i, arm in enumerate(found.arms):
+    for i, arm in enumerate(arms):
         p = grid.probability(arm)
         for s in (0, 5, 8):
             row = rows.loc[i, s]
@@ -90,7 +90,7 @@ def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
 
 
 def test_the_best_method_is_compared_on_the_same_data_sets(grid):
-    values, found = studies.scored(grid).values, studies.compared(grid)
+    (_, values), found = studies.scored(grid), studies.compared(grid)
     mine = found[(found["s"] == 2) & (found["label"] == "8")].set_index("place")
     amlp = {i: values[i, 2, :, 2] for i in mine["i"]}
     assert len(amlp) == 4

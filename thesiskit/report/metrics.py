@@ -219,11 +219,7 @@ class Tested:
     @cached_property
     def repeat(self) -> np.ndarray:
         """How often a case was tested before, (N,)."""
-        order = np.argsort(self.unit, kind="stable")
-        _, first, counts = np.unique(self.unit[order], return_index=True, return_counts=True)
-        result = np.empty(len(order), dtype=np.int64)
-        result[order] = np.arange(len(order)) - np.repeat(first, counts)
-        return result
+        return pd.Series(self.unit).groupby(self.unit).cumcount().to_numpy()
 
     def by_case(self, values: np.ndarray) -> np.ndarray:
         """Return the mean of values (N,) for each distinct case."""

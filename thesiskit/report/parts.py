@@ -226,8 +226,6 @@ def wanted_parts(config: dict[str, Any]) -> list[str]:
 
 def parts_without_tests(config: dict[str, Any]) -> list[str]:
     """Return the parts that a config names, and that are left out because no case is tested."""
-    if config["scheme"] != "none":
-        return []
     return [name for name in config["report"]["parts"] if TESTS in _lacking(name, config)]
 
 
@@ -246,7 +244,6 @@ def check_parts(config: dict[str, Any]) -> None:
             near = difflib.get_close_matches(name, PARTS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(PARTS)}"
             raise ConfigError(f"there is no part {name!r}; {hint}")
-        if TESTS in _lacking(name, config) and config["scheme"] == "none":
-            continue  # a note says that it is left out
-        for need in _lacking(name, config)[:1]:
-            raise ConfigError(f"{name} needs {need.words}; add that, or leave it out")
+        lacking = _lacking(name, config)
+        if lacking and TESTS not in lacking:  # else a note says that it is left out
+            raise ConfigError(f"{name} needs {lacking[0].words}; add that, or leave it out")

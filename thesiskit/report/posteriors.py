@@ -28,6 +28,7 @@ STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"
 OF: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by features before a screening
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
+Curve = tuple[str, Any, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
@@ -63,13 +64,13 @@ def log_alpha(record: Record) -> list[Figure]:
             words = "all features" if arm.method == "complete" else arm.method
             column = record.own.index(arm)
             density = np.exp(record.fits["log_density"][column])
-            curve = Curve(words, STYLES[arm.method], log_alphas(record, column), density)
+            curve = words, STYLES[arm.method], log_alphas(record, column), density
             panels.setdefault(_panel_title(label, manner), []).append(curve)
     truth = _truth(record, "alpha")
     figure, axes = _draw_posteriors(panels, truth, "log alpha", "posterior density", margin=1)
     low, high = axes[0, 0].get_xlim()
     for axis, curves in zip(axes.flat, panels.values(), strict=False):
-        x = curves[-1].x
+        x = curves[-1][2]
         x = x[(x > low) & (x < high)]
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
     drawn = "The grey line is the value with which the data were drawn. " if truth else ""
@@ -104,7 +105,7 @@ def log_ratio(record: Record) -> list[Figure]:
             words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
             if arm.method == "corrected":  # by how many features it is told of
                 words, line = words + (f", of {of}" if of else ""), OF[known.index(of) % len(OF)]
-            curves.append(Curve(words, line, x, joint / joint.sum()))
+            curves.append((words, line, x, joint / joint.sum()))
     truth = _truth(record, "ratio")
     figure, _ = _draw_posteriors(
         panels, truth, "log rho", "posterior probability", margin=0.5, level=1 / len(x)
@@ -121,15 +122,6 @@ def log_ratio(record: Record) -> list[Figure]:
     if sets > 1:
         caption += f" The posteriors are those of the first of {sets:,} training sets."
     return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
-
-
-class Curve(NamedTuple):
-    """A posterior: its name and line, and its points (x, y)."""
-
-    words: str
-    line: Any
-    x: np.ndarray
-    y: np.ndarray
 
 
 def _panel_title(label: str, manner: Manner) -> str:
@@ -154,9 +146,9 @@ def _draw_posteriors(
     figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
     shown = list(truth)
     for axis, (title, curves) in zip(axes.flat, panels.items(), strict=False):
-        for one in curves:
-            axis.plot(one.x, one.y, color=INK, linestyle=one.line, label=one.words)
-            shown += list(one.x[one.y > NEGLIGIBLE * one.y.max()])
+        for words, line, x, y in curves:
+            axis.plot(x, y, color=INK, linestyle=line, label=words)
+            shown += list(x[y > NEGLIGIBLE * y.max()])
         if level is not None:
             axis.axhline(level, color=GREY, linewidth=1, zorder=0)
         for value in truth:
@@ -520,28 +512,13 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
 # ---- temperatures: how often the evidence of features was counted ----
 
 
-class Temperature(NamedTuple):
-    """The temperatures of an arm, (splits,)."""
-
-    arm: Arm
-    tau: np.ndarray
-
-    @property
-    def middle(self) -> float:
-        """The median over training sets."""
-        return float(np.median(self.tau))
-
-
-def temperatures(record: Record) -> list[Temperature]:
-    """Return the temperatures of the arms that have one, of all training sets."""
+def temperatures(record: Record) -> dict[Arm, np.ndarray]:
+    """Return the temperatures of the arms that have one, (splits,) each."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too
         columns = [(arm.row, arm) for arm in record.arms if arm.row not in record.silent]
-    mine = [(column, arm) for column, arm in columns if arm.temperature == TEMPERED]
-    if not mine:
-        return []
-    tau = (record.predictions if record.tests else record.fits)["tau"]
-    return [Temperature(arm, tau[:, column]) for column, arm in mine]
+    stage = record.predictions if record.tests else record.fits
+    return {arm: stage["tau"][:, j] for j, arm in columns if arm.temperature == TEMPERED}
 
 
 def temperature_sentence(record: Record) -> str:
@@ -549,22 +526,22 @@ def temperature_sentence(record: Record) -> str:
     found = temperatures(record)
     if not found:
         return ""
-    corrected = [one for one in found if one.arm.method in ("corrected", "complete")] or found
-    most = max(corrected, key=lambda one: (record.kept(one.arm.label), one.arm.relevant == "some"))
-    by = f"With {features_words(record, most.arm.label)}, {most.arm.words}"
-    if most.middle <= COOL:
+    corrected = [arm for arm in found if arm.method in ("corrected", "complete")] or list(found)
+    arm = max(corrected, key=lambda arm: (record.kept(arm.label), arm.relevant == "some"))
+    by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm])
+    if middle <= COOL:
         return (
-            f"{by}, the temperature is {number(most.middle)}: nothing shows that the evidence of "
+            f"{by}, the temperature is {number(middle)}: nothing shows that the evidence of "
             "features was counted more than once, and there is nothing to mend."
         )
-    if most.middle > USELESS:
+    if middle > USELESS:
         return (
-            f"{by}, the temperature is {number(most.middle)}: in a cross-validation within the "
+            f"{by}, the temperature is {number(middle)}: in a cross-validation within the "
             "training cases the features predict nothing, so all classes become about "
             "equally probable."
         )
     return (
-        f"{by}, evidence turned out to be counted {number(most.middle)} times, as it is where "
+        f"{by}, evidence turned out to be counted {number(middle)} times, as it is where "
         "features go together, or where the selection is not corrected; so log odds are divided "
         "by that."
     )
@@ -573,14 +550,14 @@ def temperature_sentence(record: Record) -> str:
 def temperature_table(record: Record) -> list[Table]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     found = temperatures(record)
-    sets, within = len(found[0].tau), "component" if record.mixture else "class"
+    sets, within = len(next(iter(found.values()))), "component" if record.mixture else "class"
     rows = []
-    for one in found:
-        row = record.keys(one.arm) | {"temperature: median": number(one.middle)}
+    for arm, tau in found.items():
+        row = record.keys(arm) | {"temperature: median": number(np.median(tau))}
         if sets > 1:
-            row["temperature: lowest"] = number(one.tau.min())
-            row["temperature: highest"] = number(one.tau.max())
-            row["nothing to mend in"] = f"{np.mean(one.tau <= COOL):.0%}"
+            row["temperature: lowest"] = number(tau.min())
+            row["temperature: highest"] = number(tau.max())
+            row["nothing to mend in"] = f"{np.mean(tau <= COOL):.0%}"
         rows.append(row)
     caption = (
         f"These models take features as independent within a {within}. Features that go "
@@ -590,7 +567,7 @@ def temperature_table(record: Record) -> list[Table]:
         "within the training cases, selection included, most probable. It is about how often "
         "the same evidence was counted; at 1 there is nothing to mend."
     )
-    if max(one.tau.max() for one in found) > USELESS:
+    if max(tau.max() for tau in found.values()) > USELESS:
         caption += (
             f" Where it is {number(np.inf)}, the features predict nothing, and all classes become "
             "about equally probable."

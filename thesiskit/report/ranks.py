@@ -33,26 +33,23 @@ class Ranked(NamedTuple):
     draws: int
 
 
-def _ranked(record: Record) -> list[list[Ranked]]:
-    """Return what was ranked: for each model its quantities."""
+def _ranked(record: Record) -> list[Ranked]:
+    """Return what was ranked: of each model, as many quantities."""
     found = record.predictions
     return [
-        [
-            Ranked(record.title(record.arms[row]), str(name), found["ranks"][row, :, q], int(draws))
-            for q, name in enumerate(found["rank_names"])
-        ]
+        Ranked(record.title(record.arms[row]), str(name), found["ranks"][row, :, q], int(draws))
         for row, draws in enumerate(found["rank_draws"])
         if draws
+        for q, name in enumerate(found["rank_names"])
     ]
 
 
-def _about(ranked: list[list[Ranked]]) -> str:
+def _about(ranked: list[Ranked]) -> str:
     """Return the sentences of a caption that say what a rank is."""
-    first = ranked[0][0]
     return (
-        f"{len(first.ranks):,} data sets, each drawn with parameters from the prior. The rank is "
-        f"the number of {first.draws} draws from the posterior that are below the true value; ties "
-        "are broken at random. If the posterior is right, the ranks are uniform."
+        f"{len(ranked[0].ranks):,} data sets, each drawn with parameters from the prior. The rank "
+        f"is the number of {ranked[0].draws} draws from the posterior that are below the true "
+        "value; ties are broken at random. If the posterior is right, the ranks are uniform."
     )
 
 
@@ -67,8 +64,7 @@ def rank_table(record: Record) -> list[Table]:
             "chi-squared p": histogram(one.ranks, one.draws).p_value,
             "ECDF p": ecdf_p_value(one.ranks, one.draws),
         }
-        for quantities in ranked
-        for one in quantities
+        for one in ranked
     ]
     caption = (
         f"{_about(ranked)} p-values of uniform ranks: by the chi-squared test of the histogram, "
@@ -80,64 +76,61 @@ def rank_table(record: Record) -> list[Table]:
 def rank_figure(record: Record) -> list[Figure]:
     """Histograms of ranks."""
     ranked = _ranked(record)
+
+    def draw(axis, one: Ranked) -> None:
+        found = histogram(one.ranks, one.draws)
+        edges = np.arange(len(found.counts) + 1) - 0.5
+        low, high = (np.append(ends, ends[-1]) for ends in found.band(LEVEL))
+        axis.fill_between(edges, low, high, step="post", color=PALE, lw=0, zorder=0)
+        axis.stairs(len(one.ranks) * found.probability, edges, color=GREY, lw=0.8, zorder=1)
+        axis.bar(edges[1:] - 0.5, found.counts, width=1, color="none", edgecolor=INK, lw=0.8,
+                 zorder=2)  # fmt: skip
+        axis.set_xticks(edges[[0, -1]], ["0", f"{one.draws}"])
+        axis.set_ylim(bottom=0)
+
     caption = (
         f"{_about(ranked)} The line is the expected height. Each bar by itself is within the grey "
         "band in 99 of 100 studies."
     )
-    figure = _panels(ranked, _draw_histogram, "rank", "data sets")
+    figure = _panels(ranked, draw, "rank", "data sets")
     return [Figure("ranks", "Simulation-based calibration: ranks", figure, caption)]
-
-
-def _draw_histogram(axis, one: Ranked) -> None:
-    found = histogram(one.ranks, one.draws)
-    places = np.arange(len(found.counts))
-    low, high = found.band(LEVEL)
-    axis.fill_between(
-        np.append(places, len(places)) - 0.5, np.append(low, low[-1]),
-        np.append(high, high[-1]), step="post", color=PALE, lw=0, zorder=0,
-    )  # fmt: skip
-    expected = len(one.ranks) * found.probability
-    axis.stairs(expected, np.arange(len(places) + 1) - 0.5, color=GREY, lw=0.8, zorder=1)
-    axis.bar(places, found.counts, width=1, color="none", edgecolor=INK, lw=0.8, zorder=2)
-    axis.set_xticks([-0.5, len(places) - 0.5], ["0", f"{one.draws}"])
-    axis.set_ylim(bottom=0)
 
 
 def ecdf_figure(record: Record) -> list[Figure]:
     """How far the distribution of ranks is from the uniform one."""
     ranked = _ranked(record)
+
+    def draw(axis, one: Ranked) -> None:
+        n = len(one.ranks)
+        share = np.arange(1, one.draws + 1) / (one.draws + 1)
+        low, high = (bound / n - share for bound in ecdf_band(n, one.draws, LEVEL))
+        axis.fill_between(share, low, high, color=PALE, lw=0, zorder=0)
+        axis.axhline(0, color=GREY, lw=0.8)
+        axis.plot(share, reached(one.ranks, one.draws) / n - share, color=INK, lw=1)
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+
     caption = (
         f"{_about(ranked)} The curve is the distribution of the ranks minus the uniform one. "
         "If ranks are uniform, the whole curve is within the grey band in 99 of 100 studies."
     )
-    figure = _panels(ranked, _draw_ecdf, "rank / draws", "ECDF less uniform")
+    figure = _panels(ranked, draw, "rank / draws", "ECDF less uniform")
     title = "Simulation-based calibration: distribution of ranks"
     return [Figure("rank-ecdf", title, figure, caption)]
 
 
-def _draw_ecdf(axis, one: Ranked) -> None:
-    n = len(one.ranks)
-    share = np.arange(1, one.draws + 1) / (one.draws + 1)
-    low, high = (bound / n - share for bound in ecdf_band(n, one.draws, LEVEL))
-    axis.fill_between(share, low, high, color=PALE, lw=0, zorder=0)
-    axis.axhline(0, color=GREY, lw=0.8)
-    axis.plot(share, reached(one.ranks, one.draws) / n - share, color=INK, lw=1)
-    axis.set_xlim(0, 1)
-    axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-
-
-def _panels(ranked: list[list[Ranked]], draw: Callable, below: str, beside: str):
+def _panels(ranked: list[Ranked], draw: Callable[..., None], below: str, beside: str):
     """Return a figure with a row of panels for each model, and a panel for each quantity."""
-    columns = len(ranked[0])
-    figure, axes = canvas(
-        len(ranked), columns, width=max(7.6, 2.6 * columns), height=1.9 * len(ranked) + 0.5
-    )
-    for row, quantities in zip(axes, ranked, strict=True):
-        for axis, one in zip(row, quantities, strict=True):
-            axis.set_title(f"{one.model}\n{one.quantity}", fontsize=8.5)
-            axis.tick_params(labelsize=8)
-            draw(axis, one)
-        row[0].set_ylabel(beside, fontsize=9)
+    columns = len({one.quantity for one in ranked})
+    rows = len(ranked) // columns
+    width, height = max(7.6, 2.6 * columns), 1.9 * rows + 0.5
+    figure, axes = canvas(rows, columns, width=width, height=height)
+    for axis, one in zip(axes.flat, ranked, strict=True):
+        axis.set_title(f"{one.model}\n{one.quantity}", fontsize=8.5)
+        axis.tick_params(labelsize=8)
+        draw(axis, one)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(beside, fontsize=9)
     for axis in axes[-1]:
         axis.set_xlabel(below, fontsize=9)
     return figure

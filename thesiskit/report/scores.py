@@ -1,8 +1,9 @@
 """What was selected and predicted, arm by arm: tables of scores, calibration, and their figures."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -132,9 +133,9 @@ def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame
         if thesis is not None and way.manner == Manner("all"):
             theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
             theirs = theirs.set_index("category").reindex(range(10))
-            frame[f"{title}, thesis: #"] = theirs["cases"].to_numpy()
-            frame[f"{title}, thesis: Pred"] = theirs["mean_predicted"].to_numpy()
-            frame[f"{title}, thesis: Actual"] = theirs["fraction_actual"].to_numpy()
+            names = {"#": "cases", "Pred": "mean_predicted", "Actual": "fraction_actual"}
+            for name, column in names.items():
+                frame[f"{title}, thesis: {name}"] = theirs[column].to_numpy()
     return frame
 
 
@@ -143,12 +144,16 @@ def variant_words(variant: str) -> str:
     return VARIANTS.get(variant, variant)
 
 
+@lru_cache(maxsize=2)
+def measured(record: Record) -> dict[Arm, dict[str, float]]:
+    """Return error, expected error, AMLP and squared error of every arm."""
+    y = record.response
+    return {arm: metrics.scores(record.probability(arm), y) for arm in record.arms}
+
+
 def score_table(record: Record) -> list[Table]:
     """Error, expected error, AMLP and squared error of every arm."""
-    rows = [
-        record.keys(arm) | metrics.scores(record.probability(arm), record.response)
-        for arm in record.arms
-    ]
+    rows = [record.keys(arm) | found for arm, found in measured(record).items()]
     caption = (
         f"Over {len(record.response):,} test cases. The expected error is what the predictions "
         "themselves promise; AMLP is the average minus log probability of the actual class."
@@ -165,33 +170,29 @@ def score_table(record: Record) -> list[Table]:
 
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
-    first, second = record.variants[:2]
-    rows = []
+    variants, rows = record.variants[:2], []
     ways = record.ways(("corrected", "uncorrected", "complete"))
     for label, way in product(record.labels, ways):
-        a, b = (record.find(label, way.method, one, way.manner) for one in (first, second))
-        if a is None or b is None or a.way != way:
+        found = [record.find(label, way.method, one, way.manner) for one in variants]
+        arms = [arm for arm in found if arm is not None]
+        if len(arms) < len(variants) or arms[0].way != way:
             continue
-        pa, pb = record.probability(a), record.probability(b)
-        (alpha_a, factor_a), (alpha_b, factor_b) = _integrals(record, a), _integrals(record, b)
-        rows.append(
-            {
-                "features": label,
-                "method": way.words,
-                "largest change of a prediction": np.abs(pa - pb).max(),
-                "mean change": np.abs(pa - pb).mean(),
-                f"AMLP: {first}": metrics.amlp(pa, record.response),
-                f"AMLP: {second}": metrics.amlp(pb, record.response),
-                f"expected error: {first}": metrics.expected_error(pa),
-                f"expected error: {second}": metrics.expected_error(pb),
-                f"mean log alpha: {first}": alpha_a,
-                f"mean log alpha: {second}": alpha_b,
-                "change of log P(S)": factor_b - factor_a
-                if way.manner.relevant == "all"
-                else np.nan,  # it is not of one alpha
-            }
-        )
-    title = f"What {variant_words(first)} changes, against {variant_words(second)}"
+        change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
+        row = {
+            "features": label,
+            "method": way.words,
+            "largest change of a prediction": change.max(),
+            "mean change": change.mean(),
+        }
+        both = list(zip(variants, arms, strict=True))
+        for name in ("AMLP", "expected error"):
+            row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
+        alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
+        row |= {f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)}
+        some = way.manner.relevant == "some"  # then the factor is not of one alpha
+        rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
+    first, second = map(variant_words, variants)
+    title = f"What {first} changes, against {second}"
     caption = (
         "The thesis integrates over theta by Simpson's rule with 21 points, which is far off "
         "for features that are almost constant. Log alpha is averaged over its posterior; the "
@@ -245,10 +246,9 @@ def prediction_table(record: Record) -> list[Table]:
     about = {"id": tested.ids, **tested.division, "response": response}
     order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
     frames = [
-        pd.DataFrame(about | {name: [value] * len(tested.ids) for name, value in keys.items()})
-        .assign(**columns).iloc[order]
+        pd.DataFrame(about | keys | columns).iloc[order]
         for keys, columns in record.predicted_columns()
-    ]  # fmt: skip
+    ]
     frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
     caption = (
         f"Each row is what one arm predicts for one test case, by its id: {what}. The case was "
@@ -283,16 +283,9 @@ def reliability_table(record: Record) -> list[Table]:
         keys = {"features": arm.label, "method": arm.words}
         keys |= {"sampler": arm.variant} if several else {}
         frame = reliability(record, arm).rename(columns={"category": "C"})
-        rows.append(
-            keys
-            | {
-                "categories inside their band": int((frame.inside == "yes").sum()),
-                "of": int((frame.cases > 0).sum()),
-            }
-        )
-        for name, value in reversed(keys.items()):
-            frame.insert(0, name, value)
-        parts.append(frame)
+        inside, filled = int((frame.inside == "yes").sum()), int((frame.cases > 0).sum())
+        rows.append(keys | {"categories inside their band": inside, "of": filled})
+        parts.append(pd.DataFrame(keys | dict(frame.items())))
     frame, words = pd.concat(parts, ignore_index=True), _about_bands(record)
     return [
         Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
@@ -320,25 +313,12 @@ def _about_bands(record: Record) -> str:
 
 def reliability_figure(record: Record) -> list[Figure]:
     """Reliability diagrams with exact bands, methods by selections, for every sampler."""
-    caption = (
-        "Each point is a category of predictions with the same first decimal, over "
-        f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
-        f"band are hollow. {_about_bands(record)}"
-    )
-    return _by_variant(record, "reliability", "Reliability", _draw_reliability, caption, "")
-
-
-def _draw_reliability(record: Record, variant: str):
-    rows, columns = _rows_and_columns(record, STYLES)
-    figure, axes = canvas(
-        len(rows), len(columns), height=2.5 * len(rows) + 0.4, width=2.5 * len(columns) + 0.6,
-        sharex=True, sharey=True,
-    )  # fmt: skip
     one = drawn_words(record.one_words, 20)
     told, true = f"mean probability of {one}", f"fraction in {one}"
     if record.n_classes > 2:
         told, true = "mean confidence", "fraction that is right"
-    for i, j, arm, axis in _panels(record, rows, columns, axes, variant):
+
+    def draw(axis, arm: Arm) -> None:
         frame = reliability(record, arm)
         frame = frame[frame.cases > 0]
         low, high = frame["band low"], frame["band high"]
@@ -348,65 +328,74 @@ def _draw_reliability(record: Record, variant: str):
             part = frame[frame.inside == inside]
             look = {"color": INK, "markerfacecolor": face, "markersize": 5}
             axis.plot(part.predicted, part.actual, "o", **look)
-        axis.set_aspect("equal")
-        if i == _first_shown(axes[:, j]):
-            axis.set_title(kept_words(columns[j]), fontsize=10)
-        if j == _first_shown(axes[i]):
-            words = rows[i].words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
-            axis.set_ylabel(f"{words}\n{true}")
-        if i == len(rows) - 1:
-            axis.set_xlabel(told)
-    return figure
+        axis.set(aspect="equal", xlabel=told)
+        axis.label_outer()
+
+    def beside(_: str, words: str) -> str:
+        words = words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
+        return f"{words}\n{true}"
+
+    def of_variant(variant: str):
+        return _panels(
+            record, STYLES, draw, kept_words, beside, variant=variant, sharex=True, sharey=True,
+            height=lambda rows: 2.5 * rows + 0.4, width=lambda columns: 2.5 * columns + 0.6,
+        )  # fmt: skip
+
+    caption = (
+        "Each point is a category of predictions with the same first decimal, over "
+        f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
+        f"band are hollow. {_about_bands(record)}"
+    )
+    return _by_variant(record, "reliability", "Reliability", of_variant, caption, "")
 
 
-# ---- panels: methods by selections ----
-
-
-class Row(NamedTuple):
-    """A row of panels: a method, and how many features it is told that there were before."""
-
-    way: Way
-    of: str
-
-    @property
-    def words(self) -> str:
-        """What it is called."""
-        return self.way.words + (f", of {self.of}" if self.of else "")
-
-    def find(self, record: Record, column: str, variant: str | None = None) -> Arm | None:
-        """Return the arm of a column, None if there is none."""
-        label = f"{column} of {self.of}" if self.of else column
-        return record.find(label, self.way.method, variant, self.way.manner)
-
-
-def _rows_and_columns(record: Record, methods: Iterable[str]) -> tuple[list[Row], list[str]]:
-    """Return the rows of panels, the methods used, and the columns, the features kept."""
-    before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
-    columns = list(dict.fromkeys(map(base_label, record.labels)))
-    rows = [Row(way, of) for way in record.ways(methods) for of in before]
-    return [row for row in rows if any(row.find(record, one) for one in columns)], columns
+# ---- figures of methods by selections ----
 
 
 def _panels(
-    record: Record, rows: list[Row], columns: list[str], axes, variant: str | None = None
-) -> Iterator[tuple[int, int, Arm, Any]]:
-    """Yield row, column, arm and axis of each panel; hide axes that have no arm."""
-    places = list(product(enumerate(rows), enumerate(columns)))
-    found = [(i, j, row.find(record, column, variant)) for (i, row), (j, column) in places]
-    for i, j, arm in found:
-        axes[i, j].set_visible(arm is not None)
-    for i, j, arm in found:
-        if arm is not None:
-            yield i, j, arm, axes[i, j]
+    record: Record, methods: Iterable[str], draw: Callable[[Any, Arm], None],
+    above: Callable[[str], str], beside: Callable[[str, str], str], *,
+    height: Callable[[int], float], width: Callable[[int], float] = lambda _: 7.6,
+    variant: str | None = None, **options,
+):  # fmt: skip
+    """Return a figure of methods by features kept, with a panel for each arm.
 
-
-def _first_shown(axes) -> int:
-    return next(i for i, axis in enumerate(axes) if axis.get_visible())
+    A method has a row for each number of features that it may be told that there were before.
+    above, beside : the titles of a column, and of a row by method and words.
+    height, width : by the number of rows, and of columns.
+    """
+    columns = list(dict.fromkeys(map(base_label, record.labels)))
+    before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
+    rows: dict[tuple[str, str], list[Arm | None]] = {}
+    for way, of in product(record.ways(methods), before):
+        labels = [f"{column} of {of}" if of else column for column in columns]
+        first, mine = (
+            [record.find(label, way.method, one, way.manner) for label in labels]
+            for one in (None, variant)
+        )
+        if any(first):
+            rows[way.method, way.words + (f", of {of}" if of else "")] = mine
+    figure, axes = canvas(
+        len(rows), len(columns), height=height(len(rows)), width=width(len(columns)), **options
+    )
+    there = np.array([[arm is not None for arm in mine] for mine in rows.values()])
+    for (i, row), (j, column) in product(enumerate(rows), enumerate(columns)):
+        axis, arm = axes[i, j], rows[row][j]
+        axis.set_visible(arm is not None)
+        if arm is None:
+            continue
+        draw(axis, arm)
+        if i == there[:, j].argmax():
+            axis.set_title(above(column), fontsize=10)
+        if j == there[i].argmax():
+            axis.set_ylabel(beside(*row))
+    return figure
 
 
 def _by_variant(
-    record: Record, name: str, title: str, draw: Callable, caption: str, complete: str = ALL_KEPT
-) -> list[Figure]:
+    record: Record, name: str, title: str, draw: Callable[[str], Any], caption: str,
+    complete: str = ALL_KEPT,
+) -> list[Figure]:  # fmt: skip
     """Return a figure of the first rule for theta, or one of every sampler.
 
     complete : what the caption adds where an arm keeps all features.
@@ -417,29 +406,34 @@ def _by_variant(
         sampler = f", {variant} sampler" if record.mixture and len(record.variants) > 1 else ""
         all_kept = any(arm.method == "complete" and arm.variant == variant for arm in record.arms)
         words = caption + (complete if all_kept else "")
-        figures.append(Figure(name + suffix, title + sampler, draw(record, variant), words))
+        figures.append(Figure(name + suffix, title + sampler, draw(variant), words))
     return figures
 
 
-def _selections_axis(record: Record, axis) -> np.ndarray:
-    """Lay the selections out on the x axis; return their places.
+def _draw_by_selection(record: Record, axis, variant: str, lines: Iterable[tuple]) -> None:
+    """Draw lines, each a way, a measure of it and its look, over the selections that it has.
 
-    On a logarithmic scale where they are numbers of features, side by side where they are not.
+    The x axis is logarithmic where these are numbers of features; else they are side by side.
     """
     labels = record.labels
-    places = np.array([record.kept(label) for label in labels])
     if all(label.isdigit() or label == "all" for label in labels):
+        places = np.array([record.kept(label) for label in labels])
         axis.set_xscale("log")
         axis.set_xticks(places, [f"{x:,.0f}" for x in places])
         axis.minorticks_off()
         axis.set_xlabel("features kept")
-        return places
-    words = [size_words(label).replace(" of ", "\nof ") for label in labels]
-    axis.set_xticks(range(len(labels)), words)
-    if any("\n" in one for one in words):  # long ones, of tables that were screened before
-        axis.tick_params(axis="x", labelsize=7)
-    axis.set_xlabel("selection")
-    return np.arange(len(labels))
+    else:
+        places = np.arange(len(labels))
+        words = [size_words(label).replace(" of ", "\nof ") for label in labels]
+        axis.set_xticks(places, words)
+        if any("\n" in one for one in words):  # long ones, of tables that were screened before
+            axis.tick_params(axis="x", labelsize=7)
+        axis.set_xlabel("selection")
+    for way, measure, look in lines:
+        arms = [record.find(label, way.method, variant, way.manner) for label in labels]
+        values = [measured(record)[arm][measure] for arm in arms if arm]
+        axis.plot(places[[arm is not None for arm in arms]], values, color=INK, **look)
+    axis.margins(y=0.08)
 
 
 # ---- figures ----
@@ -477,98 +471,89 @@ def correlation_scatter(record: Record) -> list[Figure]:
 
 def error_rates(record: Record) -> list[Figure]:
     """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
+    looks = {
+        "error": {"label": "actual", "linestyle": "-", "marker": "o"},
+        "expected error": {
+            "label": "expected", "linestyle": ":", "marker": "s", "markerfacecolor": "white"
+        },
+    }  # fmt: skip
+
+    def draw(variant: str):
+        rows = len(record.manners)
+        ways = [Way(method, manner) for manner in record.manners
+                for method in ("uncorrected", "corrected")]  # fmt: skip
+        figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
+        for way, axis in zip(ways, axes.flat, strict=True):
+            lines = [(way, measure, look) for measure, look in looks.items()]
+            _draw_by_selection(record, axis, variant, lines)
+            axis.set_title(way.words)
+        axes[0, 0].set_ylim(bottom=0)
+        for axis in axes[:, 0]:
+            axis.set_ylabel("error rate")
+        axes[0, 1].legend(frameon=False)
+        return figure
+
     caption = (
         "The expected error rate is the one that the predictions promise. If it is below the "
         "actual one, the predictions are too confident."
     )
-    title = "Actual and expected error rates"
-    return _by_variant(record, "error-rates", title, _draw_error_rates, caption)
-
-
-def _draw_error_rates(record: Record, variant: str):
-    ways = [Way(method, manner) for manner in record.manners
-            for method in ("uncorrected", "corrected")]  # fmt: skip
-    rows = len(record.manners)
-    figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
-    for way, axis in zip(ways, axes.flat, strict=True):
-        arms = [record.find(label, way.method, variant, way.manner) for label in record.labels]
-        places = _selections_axis(record, axis)[[arm is not None for arm in arms]]
-        p = [record.probability(arm) for arm in arms if arm]
-        actual = [metrics.error_rate(one, record.response) for one in p]
-        expected = [metrics.expected_error(one) for one in p]
-        axis.plot(places, actual, "-o", color=INK, label="actual")
-        axis.plot(places, expected, ":s", color=INK, markerfacecolor="white", label="expected")
-        axis.set_title(way.words)
-        axis.margins(y=0.08)
-    axes[0, 0].set_ylim(bottom=0)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("error rate")
-    axes[0, 1].legend(frameon=False)
-    return figure
+    return _by_variant(record, "error-rates", "Actual and expected error rates", draw, caption)
 
 
 def performance(record: Record) -> list[Figure]:
     """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
+    measures = {"AMLP": "average minus log probability", "squared error": "average squared error"}
+
+    def draw(variant: str):
+        figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.manners) > 1))
+        for (measure, words), axis in zip(measures.items(), axes.flat, strict=True):
+            lines = [
+                (way, measure, style(way) | {"label": way.words}) for way in record.ways(STYLES)
+            ]
+            _draw_by_selection(record, axis, variant, lines)
+            axis.set_ylabel(words)
+            axis.set_ylim(bottom=0)
+        if len(record.manners) > 1:
+            names = axes[0, 0].get_legend_handles_labels()
+            figure.legend(*names, loc="outside upper center", ncols=2, frameon=False)
+        else:
+            axes[0, 0].legend(frameon=False)
+        return figure
+
     title = "Performance by number of features"
-    caption = "Lower is better."
-    return _by_variant(record, "performance", title, _draw_performance, caption)
-
-
-def _draw_performance(record: Record, variant: str):
-    figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.manners) > 1))
-    measures = (
-        ("average minus log probability", metrics.amlp),
-        ("average squared error", metrics.squared_error),
-    )
-    for (words, measure), axis in zip(measures, axes.flat, strict=True):
-        places = _selections_axis(record, axis)
-        for way in record.ways(STYLES):
-            arms = [record.find(label, way.method, variant, way.manner) for label in record.labels]
-            values = [measure(record.probability(arm), record.response) for arm in arms if arm]
-            x = places[[arm is not None for arm in arms]]
-            axis.plot(x, values, color=INK, label=way.words, **style(way))
-        axis.set_ylabel(words)
-        axis.margins(y=0.08)
-        axis.set_ylim(bottom=0)
-    if len(record.manners) > 1:
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
-    else:
-        axes[0, 0].legend(frameon=False)
-    return figure
+    return _by_variant(record, "performance", title, draw, "Lower is better.")
 
 
 def null_figure(record: Record) -> list[Figure]:
     """Histograms of predictions where nothing can be predicted."""
-    rows, columns = _rows_and_columns(
-        record, ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected")
-    )
-    figure, axes = canvas(
-        len(rows), len(columns), height=1.55 * len(rows) + 0.7, sharex=True, sharey="row"
-    )
+    bins = np.linspace(0, 1, 26)
+
+    def draw(axis, arm: Arm) -> None:
+        p, found = record.of_one(arm)[0], measured(record)[arm]
+        axis.hist(p, bins, weights=np.full(len(p), 1 / len(p)), color=GREY, edgecolor=INK,
+                  linewidth=0.6)  # fmt: skip
+        promise = f"expects {found['expected error']:.0%} errors, makes {found['error']:.0%}"
+        axis.set_title(promise, fontsize=8, loc="left")
+        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+
+    of = f" of {record.selection['n_features'][0]:,}"
+    if any(" of " in label for label in record.labels):  # which say it
+        of = ""
     names = {
         "bernoulli-nb": "SelectKBest +\nBernoulliNB",
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
-    bins = np.linspace(0, 1, 26)
-    for i, j, arm, axis in _panels(record, rows, columns, axes):
-        p = record.probability(arm)
-        axis.hist(record.of_one(arm)[0], bins, weights=np.full(len(p), 1 / len(p)), color=GREY,
-                  edgecolor=INK, linewidth=0.6)  # fmt: skip
-        promise = (
-            f"expects {metrics.expected_error(p):.0%} errors, "
-            f"makes {metrics.error_rate(p, record.response):.0%}"
-        )
-        axis.set_title(promise, fontsize=8, loc="left")
-        axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-        if i == _first_shown(axes[:, j]):
-            of = kept_words(columns[j])
-            if not any(row.of for row in rows):
-                of += f" of {record.selection['n_features'][0]:,}"
-            axis.set_title(f"{of}\n", fontsize=10)
-        if j == _first_shown(axes[i]):
-            words = rows[i].words.replace(", ", ",\n")
-            axis.set_ylabel(names.get(rows[i].way.method, f"naive Bayes,\n{words}"), fontsize=9)
+
+    def beside(method: str, words: str) -> str:
+        return names.get(method, f"naive Bayes,\n{words}".replace(", ", ",\n"))
+
+    figure = _panels(
+        record, ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected"), draw,
+        lambda column: f"{kept_words(column)}{of}\n", beside,
+        height=lambda rows: 1.55 * rows + 0.7, sharex=True, sharey="row",
+    )  # fmt: skip
+    for axis in figure.axes:
+        axis.yaxis.label.set_fontsize(9)
     one = drawn_words(record.one_words)
     figure.supxlabel(f"predictive probability of {one}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)

@@ -11,7 +11,7 @@
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,17 +60,9 @@ SHORT = {  # in a square of a map, with a colour of its own
 # ---- settings of the data: everything is a mean over data sets, with its standard error ----
 
 
-class Scores(NamedTuple):
-    """The scores of arms in every data set, and what the settings of the data are."""
-
-    arms: list[Arm]
-    settings: list[dict[str, Any]]
-    values: np.ndarray
-
-
 @lru_cache(maxsize=1)
-def scored(record: Record) -> Scores:
-    """Return the scores of the arms that are compared, with the first rule for theta.
+def scored(record: Record) -> tuple[list[Arm], np.ndarray]:
+    """Return the arms that are compared, with the first rule for theta, and `values`.
 
     Without the correction nothing tells how many features are null, and the model in which some are
     relevant says what the other one says: it is left out beside that.
@@ -78,7 +70,6 @@ def scored(record: Record) -> Scores:
     found, arms, y = record.predictions, record.main_arms, record.response
     if {arm.relevant for arm in arms if arm.method == "uncorrected"} == {"all", "some"}:
         arms = [arm for arm in arms if (arm.method, arm.relevant) != ("uncorrected", "some")]
-    settings = record.config["data"].get("settings", [{}])
     place, cases = found["replicate"], np.bincount(found["replicate"])
     values = np.empty((len(arms), len(cases), 3))
     for i, arm in enumerate(arms):
@@ -86,8 +77,7 @@ def scored(record: Record) -> Scores:
         kinds = ((p >= 0.5) != (y == 1), np.minimum(p, 1 - p), metrics.losses(p, y))
         for j, of_cases in enumerate(kinds):
             values[i, :, j] = np.bincount(place, of_cases) / cases
-    shape = (len(arms), len(settings), record.config["replicates"], 3)
-    return Scores(arms, settings, values.reshape(shape))
+    return arms, values.reshape(len(arms), -1, record.config["replicates"], 3)
 
 
 def setting_words(setting: dict[str, Any]) -> str:
@@ -108,17 +98,18 @@ def promises(record: Record, *, screened: bool) -> pd.DataFrame:
     Of tables that were screened before models of others promise by cross-validation, all else by
     its predictions.
     """
-    found, rows = scored(record), []
+    (arms, values), rows = scored(record), []
+    settings = record.config["data"].get("settings", [{}])
     if screened:  # a number for each replicate: the mean over its folds
         folded = record.predictions["cross_validated"]
-        folded = folded.reshape(len(record.arms), *found.values.shape[1:3], -1).mean(axis=3)
-    for (s, setting), (i, arm) in product(enumerate(found.settings), enumerate(found.arms)):
-        actual, told, amlp = found.values[i, s].T
+        folded = folded.reshape(len(record.arms), *values.shape[1:3], -1).mean(axis=3)
+    for (s, setting), (i, arm) in product(enumerate(settings), enumerate(arms)):
+        actual, told, amlp = values[i, s].T
         if screened and not arm.own:
             told = folded[arm.row, s]
         row = {"data": setting_words(setting), "arm": arm}
-        for name, values in (("told", told), ("actual", actual), ("amlp", amlp)):
-            row |= {name: float(values.mean()), f"{name}_error": metrics.standard_error(values)}
+        for name, each in (("told", told), ("actual", actual), ("amlp", amlp)):
+            row |= {name: float(each.mean()), f"{name}_error": metrics.standard_error(each)}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -134,7 +125,7 @@ def compared(record: Record) -> pd.DataFrame:
     place : among rivals, by AMLP, from 0; lower : by how much the first one's AMLP is lower.
     off : the promised error rate minus the actual one.
     """
-    arms, settings, values = scored(record)
+    (arms, values), settings = scored(record), record.config["data"]["settings"]
     mean = values.mean(axis=2)
     spread = np.apply_along_axis(metrics.standard_error, 2, values)
     names, rows = ("error", "promised", "amlp"), []
@@ -387,8 +378,7 @@ def _draw_best(record: Record):
         axis.set(xlim=(-0.5, found.shape[1] - 0.5), ylim=(-0.5, found.shape[0] - 0.5))
         _finish_map(axis, found, left=m % columns == 0, below=m >= len(maps) - columns)
         axis.set_title(map_title(mine).replace("\n", ", "), fontsize=8.5)
-    order = [arm.words for arm in scored(record).arms if arm.words in used]
-    order = list(dict.fromkeys(order))
+    order = list(dict.fromkeys(arm.words for arm in scored(record)[0] if arm.words in used))
     handles = [Patch(facecolor=used[name][1], edgecolor=GREY) for name in order]
     labels = [f"{used[name][0]}: {name}" for name in order]
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=8.5)
@@ -505,7 +495,7 @@ def board_of(study: Record) -> pd.DataFrame:
     ridge = next(i for i, arm in enumerate(study.arms) if arm.method == WHOLE)
     rows = []
     for name, table in study.tables.items():
-        taus = {one.arm.row: one.middle for one in temperatures(table)}
+        taus = {arm.row: np.median(tau) for arm, tau in temperatures(table).items()}
         for i, (arm, one) in enumerate(zip(study.arms, table.scores, strict=True)):
             if np.isnan(one.amlp):
                 continue

@@ -106,8 +106,8 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
     assert (loss[tempered] < loss[~tempered]).all()
     np.testing.assert_array_equal(p[tempered] > 0.5, p[~tempered] > 0.5)
     record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
-    assert [one.arm.method for one in temperatures(record)] == METHODS[kind]
-    np.testing.assert_allclose([one.tau.mean() for one in temperatures(record)], tau[tempered])
+    assert [arm.method for arm in temperatures(record)] == METHODS[kind]
+    np.testing.assert_allclose([one.mean() for one in temperatures(record).values()], tau[tempered])
 
 
 MIXTURE = BITS | {
