@@ -202,9 +202,11 @@ def two(shelf, rng, tmp_path):
 
 
 def test_each_table_is_divided_by_itself(two, tmp_path):
-    design = Design(load_config(two), tmp_path)
-    assert [one.tables[0].features.shape for one in design.each] == [(20, 6), (31, 9)]
-    for replicates, n, p in ((range(2, 3), 20, 6), (range(3, 5), 31, 9)):
+    both = load_config(two)
+    designs = [Design(both, tmp_path, both.data.setting(number)) for number in (0, 1)]
+    assert [one.tables[0].features.shape for one in designs] == [(20, 6), (31, 9)]
+    parts = ((range(2, 3), 20, 6), (range(3, 5), 31, 9))
+    for design, (replicates, n, p) in zip(designs, parts, strict=True):
         drawn = design.draw(replicates)
         assert drawn["fold"].shape == (len(replicates), n)
         splits = list(design.splits(replicates, drawn))
@@ -212,8 +214,8 @@ def test_each_table_is_divided_by_itself(two, tmp_path):
             (replicate, fold) for replicate in replicates for fold in range(3)
         ]
         assert {len(one.bits()) for one in splits} == {p}
-        blocks = list(design.column_blocks(splits[0], drawn["group"][0]))
-        original = design.of(replicates.start).tables[0].features
+        blocks = list(design.column_blocks(splits[0]))
+        original = design.tables[0].features
         assert (np.concatenate(blocks, axis=1) == original).all()
     assert "names" in design.draw(range(3, 5))
     assert "names" not in design.draw(range(5, 6))

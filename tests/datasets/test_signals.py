@@ -89,9 +89,11 @@ def test_blocks_hold_replicates_of_one_setting(tmp_path):
 
 def test_a_setting_has_the_same_data_whatever_stands_beside_it(tmp_path):
     alone = Design(config(tmp_path, ONE), tmp_path).draw(range(0, 3))
-    after = Design(config(tmp_path, TWO, ONE), tmp_path).draw(range(3, 6))
+    both = config(tmp_path, TWO, ONE)
+    first, after = (
+        Design(both, tmp_path, both.data.setting(i)).draw(range(3 * i, 3 * i + 3)) for i in (0, 1)
+    )
     np.testing.assert_array_equal(alone["words"], after["words"])
-    first = Design(config(tmp_path, TWO, ONE), tmp_path).draw(range(0, 3))
     assert first["words"].shape[1] == 70
 
 
@@ -109,7 +111,7 @@ def test_features_are_cut_at_medians_of_the_training_cases(tmp_path):
 def test_what_selects_nothing_gets_the_values_themselves(tmp_path):
     design = Design(config(tmp_path, ONE), tmp_path)
     (split,) = design.splits(range(0, 1), design.draw(range(0, 1)))
-    blocks = list(design.column_blocks(split, np.zeros(60, dtype=int)))
+    blocks = list(design.column_blocks(split))
     drawn = design.drawn(0)
     np.testing.assert_array_equal(
         np.hstack(blocks), np.concatenate([drawn.train.features, drawn.test.features])
@@ -129,8 +131,7 @@ def test_an_experiment_of_settings_of_different_shapes(tmp_path):
     record = finished(tmp_path, "a", 2)
     assert record.predictions["probability"].shape == (4, 3 * 90 + 3 * 11)
     # the second data set of the first setting, by hand
-    design = Design(config(tmp_path, ONE, TWO), tmp_path)
-    drawn = design.drawn(1)
+    drawn = Design(config(tmp_path, ONE), tmp_path).drawn(1)
     train, test = (one.features > np.median(drawn.train.features, axis=0)
                    for one in (drawn.train, drawn.test))  # fmt: skip
     kept = record.results.load("select", 0)["selected"][5:10]

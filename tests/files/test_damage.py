@@ -83,11 +83,11 @@ def test_damaged_unfinished_work_is_discarded(tmp_path):
     path = tmp_path / "unfinished" / "x.npz"
     first = Unfinished(path, "key")
     first.begin(0).save({"state": np.arange(100.0)})
-    assert Unfinished(path, "key").running[0] == 0
+    assert Unfinished(path, "key").running["place"] == 0
     flip(path)
-    assert Unfinished(path, "key").running == (-1, {})
+    assert Unfinished(path, "key").running == {}
     np.savez(path, key="unfinished key", format=1)
-    assert Unfinished(path, "key").running == (-1, {})
+    assert Unfinished(path, "key").running == {}
     assert not stopping.is_set()
 
 

@@ -15,7 +15,7 @@ from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.study import cells, experiment
 from thesiskit.study.batch import board
-from thesiskit.study.cells import Meter
+from thesiskit.study.cells import peak_memory
 from thesiskit.study.experiment import Experiment
 
 HEAD = "experiment: small\ntitle: Small\nabout: A test.\n"
@@ -176,10 +176,10 @@ def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     given = [part for one in settings for part in ("--set", one)]
     code = (
         "import sys; from thesiskit.cli import main\n"
-        "from thesiskit.study.cells import Meter\n"
+        "from thesiskit.study.cells import peak_memory\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit as end: code = end.code\n"
-        "print(Meter().peak); sys.exit(code)"  # getrusage counts the tests that began it
+        "print(peak_memory()); sys.exit(code)"  # getrusage counts the tests that began it
     )
     command = [sys.executable, "-c", code, "run", str(path), "--results"]
     done = subprocess.run([*command, str(tmp_path / "r"), "--jobs", "0", *given],
@@ -247,10 +247,10 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     if words is None:
         words = "say --yes|at most"
     started = time.perf_counter()
-    before = Meter().peak
+    before = peak_memory()
     result = CliRunner().invoke(main, arguments)
     assert time.perf_counter() - started < 3
-    assert Meter().peak < before + 200_000_000
+    assert peak_memory() < before + 200_000_000
     assert result.exit_code == 2, result.output
     assert len(result.output.splitlines()) == 1
     assert len(result.output) < 400

@@ -553,8 +553,8 @@ def test_last_lines_of_a_log(tmp_path):
 def test_submissions_are_appended_and_damaged_ones_set_aside(tmp_path):
     said = []
     assert submissions(tmp_path, said.append) == []
-    append(tmp_path, {"ids": ["1_0"]}, said.append)
-    append(tmp_path, {"ids": ["2"]}, said.append)
+    append(tmp_path, {"ids": ["1_0"]})
+    append(tmp_path, {"ids": ["2"]})
     assert [entry["ids"] for entry in submissions(tmp_path, said.append)] == [["1_0"], ["2"]]
     assert said == []
     path = tmp_path / "batch" / "submissions.json"

@@ -218,10 +218,8 @@ def _make(experiment, cells) -> None:
     failures = make(experiment, cells, stop)
     if failures is None:
         raise KeyboardInterrupt
-    for failure in failures[:MOST_LINES]:
-        click.echo(
-            f"Error: {brief(f'{failure.cell.id} ({failure.cell}): {failure.reason}')}", err=True
-        )
+    for failed, reason in failures[:MOST_LINES]:
+        click.echo(f"Error: {brief(f'{failed.id} ({failed}): {reason}')}", err=True)
     # what its files say: a process that was told to stop has neither failed nor finished
     done = sum(map(experiment.graph.done, cells))
     click.echo(f"{done:,} of {len(cells):,} cells done")

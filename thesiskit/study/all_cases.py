@@ -47,16 +47,9 @@ class AllCases(Experiment):
                 f"{config.data.source} draws its cases, so there are no new ones to predict; "
                 f"{', '.join(READ_NEW)} read tables of your own",
             )
-        self._above, self._whole = results, config
-        below = Results(results.folder, FOLDER)
+        self._whole, below = config, Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
-
-    def check(self) -> None:
-        """Raise what can be known to be wrong before any work is done."""
-        if not self._checked:
-            self._work.check()
-            self._above.prepare()
-        super().check()
+        self._folders = [results, below]
 
     def check_arms(self, names: Sequence[str]) -> None:
         """Raise UserError for an arm that is not fitted: a peer, or none at all."""
@@ -75,17 +68,15 @@ class AllCases(Experiment):
     def read_new(self, path: Path) -> Any:
         """Return the new cases of a table, coded as the training cases; nothing is fitted for it.
 
-        Raises
-        ------
-        UserError: the source has no files of cases.  DataError: what is wrong, where, what to do.
+        Raises UserError where the source has no files of cases, DataError for faults of the table.
         """
         source = self._whole.data
         assert source is not None
         if type(source).read_new is Source.read_new:
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
-            design = self._work.design
-            like = design.tables[0] if self.config.selects else design.stored[-1]
+            work = self._work
+            like = work.only.tables[0] if self.config.selects else work.design.stored[-1]
             return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
@@ -93,12 +84,7 @@ class AllCases(Experiment):
         return sum(self.run(stage, watch=watch, force=force) for stage in self.stages) > 0
 
     def model(self) -> FittedModel:
-        """Return the fitted model.
-
-        Raises
-        ------
-        UserError: a stage is not made.
-        """
+        """Return the fitted model; UserError if a stage is not made."""
         fitted = _selecting if self.config.selects else _of_patterns
         return fitted(self._work, self.graph.block(0))
 
@@ -107,10 +93,11 @@ class AllCases(Experiment):
 
 
 def _selecting(work: SelectionWork, block: Block) -> FittedModel:
-    table = work.design.tables[0]
+    design = work.only
+    table = design.tables[0]
     arms: dict[str, FittedArm] = {}
     kept = [np.empty(0, dtype=np.intp)]
-    for _, arm in work.fitted_arms.values():
+    for arm in work.fitted_arms.values():
         (pair,) = work.pairs(arm, block)
         stored = block.read("fit", arm.name)
         if arm.method in PEERS:
@@ -128,10 +115,10 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         kept += [selected] if model.takes == "bits" else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
-    arrays = {"columns": columns, "thresholds": work.design.thresholds(columns)}
+    arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     assert work.config.data is not None
-    cases = sum(len(one.response) for one in work.design.tables)
+    cases = sum(len(one.response) for one in design.tables)
     return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
 
 

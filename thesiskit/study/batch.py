@@ -13,9 +13,9 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,8 +23,16 @@ from thesiskit.config import ClusterBlock
 from thesiskit.errors import ThesiskitError, UserError, cut, memory_text, quoted
 from thesiskit.study.cells import HOST, Cell, Graph
 from thesiskit.study.experiment import Experiment
-from thesiskit.study.slurm import GONE, Slurm, probe, read_cells, submissions
-from thesiskit.study.workers import Failure, Workers
+from thesiskit.study.slurm import (
+    GONE,
+    Entry,
+    Slurm,
+    clock_warning,
+    probe,
+    read_cells,
+    submissions,
+)
+from thesiskit.study.workers import Workers
 
 STATES = ("done", "running", "failed", "interrupted", "damaged", "to do")
 MANY = 60  # cells
@@ -66,8 +74,7 @@ class Batch:
         if not todo and not force:
             return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
         if check:
-            warning = probe(experiment.results.folder, self.block).warning
-            experiment.notes += [warning] if warning else []
+            experiment.notes += clock_warning(*probe(experiment.results.folder, self.block))
         if force:
             with experiment.results.alone():
                 for number in self.graph.blocks:
@@ -78,14 +85,8 @@ class Batch:
         with experiment.results.alone():
             config, command = self._kept()
             try:
-                ids = self.slurm.submit(
-                    config.stem,
-                    jobs,
-                    command,
-                    self.name,
-                    config=self._described(),
-                    code=self.graph.code,
-                )
+                note: Entry = {"config": self._described(), "code": self.graph.code}
+                ids = self.slurm.submit(config.stem, jobs, command, self.name, **note)
             except ThesiskitError:
                 if not any(config.parent.glob(f"{config.stem}-*.sh")):
                     config.unlink(missing_ok=True)
@@ -137,7 +138,7 @@ class Batch:
 
     # ---- what became of it ----
 
-    def _submitted(self) -> tuple[list[dict[str, Any]], list[str]]:
+    def _submitted(self) -> tuple[list[Entry], list[str]]:
         """Return the entries of what was submitted, and all its jobs."""
         entries = submissions(self.experiment.results.folder, self.experiment.notes.append)
         return entries, [job for entry in entries for job in entry["ids"]]
@@ -161,7 +162,14 @@ class Batch:
             lines += ["", "jobs: " + ", ".join(f"{n:,} {state}" for state, n in waiting.items())]
         if silence:
             lines += ["", f"jobs: not known ({silence})"]
-        for job in self._lost(states, rows)[-FEW:]:
+        # jobs that have ended, and were the last to have cells that are not done
+        left = {row.cell.id for row in rows if row.state in ("to do", "interrupted")}
+        cells, lost = self.slurm.cells(self._submitted()[0]), []
+        for job, state in reversed(states.items()):
+            mine = left & set(cells.get(job, ()))
+            lost += [job] if mine and state == GONE else []
+            left -= mine
+        for job in reversed(lost[:FEW]):
             lines += ["", f"job {job} has ended before its cells were done"]
             lines += [f"    {line}" for line in self.slurm.tail(job)]
         return all(row.state == "done" for row in rows), lines
@@ -172,18 +180,6 @@ class Batch:
             return self.slurm.states(self._submitted()[1]), ""
         except ThesiskitError as error:
             return {}, str(error).splitlines()[0]
-
-    def _lost(self, states: Mapping[str, str], rows: list["Row"]) -> list[str]:
-        """Return the jobs that have ended, and were the last to have cells that are not done."""
-        left = {row.cell.id for row in rows if row.state in ("to do", "interrupted")}
-        cells = self.slurm.cells(self._submitted()[0])
-        lost: list[str] = []
-        for job in reversed(list(states)):
-            of_job = left & set(cells.get(job, ()))
-            if of_job and states[job] == GONE:
-                lost.append(job)
-            left -= of_job
-        return lost[::-1]
 
     def to_retry(self) -> list[Cell]:
         """Return the cells that failed or were interrupted."""
@@ -219,9 +215,7 @@ class Batch:
     def share(self, text: str, listed: Path | None = None) -> Sequence[Cell]:
         """Return the cells of a text such as 3/100: a part of all, or of a list of N lines one.
 
-        Raises
-        ------
-        UserError: the list is damaged, or names cells that this experiment does not have.
+        Raises UserError for a damaged list, or cells that this experiment does not have.
         """
         given = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         i, n = map(int, given.groups()) if given else (0, 0)
@@ -232,18 +226,13 @@ class Batch:
         lines = read_cells(listed)
         if len(lines) != n:
             raise UserError(f"{listed}: has {len(lines):,} lines, not {n:,}; submit again")
-        missing, cells = set(lines[i - 1]), {}
+        wanted, cells = set(lines[i - 1]), {}
         for cell in self.graph.all_cells():
-            if not missing:
-                break
-            if cell.id in missing:
-                missing.remove(cell.id)
+            if cell.id in wanted:
                 cells[cell.id] = cell
-        if missing:
-            raise UserError(
-                "code or data have changed since these cells were submitted; submit again"
-            )
-        return [cells[name] for name in lines[i - 1]]
+            if len(cells) == len(wanted):
+                return [cells[name] for name in lines[i - 1]]
+        raise UserError("code or data have changed since these cells were submitted; submit again")
 
     # ---- the end ----
 
@@ -308,18 +297,16 @@ def first_cells(graph: Graph, *, done: bool = False) -> list[Cell]:
     """
     first = []
     for number in graph.blocks:
-        cells = graph.block(number).cells()
-        needed = {cell.id: graph.needs(cell) for cell in cells}
-        before = {cell.id for needs in needed.values() for cell in needs}
-        for end in (cell for cell in cells if cell.id not in before):
-            leading = [*needed[end.id], end]
-            if not done and all(map(graph.done, leading)):
-                continue
-            chains = [chain for cell in leading for chain in graph.chains(cell)]
-            left = [cell for cell in chains if done or not graph.done(cell)]
+        arms: dict[str, list[Cell]] = {}
+        for cell in graph.block(number).cells():
+            arms.setdefault(cell.arm, []).append(cell)
+        if len(arms) > 1:
+            del arms[""]  # what all arms need is made on the way
+        for mine in arms.values():
+            left = [cell for cell in mine if done or not graph.done(cell)]
             # of an arm without chains the last cell, or the first that is not done where that is
-            todo = (cell for cell in leading if cell.arm and not done and not graph.done(cell))
-            first += left or [next(todo, end)]
+            alone = [mine[-1] if done else left[0]] if left else []
+            first += [cell for cell in left if cell.chain is not None] or alone
     return first
 
 
@@ -337,34 +324,30 @@ def _mean_seconds(graph: Graph) -> float | None:
     begun = Counter(cell.block for cell in first_cells(graph, done=True))
     for number in graph.blocks:
         cells = graph.block(number).cells()
-        if not all(map(graph.done, cells)):
-            continue
-        records = (graph.files.record(cell, "json") or {} for cell in cells)
-        seconds = sum(record.get("seconds", 0.0) for record in records)
-        means.append(max(seconds, 1e-3) / begun[number])
+        if all(map(graph.done, cells)):
+            records = [graph.files.record(cell, "json") or {} for cell in cells]
+            seconds = sum(record.get("seconds", 0.0) for record in records)
+            means.append(max(seconds, 1e-3) / begun[number])
         if len(means) == ENOUGH:
             break
-    return sum(means) / len(means) if means else None
+    return fmean(means) if means else None
 
 
 def make(
     experiment: Experiment, cells: Sequence[Cell], stop: threading.Event
-) -> list[Failure] | None:
-    """Make what is not done of cells, and return what failed; None when stopped early."""
+) -> list[tuple[Cell, str]] | None:
+    """Make what is not done of cells, and return what failed and why; None when stopped early."""
     experiment.results.prepare()
     graph = experiment.graph
-    failures: list[Failure] = []
-    tried: set[str] = set()  # a process that is told to stop leaves neither result nor failure
+    failures: list[tuple[Cell, str]] = []
     workers = Workers(graph, max(1, experiment.jobs))
     try:
-        todo = [cell for cell in cells if not graph.done(cell)]
-        while todo:
-            tried |= {cell.id for cell in todo}
-            made = workers.make(todo, all_of_it=True, stop=stop, patient=True)
-            failures += [failure for _, failure in made if failure is not None]
+        for again in (False, True):
+            todo = _after(graph, cells) if again else [c for c in cells if not graph.done(c)]
+            made = workers.make(todo, stop)
+            failures += [(cell, reason) for cell, reason in made if reason]
             if stop.is_set():
                 return None
-            todo = [cell for cell in _after(graph, cells) if cell.id not in tried]
         for number in sorted({cell.block for cell in cells}):
             graph.block(number).join_what_can_be()
     finally:
@@ -373,25 +356,19 @@ def make(
 
 
 def _after(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
-    """Return of each arm the first cell, of no chain, that is not done and whose needs are.
-
-    What it needs besides is made on the way, by any cell of the arm.
-    """
-    ready = []
-    for number, arm in dict.fromkeys((cell.block, cell.arm) for cell in cells if cell.arm):
-        for cell in graph.block(number).cells():
-            mine = cell.arm == arm and cell.chain is None
-            if mine and not graph.done(cell) and all(map(graph.done, graph.needs(cell))):
-                ready.append(cell)
-                break
-    return ready
+    """Return what is left of those arms of which all chains are done, and some of these cells."""
+    left = []
+    for number, arm in dict.fromkeys((c.block, c.arm) for c in cells if c.arm and graph.done(c)):
+        mine = [cell for cell in graph.block(number).cells() if cell.arm == arm]
+        todo = [cell for cell in mine if not graph.done(cell)]
+        left += todo if all(cell.chain is None for cell in todo) else []
+    return left
 
 
 # ---- what has become of the cells, read from their files ----
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One cell: its state, and what is known of how it was made."""
 
     cell: Cell
@@ -407,25 +384,20 @@ def board(experiment: Experiment, jobs: Mapping[str, str] | None = None) -> list
     """
     graph, files = experiment.graph, experiment.graph.files
     present = files.present()
-    results = present.get("npz", set())
+    results = present["npz"]
     rows: list[Row] = []
     for number in graph.blocks:
         block = graph.block(number)
         for stage in experiment.stages:
-            cells = block.cells(stage)
             joined = block.whole(stage)  # then it needs its cells no more
-            done = {
-                cell.id
-                for cell in cells
-                if joined or ((not cell.arm or cell.id in results) and graph.done(cell))
-            }
-            for cell in cells:
-                compared = cell.chain is not None and block.cell(stage, cell.arm).id in done
-                if cell.id in done or compared:
+            for cell in block.cells(stage):
+                arm = cell if cell.chain is None else block.cell(stage, cell.arm)
+                there = not cell.arm or {cell.id, arm.id} & results
+                if joined or (there and graph.done(cell)):
                     rows.append(Row(cell, "done", files.record(cell, "json") or {}))
-                elif cell.id in present.get("running", ()):
+                elif cell.id in present["running"]:
                     rows.append(_begun(graph, cell, jobs or {}))
-                elif cell.id in present.get("failed", ()):
+                elif cell.id in present["failed"]:
                     rows.append(Row(cell, "failed", files.record(cell, "failed") or {}))
                 else:
                     cut_off = cell.id in results and not files.complete(cell)

@@ -33,7 +33,6 @@ from thesiskit.models.packed import (
 from thesiskit.models.peers import PEERS
 from thesiskit.models.selection import (
     FSelection,
-    Screened,
     correlation_of_f,
     f_of_correlation,
     is_binary,
@@ -95,15 +94,6 @@ class Split:
             return self.bits().unpack(columns, cases)
         return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
 
-    def training_rows(self) -> np.ndarray:
-        """Return a table of real features: its first rows are all cases up to the last that trains.
-
-        That is the first table, which is not copied, unless some of them are in the next.
-        """
-        first = self.reals()[0]
-        inside = self.train.max(initial=0) < len(first)
-        return first if inside else np.concatenate(self.reals())
-
     def of_table(self, features: np.ndarray) -> np.ndarray:
         """Return which columns of the table, or of the group, some features are."""
         return features if self.columns is None else self.columns[features]
@@ -117,34 +107,19 @@ class Split:
             **changes,
         )
 
-    def within(self, train: np.ndarray, test: np.ndarray) -> Split:
-        """Return a split of the training cases, by their places among them; with all columns."""
-        return replace(self.whole or self, train=self.train[train], test=self.train[test])
+    def training_rows(self) -> np.ndarray:
+        """Return real features, of which the first rows are all cases up to the last that trains.
 
-    def select_by_f(
-        self,
-        k: int | None,
-        rng: np.random.Generator,
-        *,
-        threshold: float | None = None,
-        screened: Screened | None = None,
-        at_most: bool = False,
-    ) -> FSelection:
-        """Keep k real features, or those above a threshold; memory-mapped tables are not copied.
-
-        at_most : keep all that vary where they are fewer than k.
+        That is the first table, which is not copied, unless some of them are in the next.
         """
+        first = self.reals()[0]
+        inside = self.train.max(initial=0) < len(first)
+        return first if inside else np.concatenate(self.reals())
+
+    def select_by_f(self, k: int | None, rng: np.random.Generator, **more: Any) -> FSelection:
+        """Keep real features, as `selection.select_by_f`; memory-mapped tables are not copied."""
         X = self.training_rows()
-        return select_by_f(
-            X,
-            self.response[: len(X)],
-            k,
-            rng,
-            threshold=threshold,
-            cases=self.train,
-            screened=screened,
-            at_most=at_most,
-        )
+        return select_by_f(X, self.response[: len(X)], k, rng, cases=self.train, **more)
 
 
 def pack_drawn(drawn: Drawn) -> PackedFeatures:
@@ -178,58 +153,39 @@ def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
     return split.only(columns, width=kept.n_features, columns=columns, whole=split)
 
 
-def f_threshold(config: Config, split: Split) -> float | None:
-    """Return the F above which the features of a table were kept, None if it is not known."""
+def screening_limit(config: Config, split: Split) -> Fraction | float | None:
+    """Return what COR^2 of the features of a table, or F, was above; None if it is not known."""
     screened = config.screened
     assert screened is not None
     if screened.threshold is None:
         return screened.f
-    return f_of_correlation(screened.threshold, split.class_counts)
+    if config.takes_reals:
+        return f_of_correlation(screened.threshold, split.class_counts)
+    return Fraction(str(screened.threshold)) ** 2
 
 
 class Design:
-    """The data of a config and their division into splits."""
+    """The data of a config, of one of their settings if there are several, divided into splits."""
 
     def __init__(self, config: Config, folder: Path, data: Source | None = None):
-        self.config = config
-        self.data = config.data if data is None else data
-        self.folder = folder  # of the config file: data paths start there
-        self.takes_reals = config.takes_reals
-
-    @cached_property
-    def each(self) -> list[Design]:
-        """A design for each table of a study of several tables; else this one alone."""
-        data = self.data
-        if data is None or data.drawn or data.n_settings == 1:
-            return [self]
-        settings = map(data.setting, range(data.n_settings))
-        return [Design(self.config, self.folder, setting) for setting in settings]
-
-    def of(self, replicate: int) -> Design:
-        """Return the design whose tables a replicate divides."""
-        return self.each[replicate // self.config.replicates % len(self.each)]
+        self.config, self.folder = config, folder  # of the config file: data paths start there
+        self.data: Source = data or config.data  # type: ignore[assignment]
 
     @cached_property
     def tables(self) -> list[Table]:
         """The table of the config, then its test table; none for simulated data."""
-        if self.data is None or self.data.drawn:
+        if self.data.drawn:
             return []
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
     @cached_property
     def folds(self) -> int:
-        """How many parts of the cases are tested, one after the other.
+        """How many parts of the cases are tested, one after the other; ConfigError for below two.
 
         They are at most as many as the largest class has cases, because each class is divided by
         itself, and others would be empty.
-
-        Raises
-        ------
-        ConfigError: there are not even two.
         """
-        if len(self.each) > 1:
-            return max(design.folds for design in self.each)
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response = self._response
@@ -245,11 +201,7 @@ class Design:
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
-        if not self.config.drawn:
-            return len(self.tables[0].classes)
-        assert self.data is not None
-        assert self.data.sizes is not None
-        return self.data.sizes.classes
+        return self.data.sizes.classes if self.data.sizes else len(self.tables[0].classes)
 
     # ---- drawing and dividing ----
 
@@ -265,10 +217,8 @@ class Design:
         have none; ids (n,) of all cases; class_names (classes,); notes; columns (5,), as
         `count_columns` returns them of all cases together.
         """
-        if self.config.drawn:
+        if self.data.drawn:
             return self._simulate(replicates)
-        if len(self.each) > 1:
-            return self.of(replicates.start).draw(replicates)
         arrays = self._divisions(replicates)
         if replicates.start % self.config.replicates:
             return arrays  # what is said is said once for all blocks of a table
@@ -302,9 +252,7 @@ class Design:
     def _divide(self, replicate: int) -> np.ndarray:
         """Return the fold of each case of the tables, -1 where it only trains.
 
-        Raises
-        ------
-        DataError: a training set lacks a class.
+        Raises DataError where a training set lacks a class.
         """
         scheme, response, names = self.config.scheme, self._response, self.tables[0].classes
         rng = generator(self.config.seed, "folds", scheme, replicate)
@@ -355,29 +303,22 @@ class Design:
             group = self._groups(drawn.train.features.shape[1], replicate)
             row = {"response": response, "fold": fold, "group": group, "alpha": drawn.alpha}
             # real features are drawn again where they are needed: they would fill the disk
-            rows.append(row if self.takes_reals else {"words": pack_drawn(drawn).words} | row)
+            real = self.config.takes_reals
+            rows.append(row if real else {"words": pack_drawn(drawn).words} | row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
-        data, place = self._source(replicate), replicate % self.config.replicates
-        rng = generator(self.config.seed, "data", data.settings_of_draws, place)
+        rng = generator(self.config.seed, "data", self.data.settings_of_draws,
+                        replicate % self.config.replicates)  # fmt: skip
         priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
-            return data.draw(rng, priors)
-
-    def _source(self, replicate: int) -> Source:
-        """Return what a replicate's data are drawn with, of a study of several settings."""
-        assert self.data is not None
-        return self.data.setting(replicate // self.config.replicates)
+            return self.data.draw(rng, priors)
 
     # ---- splits ----
 
     def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
-        if len(self.each) > 1:
-            yield from self.of(replicates.start).splits(replicates, drawn)
-            return
         groups = self.config.evaluation.groups
         for b, replicate in enumerate(replicates):
             response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
@@ -401,7 +342,7 @@ class Design:
         """Return the features of all n cases as bits; those that train say where to cut them."""
         if words is not None:
             return PackedFeatures(words, n)
-        if self.config.drawn:
+        if self.data.drawn:
             return pack_drawn(self.drawn(replicate))
         if self._packed is None:
             return PackedFeatures.pack(*self._features, cases=train)
@@ -411,10 +352,10 @@ class Design:
         self, replicate: int, bits: Callable[[np.ndarray], PackedFeatures]
     ) -> tuple[np.ndarray, ...]:
         """Return the features of all cases as they were read or drawn."""
-        if not self.config.drawn:  # truth values become numbers without a copy
+        if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(one.view(np.uint8) if one.dtype == bool else one for one in tables)
-        if self._source(replicate).real_features:
+        if self.data.real_features:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits
@@ -436,46 +377,35 @@ class Design:
         block = np.concatenate([read_columns(table, columns) for table in self._features])
         return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
 
-    def column_blocks(self, split: Split, group: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts.
-
-        group (p,) : the group of each feature, in this replicate.
-        """
-        tables = self.of(split.replicate)._features
-        if not tables:
-            if not self._source(split.replicate).real_features:
-                bits = split.bits()
-                for columns in bits.chunks():
-                    yield bits.unpack(np.arange(len(bits))[columns])
-                return
-            drawn = self.drawn(split.replicate)
-            tables = [drawn.train.features, drawn.test.features]
+    def column_blocks(self, split: Split) -> Iterator[np.ndarray]:
+        """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts."""
+        if self.data.drawn and not self.data.real_features:
+            bits = split.bits()
+            for columns in bits.chunks():
+                yield bits.unpack(np.arange(len(bits))[columns])
+            return
+        tables = split.reals()
         for columns in chunks(tables[0]):
-            mine = np.arange(columns.start, columns.stop)[group[columns] == split.group]
-            if split.columns is not None:
-                mine = np.intersect1d(mine, split.columns)
+            mine = np.arange(columns.start, columns.stop)  # columns that are copied lie together
             yield np.concatenate([read_columns(table, mine) for table in tables])
 
     def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""
-        rows: list[tuple[np.ndarray, ...]] = []
-        for replicate, response, fold in zip(
-            replicates, drawn["response"], drawn["fold"], strict=True
-        ):
+        rows = []
+        divided = zip(replicates, drawn["response"], drawn["fold"], strict=True)
+        for replicate, response, fold in divided:
             for f, g in product(folds_of(fold), range(self.config.evaluation.groups)):
                 test = np.flatnonzero(fold == f)
                 about = (np.full(len(test), number) for number in (replicate, g, f))
                 rows.append((*about, test, response[test]))
         names = ("replicate", "group", "fold", "case", "response")
-        return {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
+        return dict(zip(names, map(np.concatenate, zip(*rows, strict=True)), strict=True))
 
     # ---- what the data show to be wrong, or what the user should know of them ----
 
     @property
     def notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
-        if len(self.each) > 1:
-            return list(dict.fromkeys(note for design in self.each for note in design.notes))
         if not self.tables:
             return []
         methods, wanted = self.config.model.methods, self.config.evaluation.folds
@@ -486,7 +416,7 @@ class Design:
                 "class has more cases"
             )
         notes += self._notes_of_screening()
-        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
+        fewest, rarest = self._fewest()
         if fewest < FOLDS:
             notes.append(
                 f"model.temperature: {fewest} folds are made within a training set, not {FOLDS}, "
@@ -504,7 +434,7 @@ class Design:
     def check(self) -> None:
         """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
         assert self.folds
-        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
+        fewest, rarest = self._fewest()
         if fewest < 2:
             raise self.config.wrong(
                 "model.temperature",
@@ -520,12 +450,11 @@ class Design:
             return
         split = self.first_split
         weakest, columns = self._weakest(split)
-        limit = f_threshold(self.config, split) if self.takes_reals else Fraction(str(given)) ** 2
-        assert limit is not None
-        if limit <= weakest:
+        limit = screening_limit(self.config, split)
+        if limit is None or limit <= weakest:
             return
         what, smallest = "an absolute correlation", float(weakest) ** 0.5
-        if self.takes_reals:
+        if self.config.takes_reals:
             what, smallest = "an F", float(weakest)
             if key == "threshold":
                 what, smallest = "a correlation ratio", _correlation_of(smallest, split)
@@ -541,23 +470,23 @@ class Design:
     def _fewest(self) -> tuple[int, str]:
         """Return how few training cases a class has in any training set, and which class.
 
-        Of drawn data the first data set of each setting is looked at.
+        Of drawn data the first data set is looked at; without a temperature FOLDS are enough.
         """
-        if self.config.drawn:
-            assert self.data is not None
-            places = (n * self.config.replicates for n in range(self.data.n_settings))
-            responses = [self.drawn(place).train.response for place in places]
+        if "cv" not in self.config.model.temperature:
+            return FOLDS, ""
+        if self.data.drawn:
+            responses = [self.drawn(0).train.response]
         else:
             fold = self._divide(0)  # they are as many in each replicate
             responses = [self._response[fold != number] for number in folds_of(fold)]
         counts = np.array([np.bincount(y, minlength=self.n_classes) for y in responses])
         _, rarest = np.unravel_index(counts.argmin(), counts.shape)
-        name = str(rarest) if self.config.drawn else quoted(self.tables[0].classes[rarest])
+        name = str(rarest) if self.data.drawn else quoted(self.tables[0].classes[rarest])
         return int(counts.min()), name
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
         """Return the smallest COR^2 in a table, of real features F, and which features have it."""
-        if not self.takes_reals:
+        if not self.config.takes_reals:
             return weakest_features(split.bits(), split.response, split.train)
         every = split.select_by_f(split.width, np.random.default_rng(0), at_most=True)
         return float(every.f[-1]), every.selected[-1:]
@@ -580,14 +509,13 @@ class Design:
         split = self.first_split
         columns = split.width
         # how probable it is that luck gives a useless feature such a correlation
-        if self.takes_reals:
-            f = f_threshold(config, split)
-            f = float(self._weakest(split)[0]) if f is None else f
-            gamma, counts = _correlation_of(f, split), split.class_counts
-            chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), f))
+        limit = screening_limit(config, split)
+        bound = float(self._weakest(split)[0] if limit is None else limit)
+        if config.takes_reals:
+            gamma, counts = _correlation_of(bound, split), split.class_counts
+            chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), bound))
         else:
-            known = screened.threshold
-            gamma = float(self._weakest(split)[0]) ** 0.5 if known is None else known
+            gamma = math.sqrt(bound)
             chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
         lucky = [of for of in screened.of or () if of * chance > MANY_MORE * columns][:1]
         # then it has not the best of so many, and the correction is for another table
@@ -598,7 +526,7 @@ class Design:
             "what the corrected models say may be wrong"
             for of in lucky
         ]
-        if not self.takes_reals and not all(map(is_binary, self._features)):
+        if not self.config.takes_reals and not all(map(is_binary, self._features)):
             notes.append(
                 f"{KEY}: the features are real numbers, cut at their medians here; the correction "
                 "is exact if the screening looked at the same binary features"

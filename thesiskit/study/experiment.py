@@ -6,10 +6,12 @@ before.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 from threadpoolctl import threadpool_limits
@@ -24,7 +26,7 @@ from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.report.record import Record, check_thesis
 from thesiskit.report.stages import summary
 from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
-from thesiskit.study.workers import Failure, Workers
+from thesiskit.study.workers import Workers
 
 # what writes a report
 PAGE = (
@@ -48,10 +50,10 @@ class Experiment:
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         self.config, self.results, self.jobs = config, results, jobs
-        self.graph = Graph(open_work(config, folder), results)
-        self.stages = self.graph.stages
+        self._folders = [results]  # to write in
+        self._work = open_work(config, folder)
+        self.graph, self.stages = Graph(self._work, results), self._work.stages
         self.notes: list[str] = []
-        self._work = self.graph.work
         self._workers: Workers | None = None
         self._checked = False
 
@@ -75,7 +77,8 @@ class Experiment:
         if not self._checked:  # data and config stay the same: once is enough for all stages
             self._work.check()
             self._checked = True
-        self.results.prepare()
+        for results in self._folders:
+            results.prepare()
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""
@@ -89,18 +92,15 @@ class Experiment:
 
     def needs(self) -> Needs:
         """Return what the experiment needs, whatever of it is done."""
-        work, config, graph = self._work, self.config, self.graph
-        of_block = work.needs(graph.replicates)
+        work, graph = self._work, self.graph
+        needed = work.needs(graph.size)
         cells = sum(sum(1 + n for n in work.arms(stage).values()) or 1 for stage in self.stages)
-        every = config.divisions
-        if config.data is None and config.reduction is None:
-            every = graph.replicates
         return Needs(
             cells * graph.blocks.stop,
-            of_block.fits * every // graph.replicates,
-            of_block.iterations * every // graph.replicates,
-            of_block.disk * every / graph.replicates,
-            of_block.memory,
+            needed.fits * graph.divisions // graph.size,
+            needed.iterations * graph.divisions // graph.size,
+            needed.disk * graph.divisions / graph.size,
+            needed.memory,
         )
 
     def check_needs(self, *, yes: bool) -> None:
@@ -153,9 +153,8 @@ class Experiment:
         self.check()
         block = self.graph.block
         for number in () if force else self.graph.blocks:
-            self.notes += [
-                f"{path} was damaged; it is made again" for path in block(number).mend(stage)
-            ]
+            for path in block(number).mend(stage):
+                self.notes.append(f"{path} was damaged; it is made again")
         todo = [number for number in self.graph.blocks if force or block(number).to_do(stage)]
         if not todo:
             return 0
@@ -183,35 +182,31 @@ class Experiment:
 
     def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
         """Make the cells of blocks, and join each block as soon as its cells are done."""
-        cells, left, failures = [], {}, []
+        block, done = self.graph.block, self.graph.done
+        cells = [cell for n in numbers for cell in block(n).cells(stage) if not done(cell)]
+        left, failed = Counter(cell.block for cell in cells), []
         for number in numbers:
-            todo = [
-                cell for cell in self.graph.block(number).cells(stage) if not self.graph.done(cell)
-            ]
-            cells += todo
-            left[number] = len(todo)
-            if not todo:
-                self.graph.block(number).join(stage)
-        for cell, failure in watch(self.make_all(cells), len(cells), stage):
-            if failure is not None:
-                failures.append(failure)
+            if number not in left:
+                block(number).join(stage)
+        for cell, reason in watch(self._make_all(cells), len(cells), stage):
+            if reason:
+                failed.append(f"{cell} ({reason})")
                 continue
             left[cell.block] -= 1
             if left[cell.block] == 0:
-                self.graph.block(cell.block).join(stage)
-        if failures:
-            few = "; ".join(f"{failure.cell} ({failure.reason})" for failure in failures[:3])
-            more = f" and {len(failures) - 3} others" if len(failures) > 3 else ""
+                block(cell.block).join(stage)
+        if failed:
+            more = f" and {len(failed) - 3} others" if len(failed) > 3 else ""
             raise ResultsError(
-                f"{len(failures)} of {len(cells)} cells failed: {few}{more}\n"
+                f"{len(failed)} of {len(cells)} cells failed: {'; '.join(failed[:3])}{more}\n"
                 "All others are kept; the same command makes these again, "
                 "`thesiskit batch status CONFIG` shows what they said"
             )
 
-    def make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, Failure | None]]:
+    def _make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, str]]:
         """Make cells, of which each comes after those that it needs; yield each that is done.
 
-        Yields a cell that failed with its failure, and leaves out what depends on it.
+        Yields a cell that failed with the reason, and leaves out what depends on it.
         """
         if self.jobs:
             if self._workers is None:  # the child processes are kept until the end
@@ -221,7 +216,7 @@ class Experiment:
         with threadpool_limits(1):  # more threads add numbers in another order
             for cell in cells:
                 self.graph.make(cell)
-                yield cell, None
+                yield cell, ""
 
     def close(self) -> None:
         """End the child processes."""
@@ -246,9 +241,8 @@ class Experiment:
 
     def explore_groups(self, order: int | None) -> Path:
         """Write the page of the groups of patterns, as they are before a fit; return its path."""
-        content = self._explored(order, fit=False)
         page = self.results.folder / EXPLORED
-        write_text(page, explorer_page(content))
+        write_text(page, explorer_page(self._explored(order, fit=False)))
         return page
 
     def _explored(self, order: int | None = None, *, fit: bool) -> Content:
@@ -320,13 +314,10 @@ class Experiment:
 
 def open_work(config: Config, folder: Path) -> Work:
     """Return the work of a config; only the modules of its own kind are imported."""
-    kind: type[Work]
     if config.reduction is not None:
-        from thesiskit.study.without_data import ReductionWork as kind
+        kind = "without_data:ReductionWork"
     elif config.data is None:
-        from thesiskit.study.without_data import LatticeWork as kind
-    elif not config.selects:
-        from thesiskit.study.patterns import PatternWork as kind
+        kind = "without_data:LatticeWork"
     else:
-        from thesiskit.study.selecting import SelectionWork as kind
-    return kind(config, folder)
+        kind = "selecting:SelectionWork" if config.selects else "patterns:PatternWork"
+    return resolve_name(f"thesiskit.study.{kind}")(config, folder)

@@ -30,7 +30,6 @@ from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
 from thesiskit.models.peers import Task
-from thesiskit.registry import fit_command
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 
 ALL = -1  # in place of an order
@@ -348,7 +347,6 @@ class PatternWork(Work):
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
         self.design, self.model = PatternDesign(config, folder), config.model
-        self.fit_command = fit_command(self.model.kind)
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
         kept = lru_cache(maxsize=1)
@@ -744,7 +742,7 @@ class PatternWork(Work):
             path, wanted = block.draws("fit", arm.name), self.identity(arm, block)
             if not path.exists():
                 raise UserError(f"{path} is not there; leave out --extend to make it")
-            stored = read_draws(path, command=self.fit_command)
+            stored = read_draws(path, command=self.command("fit"))
             made = json.loads(str(stored["identity"]))
             differ = [name for name in sorted(made | wanted) if made.get(name) != wanted.get(name)]
             settings = [name for name in differ if name != "code"]
@@ -770,7 +768,7 @@ class PatternWork(Work):
 
     def _read(self, arm: Any, block: Block) -> Arrays:
         path, key = block.draws("fit", arm.name), block.key("fit", arm.name)
-        return read_draws(path, key, command=self.fit_command)
+        return read_draws(path, key, command=self.command("fit"))
 
     def posterior(self, arm: Any, block: Block) -> Any:
         """Return the draws of an arm as predictions need them."""

@@ -4,6 +4,7 @@ An array is a plain script for sbatch and a list of cells, a line for each task,
 below the results.  What is done is said by result files alone, what is alive by squeue.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -13,7 +14,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ wait "$!"
 
 # The submitter's file may come late too, over a network file system.
 PROBE_SCRIPT = """\
-cd {folder} || exit {unseen}
+{setup}cd {folder} || exit {unseen}
 for _ in $(seq {tries}); do
     [ "$(cat {ask} 2> /dev/null)" = {token} ] && seen=1 && break
     sleep 0.5
@@ -72,8 +74,11 @@ done
 {python} -c 'import thesiskit.study.slurm' 2>> {answer}.part
 mv {answer}.part {answer} || exit {unwritable}
 """
-Entry = dict[str, Any]
-Say = Callable[[str], object]
+Entry = dict[str, Any]  # of what was submitted
+
+
+class Refused(ThesiskitError):
+    """A command of Slurm failed; the message has its own words."""
 
 
 # ---- the commands of Slurm ----
@@ -82,14 +87,10 @@ Say = Callable[[str], object]
 def call(
     *command: str, stdin: str = "", attempts: int = 1, env: Mapping[str, str] | None = None
 ) -> str:
-    """Return what a command of Slurm prints.
+    """Return what a command of Slurm prints; raise UserError where there is no such command.
 
-    It is asked again, after a while, where it fails: the controller may be restarting.
-
-    Raises
-    ------
-    UserError: there is no such command here.
-    ThesiskitError: the command's own words on why it failed.
+    It is asked again, after a while, where it fails, and at last Refused is raised with its words:
+    the controller may be restarting.
     """
     problem = ""
     for attempt in range(attempts):
@@ -111,7 +112,7 @@ def call(
         if done.returncode == 0:
             return done.stdout
         problem = "; ".join(done.stderr.strip().splitlines()) or f"exit {done.returncode}"
-    raise ThesiskitError(f"{command[0]}: {problem}")
+    raise Refused(f"{command[0]}: {problem}")
 
 
 def environment(block: ClusterBlock) -> dict[str, str]:
@@ -135,19 +136,13 @@ def environment(block: ClusterBlock) -> dict[str, str]:
 def sbatch(block: ClusterBlock, *arguments: str, stdin: str = "") -> str:
     """Give a script to sbatch, and return the job.
 
-    Raises
-    ------
-    UserError: there is no Slurm here, or what it says against the job.
-    ThesiskitError: it does not answer.
+    Raises UserError with what Slurm says against the job, ThesiskitError where it does not answer.
     """
     try:
         out = call("sbatch", *arguments, stdin=stdin, env=environment(block))
-    except UserError:
-        raise
-    except ThesiskitError as error:
-        words = str(error)
-    else:
         return out.strip().partition(";")[0]
+    except Refused as error:
+        words = str(error)
     if "Unable to contact slurm controller" in words:
         raise ThesiskitError(f"{words}\nSlurm does not answer; nothing was submitted, try later")
     there = ""
@@ -168,9 +163,7 @@ def _queue(ids: Sequence[str]) -> dict[str, str]:
     command = ["squeue", "--noheader", "--array", "--format=%i|%T|%r", f"--jobs={','.join(arrays)}"]
     try:
         lines = call(*command, attempts=ATTEMPTS).splitlines()
-    except UserError:
-        raise
-    except ThesiskitError as error:
+    except Refused as error:
         if "Invalid job id" in str(error):  # a lone one, forgotten since
             return {}
         raise ThesiskitError(
@@ -198,8 +191,6 @@ def array_script(
 ) -> str:
     """Return the text of an sbatch script.
 
-    Parameters
-    ----------
     command : makes cells, and takes `--share I/N`; its paths should be absolute.
     tasks : N, the tasks of the array.
     name : of the job.
@@ -207,7 +198,7 @@ def array_script(
     width : most tasks at once, unless `cluster.array`.
     after : jobs that must have ended before.
     """
-    requests = block.requests | {
+    more: dict[str, str | bool] = {
         "job-name": name,
         "array": f"1-{tasks}%{width or block.array}",
         "chdir": str(folder),
@@ -218,27 +209,20 @@ def array_script(
         "export": "ALL",
     }
     if after:
-        requests["dependency"] = ":".join(["afterany", *after])
-    return heading(requests) + ARRAY_SCRIPT.format(
-        setup=setup_lines(block),
-        requeues=block.requeues,
-        command=shlex.join(on_a_line("an argument", part) for part in command),
-        tasks=tasks,
-    )
+        more["dependency"] = ":".join(["afterany", *after])
+    words = shlex.join(on_a_line("an argument", part) for part in command)
+    values = {"requeues": block.requeues, "command": words, "tasks": tasks}
+    return _script(block, ARRAY_SCRIPT, more, **values)
 
 
-def heading(requests: Mapping[str, str | bool]) -> str:
-    """Return the first lines of a script that asks for something.
-
-    Raises
-    ------
-    UserError: a value would leave its line.
-    """
+def _script(block: ClusterBlock, body: str, more: dict[str, str | bool], **values: Any) -> str:
+    """Return a script that asks for what the block does, and for more."""
     lines = ["#!/bin/bash"]
-    for name, value in requests.items():
+    for name, value in (block.requests | more).items():
         given = "" if value is True else f"={shlex.quote(on_a_line(name, str(value)))}"
         lines.append(f"#SBATCH --{name}{given}")
-    return "\n".join(lines) + "\n"
+    setup = "".join(f"{on_a_line('cluster.setup', line)}\n" for line in block.setup)
+    return "\n".join(lines) + "\n" + body.format(setup=setup, **values)
 
 
 def notice(block: ClusterBlock) -> int:
@@ -257,17 +241,12 @@ def on_a_line(what: str, text: str) -> str:
     return text
 
 
-def setup_lines(block: ClusterBlock) -> str:
-    """Return the lines of shell that a job begins with."""
-    return "".join(f"{on_a_line('cluster.setup', line)}\n" for line in block.setup)
-
-
 # ---- what was submitted: batch/submissions.json, one entry an array ----
 #
 # It says which jobs to ask Slurm about.  It never says what is done: result files do.
 
 
-def submissions(folder: Path, say: Say = warnings.warn) -> list[Entry]:
+def submissions(folder: Path, say: Callable[[str], object] = warnings.warn) -> list[Entry]:
     """Return the entries of an experiment's folder, oldest first.
 
     A damaged file is set aside, and `say` told so: jobs of it may run, but do no harm.
@@ -287,13 +266,28 @@ def submissions(folder: Path, say: Say = warnings.warn) -> list[Entry]:
     return []
 
 
-def append(folder: Path, entry: Entry, say: Say = warnings.warn) -> None:
+def append(folder: Path, entry: Entry) -> None:
     """Add an entry; it needs `ids`, a list of jobs."""
-    entries = [*submissions(folder, say), entry]
+    entries = [*submissions(folder), entry]
     write_record(Path(folder) / "batch" / "submissions.json", {"arrays": entries})
 
 
 # ---- the jobs of an experiment ----
+
+
+def _create(path: Path, text: str, folder: Path | None = None) -> None:
+    """Write a file that is not there yet, which else is a FileExistsError.
+
+    folder : of which an error says that it cannot be written, unless it is the path.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with create(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        if error.errno == errno.EEXIST and os.path.lexists(path):
+            raise
+        raise ResultsError(f"{folder or path}: cannot be written: {error.strerror}") from None
 
 
 class Slurm:
@@ -310,21 +304,19 @@ class Slurm:
     def check(self) -> None:
         """Raise UserError where Slurm is not here, or refuses such jobs."""
         call("sbatch", "--version")
-        sbatch(self.block, "--test-only", stdin=heading(self.block.requests) + "true\n")
+        sbatch(self.block, "--test-only", stdin=_script(self.block, "true\n", {}))
 
     def keep(self, config: str) -> Path:
         """Write the config that jobs are to read, to a file of their own; return its path.
 
         Its number is that of the submission, which no other has.
         """
-        number = 1
-        while True:
+        for number in count(1):
             path = self.jobs / f"{number:04d}.yaml"
-            try:
-                self._create(path, config)
-                return path
-            except FileExistsError:
-                number += 1
+            with suppress(FileExistsError):
+                _create(path, config)
+                break
+        return path
 
     def write(
         self,
@@ -345,19 +337,9 @@ class Slurm:
         text = array_script(
             self.block, command, len(jobs), name=name, folder=self.jobs, width=width, after=after
         )
-        self._create(cells, "".join(f"{' '.join(ids)}\n" for ids in jobs))
-        self._create(script, text)
+        _create(cells, "".join(f"{' '.join(ids)}\n" for ids in jobs))
+        _create(script, text)
         return script
-
-    def _create(self, path: Path, text: str) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with create(path) as file:
-                file.write(text.encode())
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise ResultsError(f"{path}: cannot be written: {error.strerror}") from None
 
     def submit(
         self,
@@ -375,10 +357,6 @@ class Slurm:
         array is recorded, with the `note`, as soon as Slurm has it: see `submissions`.
 
         stem, jobs, command : as of `write`.
-
-        Raises
-        ------
-        UserError: with Slurm's words, where it refuses the jobs.
         """
         limit = re.search(r"MaxArraySize\s*=\s*(\d+)", call("scontrol", "show", "config"))
         # Slurm counts the tasks of an array from 0, we from 1
@@ -456,12 +434,7 @@ class Slurm:
 
 
 def read_cells(path: Path) -> list[list[str]]:
-    """Return the ids of the cells of each job of a list.
-
-    Raises
-    ------
-    UserError: it cannot be read.
-    """
+    """Return the ids of the cells of each job of a list; UserError if it cannot be read."""
     try:
         return [line.split() for line in read_text(path).splitlines()]
     except OSError as error:
@@ -479,66 +452,35 @@ def split(jobs: int, most: int) -> list[range]:
 # ---- a job of seconds that says whether compute nodes see the folder and have our Python ----
 
 
-@dataclass(frozen=True)
-class Probe:
-    """What a probe found: the host it ran on, and by how many seconds its clock differs."""
-
-    host: str
-    skew: int
-
-    @property
-    def warning(self) -> str | None:
-        """A sentence about clocks that differ much."""
-        if abs(self.skew) <= SKEW:
-            return None
-        ahead = "ahead of" if self.skew > 0 else "behind"
-        return (
-            f"the clock of {self.host} is {abs(self.skew)} s {ahead} this one: results are not "
-            "affected, but times of files mislead make, and you"
-        )
-
-
 def probe(
     folder: Path, block: ClusterBlock, *, timeout: float = TIMEOUT, lag: float = LAG
-) -> Probe:
+) -> tuple[str, int]:
     """Write a file into an experiment's folder, and let a job read it and write another.
 
-    Raises
-    ------
-    UserError: what is wrong, on which host: the folder is not there, cannot be written, or is not
-        the same; Python cannot import thesiskit; or no job started in time.
-    ResultsError: the folder cannot be written here.
+    Returns the host that it ran on, and by how many seconds its clock differs.  Raises UserError
+    with what is wrong, on which host: the folder is not there, cannot be written, or is not the
+    same; Python cannot import thesiskit; or no job started in time.
     """
     folder = Path(folder).absolute() / "batch"
     token = secrets.token_hex(8)
     ask, answer = folder / f".probe-{token}.ask", folder / f".probe-{token}.answer"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with create(ask) as file:
-            file.write(token.encode())
-    except OSError as error:
-        raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from None
-    requests = block.requests | {
+    _create(ask, token, folder)
+    more: dict[str, str | bool] = {
         "job-name": "thesiskit-probe",
         "time": str(min(block.minutes, 5)),
         "chdir": "/",
         "output": "/dev/null",  # Slurm drops a job whose output it cannot open
     }
-    body = PROBE_SCRIPT.format(
-        folder=shlex.quote(on_a_line("--results", str(folder))),
-        ask=ask.name,
-        answer=answer.name,
-        token=token,
-        tries=round(2 * lag),
-        python=shlex.quote(sys.executable),
-        unseen=UNSEEN,
-        unwritable=UNWRITABLE,
-    )
+    script = _script(
+        block, PROBE_SCRIPT, more,
+        folder=shlex.quote(on_a_line("--results", str(folder))), ask=ask.name, answer=answer.name,
+        token=token, tries=round(2 * lag), python=shlex.quote(sys.executable),
+        unseen=UNSEEN, unwritable=UNWRITABLE,
+    )  # fmt: skip
     before = time.time()
-    job = sbatch(block, "--parsable", stdin=heading(requests) + setup_lines(block) + body)
+    job = sbatch(block, "--parsable", stdin=script)
     try:
-        _wait(job, answer, timeout)
-        host, date, *problems = _answer(job, answer, folder, lag)
+        host, date, *problems = _answer(job, answer, timeout, lag)
     finally:
         call("scancel", "--quiet", job)
         for path in (ask, answer, answer.with_name(answer.name + ".part")):
@@ -550,62 +492,53 @@ def probe(
         )
     # the job's clock was read between two readings of ours
     early, late = int(date) + 1 - before, int(date) - time.time()
-    return Probe(host, round(min(early, 0) or max(late, 0)))
+    return host, round(min(early, 0) or max(late, 0))
 
 
-def _shown(job: str) -> dict[str, str]:
-    """Return what Slurm knows of a job that runs or ended lately."""
-    try:
-        text = call("scontrol", "show", "job", job)
-    except UserError:
-        raise
-    except ThesiskitError:
-        return {}
-    return dict(re.findall(r"(\w+)=(\S*)", text))
+def clock_warning(host: str, skew: int) -> list[str]:
+    """Return a sentence about a clock that differs by many seconds, none if it does not."""
+    if abs(skew) <= SKEW:
+        return []
+    ahead = "ahead of" if skew > 0 else "behind"
+    return [
+        f"the clock of {host} is {abs(skew)} s {ahead} this one: results are not "
+        "affected, but times of files mislead make, and you"
+    ]
 
 
-def _wait(job: str, answer: Path, timeout: float) -> None:
-    """Wait until a job has answered or ended."""
-    started = time.monotonic()
-    while not _there(answer):
-        shown = _shown(job)
+def _answer(job: str, answer: Path, timeout: float, lag: float) -> Sequence[str]:
+    """Return the lines that a job writes, or say why there are none."""
+    folder, shared = answer.parent, "; choose with --results a folder that all hosts share"
+    started, host = time.monotonic(), ""  # where it has ended
+    while answer.name not in os.listdir(folder):  # so that network file systems look again
+        waited = time.monotonic() - started
+        if host:
+            if waited > lag:
+                raise UserError(f"what {host} writes in {folder} is not seen here" + shared)
+            time.sleep(0.5)
+            continue
+        shown: dict[str, str] = {}  # what Slurm knows of a job that runs or ended lately
+        with suppress(Refused):
+            shown = dict(re.findall(r"(\w+)=(\S*)", call("scontrol", "show", "job", job)))
         state = shown.get("JobState", "")
-        if state not in ("PENDING", "CONFIGURING", "RUNNING"):
-            return
-        if time.monotonic() - started > timeout:
-            reason = f", {shown['Reason']}" if state == "PENDING" else ""
+        if state in ("PENDING", "CONFIGURING", "RUNNING"):
+            if waited > timeout:
+                reason = f", {shown['Reason']}" if state == "PENDING" else ""
+                raise UserError(
+                    f"the probe job has not answered in {timeout:.0f} s ({state.lower()}{reason}): "
+                    "the queue is busy; --no-probe submits without it"
+                )
+            time.sleep(1.0 if waited > 5 else 0.2)
+            continue
+        started, host = time.monotonic(), shown.get("BatchHost", "the compute node")
+        code = shown.get("ExitCode", "0:0")
+        if code == f"{UNSEEN}:0":
+            raise UserError(f"{host} does not see {folder}, or not the files written here{shared}")
+        if code == f"{UNWRITABLE}:0":
+            raise UserError(f"{host} cannot write in {folder}{shared}")
+        if code != "0:0":
             raise UserError(
-                f"the probe job has not answered in {timeout:.0f} s ({state.lower()}{reason}): "
-                "the queue is busy; --no-probe submits without it"
+                f"the probe job failed on {host} (exit code {code}) before it could look at "
+                f"{folder}; check cluster.setup and cluster.options"
             )
-        time.sleep(1.0 if time.monotonic() - started > 5 else 0.2)
-
-
-def _there(path: Path) -> bool:
-    # listing the folder makes network file systems look again
-    return path.name in os.listdir(path.parent)
-
-
-def _answer(job: str, answer: Path, folder: Path, lag: float) -> Sequence[str]:
-    """Return the lines that a job wrote, or say why there are none."""
-    shown = {} if _there(answer) else _shown(job)
-    host = shown.get("BatchHost", "the compute node")
-    code = shown.get("ExitCode", "0:0")
-    problems = {
-        f"{UNSEEN}:0": f"{host} does not see {folder}, or not the files written here",
-        f"{UNWRITABLE}:0": f"{host} cannot write in {folder}",
-    }
-    shared = "; choose with --results a folder that all hosts share"
-    if code in problems:
-        raise UserError(problems[code] + shared)
-    if code != "0:0":
-        raise UserError(
-            f"the probe job failed on {host} (exit code {code}) before it could look at {folder}; "
-            "check cluster.setup and cluster.options"
-        )
-    started = time.monotonic()
-    while not _there(answer):
-        if time.monotonic() - started > lag:
-            raise UserError(f"what {host} writes in {folder} is not seen here" + shared)
-        time.sleep(0.5)
     return answer.read_text().splitlines()

@@ -14,9 +14,11 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from graphlib import TopologicalSorter
 from multiprocessing import connection, forkserver
+from queue import Empty, SimpleQueue
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.files import remove
@@ -46,61 +48,11 @@ def _start_server(modules: tuple[str, ...]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class Failure(NamedTuple):
-    """A cell that failed, and why."""
-
-    cell: Cell
-    reason: str
-    log: str = ""
-
-
-class Worker:
-    """One child process, and the cell that it is at work on."""
-
-    def __init__(self, opening: tuple):
-        self.pipe, its = FORKSERVER.Pipe()
-        arguments = (its, opening, dict(os.environ))
-        self.process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
-        # A child would import the script that this process runs, of which it needs nothing: that
-        # takes time, and a script without `if __name__ == "__main__"` would run again.
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            self.process.start()
-        finally:
-            sys.modules["__main__"] = main
-        its.close()
-        self.cell: Cell | None = None
-
-    def give(self, cell: Cell, *, all_of_it: bool) -> None:
-        """Hand over a cell, perhaps with all that it needs."""
-        self.cell = cell
-        with suppress(OSError):  # it is dead: its end of the pipe says so
-            self.pipe.send((cell, all_of_it))
-
-    def answer(self) -> tuple[str, Any, str, bool]:
-        """Return what came of the cell: done, stopped or failed, the error, its log; the end?"""
-        try:
-            return self.pipe.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            return "dead", None, "", True
-
-    @property
-    def death(self) -> str:
-        """How it died, in words."""
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"its process ended with exit code {code}"
-        name = signal.Signals(-code).name
-        more = ": perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
-        return f"its process was killed by {name}{more}"
-
-
 class Workers:
     """Makes cells in child processes.
 
     graph : whose cells they are; each child opens it for itself.
+    children : the processes, by our ends of the pipes to them.
     """
 
     def __init__(self, graph: Graph, jobs: int):
@@ -108,108 +60,122 @@ class Workers:
         work = graph.work
         self.opening = (type(work), work.config, work.folder, graph.results)
         _start_server(work.modules)
-        self.workers: list[Worker] = []
+        self.children: dict[Any, Any] = {}
 
     def make(
-        self,
-        cells: list[Cell],
-        *,
-        all_of_it: bool = False,
-        stop: threading.Event | None = None,
-        patient: bool = False,
-    ) -> Iterator[tuple[Cell, Failure | None]]:
-        """Make cells and yield each that is done, or its failure.
+        self, cells: list[Cell], stop: threading.Event | None = None
+    ) -> Iterator[tuple[Cell, str]]:
+        """Make cells and yield each that is done, or why it failed.
 
-        An error of ours, which other cells would meet too, is raised, unless `patient`.
+        A cell waits for those of `cells` that it needs, and is left out if one of them fails.  An
+        error of ours, which other cells would meet too, is raised, unless there is a `stop`.
 
-        A cell waits for those of `cells` that it needs, and is left out if one of them fails.
-        all_of_it : children make what else a cell needs, too.
-        stop : when it is set, cells that run are saved, and no others begun.
+        stop : of a job: when it is set, cells that run are saved, and no others begun.  Children
+            make what else a cell needs, too.
         """
-        known = {cell.id for cell in cells}
-        waiting = {
-            cell.id: {needed.id for needed in self.graph.needs(cell)} & known for cell in cells
-        }
-        ready = deque(cell for cell in cells if not waiting[cell.id])
-        then: dict[str, list[Cell]] = {}  # the cells that wait for one
-        for cell in cells:
-            for needed in waiting[cell.id]:
-                then.setdefault(needed, []).append(cell)
-        busy: list[Worker] = []
+        known = set(cells)
+        order = TopologicalSorter({cell: known.intersection(self.graph.needs(cell))
+                                   for cell in cells})  # fmt: skip
+        order.prepare()
+        ready = deque(order.get_ready())
+        busy: dict[Any, Cell] = {}
         try:
             while ready or busy:
                 stopped = stop is not None and stop.is_set()
                 while ready and not stopped and len(busy) < self.jobs:
-                    busy.append(self._free(busy))
-                    busy[-1].give(ready.popleft(), all_of_it=all_of_it)
+                    pipe = self._idle(busy)
+                    busy[pipe] = ready.popleft()
+                    with suppress(OSError):  # it is dead: its end of the pipe says so
+                        pipe.send((busy[pipe], stop is not None))
                 if not busy:
                     return
-                pipes = [worker.pipe for worker in busy]
-                answered = connection.wait(pipes, 0.5 if stop else None)
+                answered = connection.wait(busy, 0.5 if stop else None)
                 if stopped:
                     self._ask_to_stop()
-                for worker in [worker for worker in busy if worker.pipe in answered]:
-                    busy.remove(worker)
-                    made, failure, error = self._result(worker, stop)
-                    if error is not None and not patient:
+                for pipe in answered:
+                    cell = busy.pop(pipe)
+                    state, reason, error = self._result(pipe, cell, stop)
+                    if error is not None and stop is None:
                         raise error
-                    if made is None:
+                    if state == "stopped":
                         continue
-                    yield made, failure
-                    for after in then.get(made.id, ()) if failure is None else ():
-                        waiting[after.id].remove(made.id)
-                        if not waiting[after.id]:
-                            ready.appendleft(after)
+                    yield cell, reason
+                    if not reason:
+                        order.done(cell)
+                        ready.extendleft(order.get_ready())
         except BaseException:
             self.close()
             raise
 
-    def _free(self, busy: list[Worker]) -> Worker:
-        for worker in self.workers:
-            if worker not in busy and worker.process.is_alive():
-                return worker
-        self.workers.append(Worker(self.opening))
-        return self.workers[-1]
+    def _idle(self, busy: dict[Any, Cell]) -> Any:
+        """Return the pipe to a child that has nothing to do, a new one if need be."""
+        for pipe, process in self.children.items():
+            if pipe not in busy and process.is_alive():
+                return pipe
+        pipe, its = FORKSERVER.Pipe()
+        arguments = (its, self.opening, dict(os.environ))
+        process = FORKSERVER.Process(target=_work, args=arguments, daemon=True)
+        # A child would import the script that this process runs, of which it needs nothing: that
+        # takes time, and a script without `if __name__ == "__main__"` would run again.
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            process.start()
+        finally:
+            sys.modules["__main__"] = main
+        its.close()
+        self.children[pipe] = process
+        return pipe
 
     def _result(
-        self, worker: Worker, stop: threading.Event | None
-    ) -> tuple[Cell | None, Failure | None, ThesiskitError | None]:
-        """Return a worker's cell, None if it was stopped; how it failed; and an error of ours."""
-        cell = worker.cell
-        assert cell is not None
-        state, error, log, last = worker.answer()
+        self, pipe: Any, cell: Cell, stop: threading.Event | None
+    ) -> tuple[str, str, ThesiskitError | None]:
+        """Return what came of a cell: done, stopped or failed; why it failed; an error of ours."""
+        process = self.children[pipe]
+        try:
+            state, error, log, last = pipe.recv()
+        except (EOFError, OSError):
+            process.join()
+            state, error, log, last = "dead", _death(process.exitcode or 0), "", True
         if last:
-            self.workers.remove(worker)
+            del self.children[pipe]
         if state == "done":
-            return cell, None, None
+            return state, "", None
         # a cancelled job's children hear of it when the job does, or just before
-        told = state == "stopped" or worker.process.exitcode == -signal.SIGTERM
+        told = state == "stopped" or process.exitcode == -signal.SIGTERM
         if told and stop is not None:
             stop.wait(STOP_SECONDS)
             remove(self.graph.files.path(cell, "running"))
-            return None, None, None
-        reasons = {"stopped": "its process was told to stop", "dead": worker.death}
-        failure = Failure(cell, reasons.get(state) or str(error), log)
+            return "stopped", "", None
+        reason = "its process was told to stop" if state == "stopped" else str(error)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
             remove(self.graph.files.path(cell, "running"))
-            self.graph.files.fail(cell, failure.reason, failure.log)
-        return cell, failure, error if isinstance(error, ThesiskitError) else None
+            self.graph.files.fail(cell, reason, log)
+        return "failed", reason, error if isinstance(error, ThesiskitError) else None
 
     def _ask_to_stop(self) -> None:
-        for worker in self.workers:
+        for pipe in self.children:
             with suppress(OSError):
-                worker.pipe.send(None)
+                pipe.send(None)
 
     def close(self) -> None:
         """End the children; those at work save what they have."""
         self._ask_to_stop()
-        for worker in self.workers:
-            worker.process.join(PATIENCE)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
-            worker.pipe.close()
-        self.workers.clear()
+        for pipe, process in self.children.items():
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.kill()
+                process.join()
+            pipe.close()
+        self.children.clear()
+
+
+def _death(code: int) -> str:
+    """Say how a child died, by its exit code."""
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    more = ": perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
+    return f"its process was killed by {signal.Signals(-code).name}{more}"
 
 
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
@@ -224,24 +190,23 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
 
     threadpool_limits(1)  # more threads add numbers in another order
     kind, config, folder, results = opening
+    graph = problem = None
     try:
-        graph, problem = Graph(kind(config, folder), results), None
+        graph = Graph(kind(config, folder), results)
     except Exception as error:
-        graph, problem = None, _failed(error)
-    orders: deque = deque()
-    told = threading.Condition()
-    threading.Thread(target=_listen, args=(pipe, orders, told), daemon=True).start()
+        problem = _failed(error)
+    orders: SimpleQueue = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, orders), daemon=True).start()
     while True:
-        with told:
-            while not orders:
-                told.wait(0.5)  # a signal is heard in between
-                if chains.stopping.is_set():
-                    return
-            order = orders.popleft()
+        try:
+            order = orders.get(timeout=0.5)
+        except Empty:  # a signal is heard in between
+            if chains.stopping.is_set():
+                return
+            continue
         if order is None:
             return
-        cell, all_of_it = order
-        answer = problem or _make(graph, cell, all_of_it=all_of_it)
+        answer = problem or _make(graph, *order)
         last = chains.stopping.is_set() or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
@@ -249,7 +214,7 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
             return
 
 
-def _listen(pipe, orders: deque, told: threading.Condition) -> None:
+def _listen(pipe, orders: SimpleQueue) -> None:
     """Take orders; at the end of them, ask what runs to save itself."""
     order: Any = True
     while order is not None:
@@ -259,17 +224,13 @@ def _listen(pipe, orders: deque, told: threading.Condition) -> None:
             order = None
         if order is None:
             chains.stopping.set()
-        with told:
-            orders.append(order)
-            told.notify()
+        orders.put(order)
 
 
-def _make(graph, cell: Cell, *, all_of_it: bool) -> tuple[str, Any, str]:
+def _make(graph, cell: Cell, all_of_it: bool) -> tuple[str, Any, str]:
+    """Return what came of a cell, its error, and the log of that."""
     try:
-        if all_of_it:
-            graph.ensure(cell)
-        else:
-            graph.make(cell)
+        (graph.ensure if all_of_it else graph.make)(cell)
     except chains.Stopped:
         return "stopped", None, ""
     except Exception as error:
