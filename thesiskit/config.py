@@ -59,12 +59,9 @@ from thesiskit.errors import (
 )
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
-from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
+from thesiskit.models.peers import FEATURES, PEERS, RESPONSES, SEQUENCES, names
 from thesiskit.yamlfile import Places, kind_of, read_yaml
 
-WHOLE = "l2-logistic"
-# peers that take all features as they are: one arm, whatever the sizes
-WHOLE_METHODS = tuple(name for name in names(BITS, REALS) if not PEERS[name].selects)
 MOST_NAME = 100  # characters
 DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # of Windows, whatever the ending
 MOST_CORES = 1024  # of a job

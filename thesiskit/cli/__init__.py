@@ -6,7 +6,6 @@ Heavy packages are imported inside the commands, so that `--help` is quick.
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -343,18 +342,9 @@ def verify(configs, asked, partial) -> None:
     write_index(asked.results)
 
 
-class RunType(ConfigType):
-    """A config, or a folder of results."""
-
-    def convert(self, value: Any, parameter: Any, context: Any) -> Any:
-        """Return the path."""
-        path = Path(value)
-        return path if path.is_dir() else super().convert(value, parameter, context)
-
-
 @main.command()
-@click.argument("first", metavar="A", type=RunType())
-@click.argument("second", metavar="B", type=RunType())
+@click.argument("first", metavar="A", type=ConfigType(results=True))
+@click.argument("second", metavar="B", type=ConfigType(results=True))
 @opens_experiment(force=False)
 def compare(first, second, asked) -> None:
     """Put two experiments side by side.

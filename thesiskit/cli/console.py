@@ -199,16 +199,18 @@ class ConfigType(Named):
     """A config: a path, or the name of one that comes with thesiskit.
 
     many : the name of a folder stands for the configs in it; a value becomes a list of paths.
+    results : a folder of results may stand in its place.
     """
 
-    def __init__(self, *, many: bool = False):
+    def __init__(self, *, many: bool = False, results: bool = False):
         super().__init__("config", lambda: [*shipped(), *(folders() if many else ())])
-        self.many = many
+        self.many, self.results = many, results
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | list[Path]:
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
         del param, ctx
-        paths = [value] if isinstance(value, Path) else find(value)
+        whole = isinstance(value, Path) or (self.results and Path(value).is_dir())
+        paths = [Path(value)] if whole else find(value)
         if self.many:
             return paths
         if len(paths) > 1:

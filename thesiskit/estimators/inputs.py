@@ -58,20 +58,9 @@ def as_numbers(X):
     Raises UserError for what is no number, and for arrays of text.
     """
     if isinstance(X, pd.DataFrame):
-        kinds = X.dtypes.tolist()
-        numeric = {kind: pd.api.types.is_numeric_dtype(kind) for kind in set(kinds)}
-        others = np.flatnonzero([not numeric[kind] for kind in kinds])
-        if not len(others):
+        if all(map(pd.api.types.is_numeric_dtype, set(X.dtypes))):
             return X
-        names = X.columns[others]
-        for some in (others[:1], others):  # where all are words the first is enough
-            objects = X.iloc[:, some].to_numpy(dtype=object, na_value=np.nan)
-            numbers = _floats(objects, names)
-        if len(others) < X.shape[1]:
-            whole, rest = np.empty(X.shape), np.setdiff1d(np.arange(X.shape[1]), others)
-            whole[:, others] = numbers
-            whole[:, rest] = X.iloc[:, rest].to_numpy(float, na_value=np.nan)
-            numbers = whole
+        numbers = _floats(X.to_numpy(dtype=object, na_value=np.nan), X.columns)
         return pd.DataFrame(numbers, columns=X.columns)
     if not isinstance(X, np.ndarray) or X.dtype.kind in "biufc":
         return X

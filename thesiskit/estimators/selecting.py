@@ -83,10 +83,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """
         self._model = self._as_model()
         bits = self._model_class.takes == "bits"
-        X = as_numbers(as_table(X))
         # what is infinite among real features is found where the table is read in chunks
-        finite = self._finite if bits else False
-        X, y = validate_data(self, X, y, **self._validation | {"ensure_all_finite": finite})
+        X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
         y = self._coded(y)
         self._check_options()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -104,20 +102,19 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             setattr(self, name, getattr(has, source))
         return self
 
-    def _as_model(self) -> Model:
-        """Return the model; UserError for options that are not valid."""
-        names = {one.name for one in fields(self._model_class) if one.metadata}  # type: ignore[arg-type]
-        return self._model_class(**{n: v for n, v in self.get_params().items() if n in names})
+    def _as_model(self, **others: Any) -> Model:
+        """Return the model, with `others` in place of parameters; UserError for wrong options."""
+        names = {one.name for one in fields(self._model_class)}  # type: ignore[arg-type]
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        return self._model_class(**given | others)
 
-    @property
-    def _finite(self) -> Any:
-        return "allow-nan" if self._model_class.takes_missing else True
-
-    @property
-    def _validation(self) -> dict[str, Any]:
-        """How scikit-learn should check tables."""
-        dtype = None if self._model_class.takes == "bits" else "numeric"
-        return {"dtype": dtype, "ensure_all_finite": self._finite}
+    def _validated(self, X, **options: Any) -> Any:
+        """Return what the checks of scikit-learn leave of a table."""
+        usual = {
+            "dtype": None if self._model_class.takes == "bits" else "numeric",
+            "ensure_all_finite": "allow-nan" if self._model_class.takes_missing else True,
+        }
+        return validate_data(self, as_numbers(as_table(X)), **usual | options)
 
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
@@ -242,8 +239,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _kept_of(self, X) -> np.ndarray:
         """Return the features kept of new cases, (m, k)."""
         check_is_fitted(self)
-        X = validate_data(self, as_numbers(as_table(X)), reset=False, **self._validation)
-        X = read_columns(X, self.selected_)
+        X = read_columns(self._validated(X, reset=False), self.selected_)
         if self._model_class.takes == "reals":
             return X
         missing = find_missing(X)
@@ -536,19 +532,10 @@ class MixtureClassifier(
             )
         return self
 
-    def _as_model(self) -> Model:
+    def _as_model(self, **others: Any) -> Model:
         if self.sampler == "as-printed":
             raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
-        names = ("chains", "iterations", "burn_in")
-        length = run_length(
-            self.until, {name: getattr(self, name) for name in names}, dict.fromkeys(names),
-            judged=self.sampler == "collapsed",
-        )  # fmt: skip
-        return Mixture(
-            class_prior=self.class_prior,
-            alpha_prior=self.alpha_prior,
-            response_alpha_prior=self.response_alpha_prior,
-            sampler=self.sampler,
-            **length,
-            alpha_points=self.alpha_points,
-        )
+        given = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
+        usual, judged = dict.fromkeys(given), self.sampler == "collapsed"
+        length = run_length(self.until, given, usual, judged=judged)
+        return super()._as_model(**length | others)

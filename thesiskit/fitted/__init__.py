@@ -89,19 +89,19 @@ class FittedModel:
             in order; or the path of a table.  Values are as in the table of the fit.
         arm : its name; not needed where the model has one.
         """
-        if self.continuous:
+        if not self.classes:
             raise UserError("the responses are real numbers; use predict_quantiles")
         return self.arm(arm).predict(self.inputs, self._cases(X))["probability"]
 
     def predict(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the most probable class of each case, or the median of a real response, (m,)."""
-        if self.continuous:
+        if not self.classes:
             return self.predict_quantiles(X, arm)[:, 1]
         return np.array(self.classes)[most_probable(self.predict_proba(X, arm))]
 
     def predict_quantiles(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return 5 %, 50 % and 95 % quantiles of real responses, (m, 3)."""
-        if not self.continuous:
+        if self.classes:
             raise UserError("the responses are classes; use predict_proba")
         found = self.arm(arm).predict(self.inputs, self._cases(X))
         return np.stack([found[name] for name in ("low", "median", "high")], axis=1)
@@ -128,7 +128,7 @@ class FittedModel:
         for arm in self.arms.values():
             found = arm.predict(self.inputs, cases)
             columns: dict[str, Any] = {"id": ids, "arm": arm.name}
-            if self.continuous:
+            if not self.classes:
                 columns |= {"median": found["median"], "5 %": found["low"], "95 %": found["high"]}
             else:
                 likely = most_probable(found["probability"])

@@ -5,7 +5,6 @@ in Python from a DataFrame or an array.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,46 +17,32 @@ from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
 
+NONE = np.empty(0, dtype=np.intp)
 
-@dataclass(frozen=True)
+
 class Inputs:
     """What is known of the cases.
 
     like : the training cases as a source sees them, without any case: names, values, states.
     columns : (c,) features that some arm of binary features keeps, ascending.
     thresholds : (c,) above what these are 1.
+    classes : what the classes are called; none of real responses.
+    names : what the columns are called; empty where they have no names.
+    width : how many features cases have, or states a history.
+    n_values : how many values each of discrete features has, (p,), or each state; else 0.
     """
 
-    like: Table | FeatureTable | Sequences
-    columns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    thresholds: np.ndarray = field(default_factory=lambda: np.empty(0))
-    _groups: dict[tuple, Groups] = field(default_factory=dict, repr=False)
-
-    @property
-    def family(self) -> str:
-        """The family of data."""
-        return self.like.family
-
-    @property
-    def classes(self) -> list[str]:
-        """What the classes are called; none of real responses."""
-        return list(self.like.classes)
-
-    @property
-    def names(self) -> list[str]:
-        """What the columns are called; empty where they have no names."""
-        return self.like.columns
-
-    @property
-    def width(self) -> int:
-        """How many features cases have, or states a history."""
-        return self.like.inputs.shape[1]
-
-    @property
-    def n_values(self) -> Any:
-        """How many values each of discrete features has, (p,), or each state; 0 of other tables."""
-        values = getattr(self.like, "values", None)
-        return len(getattr(self.like, "states", ())) if values is None else [*map(len, values)]
+    def __init__(
+        self, like: Table | FeatureTable | Sequences, columns: np.ndarray = NONE,
+        thresholds: np.ndarray = NONE,
+    ):  # fmt: skip
+        self.like, self.columns, self.thresholds = like, columns, thresholds
+        self.family, self.names, self.width = like.family, like.columns, like.inputs.shape[1]
+        self.classes = list(like.classes)
+        values = getattr(like, "values", None)
+        states = len(getattr(like, "states", ()))
+        self.n_values: Any = states if values is None else [*map(len, values)]
+        self._groups: dict[tuple, Groups] = {}
 
     def of_data(self, X: Any) -> np.ndarray:
         """Return cases from a DataFrame or AnnData, matched by name, or from an array."""

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.config import WHOLE, WHOLE_METHODS, Config, too_many, two_classes
+from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
@@ -56,6 +56,9 @@ from thesiskit.study.design import FOLDS, Design, Split, keep_best, screening_li
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 NONE, CV = "none", "cv"  # temperatures
+WHOLE = "l2-logistic"
+# peers that take all features as they are: one arm, whatever the sizes
+WHOLE_METHODS = tuple(name for name in peers.names(BITS, REALS) if not PEERS[name].selects)
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
