@@ -84,6 +84,8 @@ class PatternModel(BaseEstimator):
     n_jobs: Any
     random_state: Any
     _unit = 1.0  # of the coefficients
+    _responses: Any  # returns the responses in the form that the model needs
+    _codes: Any  # returns test cases as codes (m, p)
 
     def __init_subclass__(cls, without: Sequence[str] | None = None):
         """Give an estimator the parameters of the models, but for some."""
@@ -141,14 +143,6 @@ class PatternModel(BaseEstimator):
                 stacklevel=3,
             )
         return self
-
-    def _responses(self, y: np.ndarray) -> np.ndarray:
-        """Return the responses in the form that the model needs."""
-        raise NotImplementedError
-
-    def _codes(self, X) -> np.ndarray:
-        """Return test cases as codes (m, p)."""
-        raise NotImplementedError
 
     def _coordinates(self) -> dict[str, Any]:
         """Return what the dimensions of the draws are called."""

@@ -16,11 +16,10 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
-from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
-from thesiskit.fitted.file import EXPORT, read_model, within, write_model
+from thesiskit.fitted.arms import ENGINES, FittedArm, PatternArm, PeerArm, SelectedArm
+from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import Inputs
-from thesiskit.fitted.patterns import ENGINES, PatternArm
-from thesiskit.models.chains import Arrays
+from thesiskit.models.chains import Arrays, marked
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -202,12 +201,12 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     source = SOURCES[name].model_validate(header["source"])
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
-    inputs = Inputs.restore(source.family, header["inputs"], within(arrays, "inputs/"))
+    inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
-        mine = within(arrays, f"arm-{number}/") | shared
+        mine = marked(arrays, f"arm-{number}/") | shared
         arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:
         raise ValueError("it has no arms")

@@ -98,11 +98,6 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     return header
 
 
-def within(arrays: Arrays, mark: str) -> Arrays:
-    """Return the arrays whose names begin with a mark, without it."""
-    return {n.removeprefix(mark): v for n, v in arrays.items() if n.startswith(mark)}
-
-
 def _digest(text: np.ndarray, arrays: Arrays) -> str:
     """Return the sha256 of all that a file holds."""
     whole = hashlib.sha256(text.tobytes())

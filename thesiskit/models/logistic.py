@@ -297,6 +297,25 @@ class LogisticBlock(Block):
         return self
 
 
+# ---- chains that are stored ----
+
+INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
+
+
+def saved_from(arrays: Arrays) -> Arrays:
+    """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
+    traces = [name for name in ("log_sigma", "log_noise") if f"{name}_trace" in arrays]
+    drawn = [
+        {
+            "coefficient": coefficient.astype(float),
+            "info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
+            **{name: arrays[f"{name}_trace"][c] for name in traces},
+        }
+        for c, coefficient in enumerate(arrays["coefficient"])
+    ]
+    return from_named(arrays, drawn)
+
+
 # ---- the model: priors and sampler ----
 
 PRIORS = ("cauchy", "gaussian")
@@ -329,6 +348,7 @@ class Logistic:
     engine: ClassVar[str] = "slice"
     grouped: ClassVar[bool] = True  # whether it has coefficients of groups
     only: ClassVar[dict[str, list[Any]]] = {}  # values that it alone has of those that configs list
+    saved_from = staticmethod(saved_from)
 
     order: int | str = "all"
     prior: str = defaults.PRIOR
@@ -512,11 +532,6 @@ class Logistic:
             )
         target = self.target(training)
         return sample(target, generators, probe=probe, saved=saved, save=save, jobs=jobs)
-
-    @staticmethod
-    def saved_from(arrays: Arrays) -> Arrays:
-        """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
-        return saved_from(arrays)
 
     @staticmethod
     def reliable(rhat: np.ndarray, ess: np.ndarray) -> bool:
@@ -795,7 +810,6 @@ class Contributions:
 
 # ---- draws ----
 
-INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluations")
 DIMENSIONS = {
     "coefficient": ("set", "group"),
     "log_sigma": ("order",),
@@ -926,20 +940,6 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
         coefficient.reshape(-1, *coefficient.shape[2:]),
         log_sigma.reshape(-1, log_sigma.shape[-1]),
     )
-
-
-def saved_from(arrays: Arrays) -> Arrays:
-    """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
-    traces = [name for name in ("log_sigma", "log_noise") if f"{name}_trace" in arrays]
-    drawn = [
-        {
-            "coefficient": coefficient.astype(float),
-            "info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
-            **{name: arrays[f"{name}_trace"][c] for name in traces},
-        }
-        for c, coefficient in enumerate(arrays["coefficient"])
-    ]
-    return from_named(arrays, drawn)
 
 
 # ---- what models are fitted to, and what they come to ----

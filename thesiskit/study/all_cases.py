@@ -15,9 +15,8 @@ from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import FittedArm, PeerArm, SelectedArm
+from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
-from thesiskit.fitted.patterns import PatternArm
 from thesiskit.models.base import OWN
 from thesiskit.models.chains import unmixed
 from thesiskit.models.peers import BITS, PEERS, Task

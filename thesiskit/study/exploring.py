@@ -47,7 +47,8 @@ class Explored:
         self.row, self.arm = min(
             fitted, key=lambda one: (abs(one[1].order - order), not one[1].compress)
         )
-        self.groups, found = work.groups(self.arm, block), work.read(self.arm, block)
+        self.groups = work.groups(block, self.arm.order, self.arm.compress)
+        found = work.read(self.arm, block)
         self.coefficient, self.log_sigma = flat(found["coefficient"], found["log_sigma"])
         self.unit = float(found.get("response_unit", 1.0))
         self.base = float(found.get("response_mean", 0.0))

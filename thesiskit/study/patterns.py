@@ -224,10 +224,6 @@ class PatternDesign:
 
     # ---- drawing and dividing ----
 
-    def all_cases(self, replicate: int) -> Any:
-        """Return the Sequences or FeatureTable of a replicate; with a test set by itself, that."""
-        return self.stored[-1] if self.stored else self._drawn(replicate)[0]
-
     def _cases(self, division: int) -> Cases:
         """Draw or divide the cases, or say why nothing can be learnt from them."""
         config, data = self.config, self.data
@@ -236,7 +232,7 @@ class PatternDesign:
         test: Any = slice(None)
         if config.scheme == "k-fold":
             replicate, fold = divmod(division, config.evaluation.folds)
-            first = last = self.all_cases(replicate)
+            first = last = self.stored[0] if self.stored else self._drawn(replicate)[0]
             test = self._folds(first, replicate) == fold
             train = ~test
         elif config.scheme == "none" or len(self.stored) == 2:
@@ -339,7 +335,8 @@ def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator)
 class PatternWork(Work):
     """Patterns are grouped, coefficients of groups sampled, and test cases predicted.
 
-    cases, groups, read : of a block, of a block and an arm; the last ones are kept.
+    cases, groups, read : of a block the cases, of a block, an order and compressed or not the
+        groups of the compress stage, of an arm and a block its draws; the last ones are kept.
     """
 
     stages: tuple[str, ...] = ("simulate", "compress", "fit", "predict")
@@ -351,7 +348,7 @@ class PatternWork(Work):
             self.stages = self.stages[:-1]  # nobody is tested
         kept = lru_cache(maxsize=1)
         self.cases = kept(lambda block: Cases.restore(block.load("simulate")))
-        self._groups, self.read = kept(self._stored_groups), kept(self._read)
+        self.groups, self.read = kept(self._stored_groups), kept(self._read)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -590,10 +587,6 @@ class PatternWork(Work):
         arrays = _compressed(block, folder, stored)
         return self.find_groups(block, order, compress=compress, arrays=arrays)
 
-    def groups(self, arm: Any, block: Block) -> Any:  # SequenceGroups or FeatureGroups
-        """Return the groups of an arm."""
-        return self._groups(block, arm.order, arm.compress)
-
     def shared(self, arm: Any, block: Block) -> Shared:
         """Return what the test cases share with the groups of an arm."""
         folder = f"{_folder(arm.order, arm.compress)}/shared"
@@ -629,7 +622,7 @@ class PatternWork(Work):
         tested = len(cases.test) > 0
         return PatternTraining(
             cases.patterns, cases.train, cases.train_response, len(cases.classes),
-            find=partial(self.groups, arm, block),
+            find=partial(self.groups, block, arm.order, arm.compress),
             tests=cases.test if tested else None,
             shared=partial(self.shared, arm, block) if tested else None,
         )  # fmt: skip
