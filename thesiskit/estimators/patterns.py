@@ -105,11 +105,10 @@ class PatternModel(BaseEstimator):
         length = run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL)
         self._model = model_by(self.engine)(
             order=order,
-            prior=self.prior,
             compress=compress,
-            min_cases=self.min_cases,
-            sigma=self.sigma,
-            sigma_scale=self.sigma_scale,
+            **{
+                name: getattr(self, name) for name in ("prior", "min_cases", "sigma", "sigma_scale")
+            },
             standardise=False,  # they are
             noise=None if self.noise is None else positive("noise", self.noise) / self._unit,
             **length,

@@ -920,13 +920,9 @@ class Draws:
 
     def posterior(self, model: Logistic, training: PatternTraining) -> "Posterior":
         """Return the draws as predictions need them."""
-        return model.posterior(training, self.drawn)
-
-    @property
-    def drawn(self) -> Arrays:
-        """The draws by name, as the file of draws has them."""
         noise = {} if self.noise_trace is None else {"log_noise": self.log_noise}
-        return {"coefficient": self.coefficient, "log_sigma": self.log_sigma} | noise
+        drawn = {"coefficient": self.coefficient, "log_sigma": self.log_sigma} | noise
+        return model.posterior(training, drawn)
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
