@@ -60,6 +60,11 @@ def few(values: Sequence[object], most: int = 5, length: int = 30) -> str:
     return shown + (f" and {len(values) - most:,} more" if len(values) > most else "")
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Write how many there are of something, whose name for one and for many is given."""
+    return f"1 {one}" if number == 1 else f"{number:,} {many}"
+
+
 def brief(text: str) -> str:
     """Return a message shortened to MOST_LINES lines and MOST_CHARACTERS characters."""
     lines = text.splitlines()

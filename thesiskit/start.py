@@ -10,62 +10,19 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from thesiskit import defaults
 from thesiskit.config import load_config
+from thesiskit.datasets import reading, sequences, tables
 from thesiskit.datasets.features import MISSING_TEXTS
-from thesiskit.datasets.reading import (
-    COUNTERS,
-    DATE,
-    FALSE,
-    GROUPED,
-    HEAD,
-    INFINITE,
-    LINE_END,
-    NAMELESS,
-    REAL,
-    TRUE,
-    UNKNOWN,
-    Rows,
-    Wanted,
-    check_column,
-    name_columns,
-    opened,
-    read_cells,
-    read_frame,
-    shown,
-    text_suffix,
-    utf8,
-)
-from thesiskit.datasets.sequences import (
-    BETWEEN,
-    FASTA,
-    is_fasta,
-    read_sequences,
-    read_states,
-)
+from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
-from thesiskit.datasets.tables import (
-    KINDS,
-    load_arrays,
-    read_bed,
-    read_h5ad,
-    read_npy_table,
-    read_npz_table,
-    read_obs,
-)
-from thesiskit.defaults import (
-    UNTIL_CHAINS,
-    UNTIL_ESS,
-    UNTIL_FEWER_ITERATIONS,
-    UNTIL_ITERATIONS,
-    UNTIL_RHAT,
-)
 from thesiskit.errors import DataError, cut, few, quoted
 from thesiskit.files import DAMAGES, read_npy, read_npz
 
@@ -88,8 +45,10 @@ LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
 MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
-WHEN = re.compile(rf"(?:{DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
-NUMBER = re.compile(rf"{REAL.pattern}|{GROUPED.pattern}|(?i:[+-]*(?:{'|'.join(INFINITE)}))")
+WHEN = re.compile(rf"(?:{reading.DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
+NUMBER = re.compile(
+    rf"{REAL.pattern}|{reading.GROUPED.pattern}|(?i:[+-]*(?:{'|'.join(reading.INFINITE)}))"
+)
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
 RESPONSES = (
@@ -123,6 +82,7 @@ MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 TOLD = 4  # columns that a note names
 TURNED = "each line a feature, each column a case"
 LOOKED_AT = 1 << 22  # values of features in arrays
+Keys = dict[str, tuple[Any, str]]  # of the block `data`: the value of each, and why it has this one
 
 # sequences
 LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
@@ -152,41 +112,20 @@ PARTS = {  # after the summary and the data card
 }
 
 
-class Key(NamedTuple):
-    """A key of the block `data`: its name, its value, and why it has this value."""
-
-    name: str
-    value: Any
-    why: str = ""
-
-
 @dataclass(frozen=True)
 class Found:
-    """What a file seems to hold.
+    """What a file seems to hold."""
 
-    Attributes
-    ----------
-    data : the keys of the block `data`, `source` first; paths are as the user gave them.
-    family : of the source.
-    cases, width : the number of cases, and of features or of states of a history.
-    values : how many values a discrete feature, or a state, has at most.
-    smallest : cases of the rarest class, or all of real responses.
-    response : what is predicted, in a few words.
-    continuous : whether responses are real numbers.
-    real : whether features are, of the family `table`.
-    notes : what was guessed, a line each.
-    """
-
-    data: list[Key]
-    family: Literal["table", "features", "sequences"]
+    family: str  # of the source
+    data: Keys  # `source` first; without `path`
+    notes: list[str]  # what was guessed, a line each
     cases: int
-    width: int
-    values: int
-    smallest: int
-    response: str
-    continuous: bool = False
-    real: bool = False
-    notes: list[str] = field(default_factory=list)
+    width: int  # features, or states of a history
+    values: int  # that a discrete feature, or a state, has at most
+    smallest: int  # cases of the rarest class, or all of real responses
+    response: str  # what is predicted, in a few words
+    continuous: bool = False  # whether responses are real numbers
+    real: bool = False  # whether features are, of the family `table`
 
 
 def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str]]:
@@ -195,9 +134,7 @@ def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str
     response : the column (of `.npz` the array, of `.npy` the file) to predict; None to guess.
     folder : where the config will be saved, from which its path is written.
 
-    Raises
-    ------
-    DataError: what is wrong, where, and what to do; also where no model takes what the file holds.
+    Raises DataError also where no model takes what the file holds.
     """
     found = look(path, response)
     text = starting_config(path, found, folder)
@@ -214,38 +151,45 @@ def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str
 def look(path: Path, response: str | None) -> Found:
     """Return what a file holds."""
     suffix, where = path.suffix.lower(), shown(path)
-    with opened(path) as file:
+    with reading.opened(path) as file:
         start = file.read(512).lstrip()
-    arrays = {".npz": _look_at_npz, ".bed": _look_at_bed, ".h5ad": _look_at_h5ad}
+    arrays = {".npz": _look_at_npz, ".npy": _look_at_npy, ".bed": _look_at_bed,
+              ".h5ad": _look_at_h5ad, ".parquet": _look_at_table}  # fmt: skip
     if suffix in arrays:
         return arrays[suffix](path, response)
-    if suffix == ".npy":
-        return _look_at_npy(path, response) or _look_at_sequences(path, response)
-    if suffix == ".parquet":
-        return _look_at_table(path, response)
-    if suffix in SHEETS or start.startswith(b"PK\x03\x04"):
-        raise DataError(
-            f"{where}: a spreadsheet, or another packed file; save its sheet as .csv (in Excel: "
-            "Save As, CSV UTF-8)"
-        )
-    if start.lower().startswith(MARKUP):
-        raise DataError(f"{where}: a web page, not a table; save the table itself as .csv")
-    if start[:1] in (b"{", b"[") and (suffix in (".json", ".jsonl") or start[-1:] in b"}],"):
-        raise DataError(
-            f"{where}: JSON, not a table; make it one, for example with pandas: "
-            "read_json(...).to_csv(..., index=False)"
-        )
-    if not (text_suffix(path) or is_fasta(path)):
-        raise DataError(
-            f"{where}: cannot read {cut(suffix) or 'a file without a suffix'}; use "
-            f"{', '.join((*KINDS, *FASTA[:2]))}; text also packed as .gz"
-        )
-    if suffix == ".txt" and _is_prose(start):
-        raise DataError(
-            f"{where}: it reads like prose, not like a table; to predict its characters, begin "
-            "with `thesiskit show text`, and put the name of this file at data.path"
-        )
-    if response is None and _is_sequences(path):
+    fasta = sequences.is_fasta(path)
+    json_suffix = suffix in (".json", ".jsonl")
+    kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
+    refused = (
+        (
+            suffix in SHEETS or start.startswith(b"PK\x03\x04"),
+            "a spreadsheet, or another packed file; save its sheet as .csv (in Excel: Save As, CSV "
+            "UTF-8)",
+        ),
+        (
+            start.lower().startswith(MARKUP),
+            "a web page, not a table; save the table itself as .csv",
+        ),
+        (
+            start[:1] in (b"{", b"[") and (json_suffix or start[-1:] in b"}],"),
+            "JSON, not a table; make it one, for example with pandas: read_json(...).to_csv(..., "
+            "index=False)",
+        ),
+        (
+            not (reading.text_suffix(path) or fasta),
+            f"cannot read {cut(suffix) or 'a file without a suffix'}; use {kinds}; text also "
+            "packed as .gz",
+        ),
+        (
+            suffix == ".txt" and _is_prose(start),
+            "it reads like prose, not like a table; to predict its characters, begin with "
+            "`thesiskit show text`, and put the name of this file at data.path",
+        ),
+    )
+    for is_so, fault in refused:
+        if is_so:
+            raise DataError(f"{where}: {fault}")
+    if response is None and (fasta or _holds_states(path)):
         return _look_at_sequences(path, response)
     return _look_at_table(path, response)
 
@@ -254,53 +198,41 @@ def look(path: Path, response: str | None) -> Found:
 
 
 class Column:
-    """The cells of a column, and what they seem to be.
-
-    name : its name.
-    cells : how many there are; counts : of each value, without what stands for a missing one;
-        unknown : what stands for a missing value.
-    kind : empty, constant, date, truth, whole, real or text.
-    numeric : whether it holds numbers, or truth values; of_numbers : whether all values are
-        numbers, whatever its kind.
-    coarse : whether it has few values, as a discrete feature has; measured : whether it holds
-        numbers of which there are too many to be codes; wordy : whether it is text of which most
-        cells have words of their own.
-    class_like : whether it could be a response with classes.
-    unique : whether each case has a value of its own; counter : whether it numbers the cases;
-        names_cases : whether it names them, as texts that all differ, or numbers in a column
-        called so.
-    """
+    """The cells of a column, and what they seem to be."""
 
     def __init__(self, name: str, cells: Sequence[str]):
         self.name, self.cells = name, len(cells)
-        self.counts = Counter(cells)
-        self.unknown = sorted(text for text in self.counts if text in UNKNOWN)
+        self.counts = Counter(cells)  # of each value, without what stands for a missing one
+        self.unknown = sorted(text for text in self.counts if text in reading.UNKNOWN)
         for text in self.unknown:
             del self.counts[text]
         values, held = len(self.counts), sum(self.counts.values())
         numbers = {text: n for text, n in self.counts.items() if NUMBER.fullmatch(text)}
+        # empty, constant, date, truth, whole, real or text
         self.kind = kind = _kind(self.counts, numbers, held)
-        self.numeric = kind in ("truth", "whole", "real")
-        self.of_numbers = len(numbers) == values
+        self.numeric = kind in ("truth", "whole", "real")  # numbers or truth values
+        self.of_numbers = len(numbers) == values  # whatever its kind
         whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
+        # text, of which most cells have words of their own
         self.wordy = kind == "text" and values > max(FEW_VALUES, held // 2)
+        # few values, as a discrete feature has
         self.coarse = kind == "whole" and whole and values <= min(FEW_VALUES, max(2, held // 2))
         if kind in ("text", "truth"):
             self.coarse = not self.wordy
-        self.measured = self.numeric and not self.coarse and values > 2
+        self.measured = self.numeric and not self.coarse and values > 2  # too many to be codes
         few_classes = 2 <= values <= min(MOST_CLASSES, max(2, held // 3))
         self.class_like = few_classes and kind != "real" and (whole or kind == "text")
-        self.unique = values == self.cells > 2
+        self.unique = values == self.cells > 2  # each case has a value of its own
         words = _last_words(name)
-        is_id, nameless = words[0] in IDS or words[-1] in IDS, bool(NAMELESS.fullmatch(name))
+        is_id, nameless = not {*words}.isdisjoint(IDS), bool(reading.NAMELESS.fullmatch(name))
         start = {"0": 0, "1": 1}.get(cells[0]) if cells else None
-        self.counter = (
-            (name in COUNTERS or nameless or is_id)
+        self.counter = (  # it numbers the cases
+            (name in reading.COUNTERS or nameless or is_id)
             and self.unique
             and start is not None
             and all(cell == str(number) for number, cell in enumerate(cells, start=start))
         )
-        self.names_cases = (
+        self.names_cases = (  # as texts that all differ do, or numbers in a column called so
             self.unique
             and (kind == "text" or (nameless and kind != "date") or (kind == "whole" and is_id))
             and all(len(cell) <= LONGEST_ID and cell.isprintable() for cell in self.counts)
@@ -315,7 +247,7 @@ class Column:
             return "dates" if self.kind == "date" else "no value at all"
         if self.counter:
             return "numbers the cases"
-        if self.names_cases or NAMELESS.fullmatch(self.name):
+        if self.names_cases or reading.NAMELESS.fullmatch(self.name):
             return "names the cases"
         return "other words in most cases" if self.wordy else ""
 
@@ -337,7 +269,7 @@ def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
         return "constant"
     if len(counts) > 2 and all(DAY.fullmatch(text) for text in counts):
         return "date"
-    if all(text in TRUE or text in FALSE for text in counts):
+    if all(text in reading.TRUE or text in reading.FALSE for text in counts):
         return "truth"
     number = sum(numbers.values())
     if number < held and 2 * number <= held:
@@ -359,19 +291,16 @@ def _last_words(name: str) -> tuple[str, str]:
 def find_response(columns: list[Column], asked: str | None, where: str) -> tuple[Column, str]:
     """Return the column of the response, and why it is this one."""
     if asked is not None:
-        check_column(asked, [column.name for column in columns], where)
+        reading.check_column(asked, [column.name for column in columns], where)
         return next(column for column in columns if column.name == asked), "asked for"
     by_name = {_last_words(column.name): column for column in reversed(columns)}
-    for name in RESPONSES:
-        for words, column in by_name.items():
-            if words[0] == name and column.kind != "empty":
+    for whole, names in ((True, RESPONSES), (False, RESPONSES[1:])):
+        for name, (words, column) in product(names, by_name.items()):
+            fits = column.kind != "empty" if whole else column.class_like
+            if name == words[not whole] and fits:
                 return column, "by its name"
-    for name in RESPONSES[1:]:
-        for words, column in by_name.items():
-            if name == words[-1] and column.class_like:
-                return column, "by its name"
-    free = [column for column in columns if not (column.names_cases or column.counter)]
-    free = [column for column in free if column.kind not in ("empty", "constant", "date")]
+    free = [column for column in columns if not (column.names_cases or column.counter)
+            and column.kind not in ("empty", "constant", "date")]  # fmt: skip
     if not free:
         raise DataError(
             f"{where}: no column could be a response; say which is with --response COLUMN"
@@ -414,56 +343,44 @@ def find_positive(response: Column) -> tuple[object, str]:
     return rarest, "the last by alphabet" if equal else "the rarer class"
 
 
-def _check_rare(response: Column, where: str) -> None:
-    """Raise DataError for a class of more than two that has one case, which no model can test."""
-    rare = [value for value, cases in response.counts.items() if cases == 1]
-    if rare and len(response.counts) > 2:
-        raise DataError(
-            f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; give "
-            "two cases of each class at least, or leave such cases out"
-        )
+def _classes(response: Column, where: str) -> tuple[Keys, str]:
+    """Return the key that names class 1, if one is needed, and what to say about the classes.
 
-
-def _about_classes(response: Column) -> tuple[list[Key], str]:
-    """Return the key that names class 1, if one is needed, and what to say about the classes."""
+    Raises DataError for a class of more than two that has one case, which no model can test.
+    """
     if len(response.counts) > 2:
-        return [], f"it has {len(response.counts)} classes"
+        rare = [value for value, cases in response.counts.items() if cases == 1]
+        if rare:
+            raise DataError(
+                f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; "
+                "give two cases of each class at least, or leave such cases out"
+            )
+        return {}, f"it has {len(response.counts)} classes"
     value, why = find_positive(response)
     if value is None:
-        return [], why
+        return {}, why
     why = f"class 1 is {quoted(value)}: {why}"
-    return [Key("positive", value, why)], why
+    return {"positive": (value, why)}, why
 
 
 # ---- tables of columns: text between delimiters, and Parquet ----
-
-
-class Columns(NamedTuple):
-    """The columns of a file.
-
-    header : whether its first line names them.
-    turned : whether they stand in rows, below a line with the names of the cases.
-    rows : how many cases there are.
-    """
-
-    columns: list[Column]
-    header: bool
-    turned: bool
-    rows: int
-    notes: list[str]
 
 
 def _look_at_table(path: Path, response: str | None) -> Found:
     """Return what a table holds; raise DataError where no model here takes it."""
     where = shown(path)
     read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
-    columns, header, turned, rows, notes = read(path)
+    columns, form, rows, notes = read(path)
+    turned = "orientation" in form
     if response is None:
         _check_classes(columns, where)
     y, why = find_response(columns, response, where)
     others = [column for column in columns if column is not y]
-    ids = None if turned else _find_ids(others)  # the first line names turned cases
-    others = [column for column in others if column is not ids]
+    # texts name the cases before numbers do; the first line names turned cases
+    ids = [column for column in others if column.names_cases or column.counter]
+    ids.sort(key=lambda column: (column.counter, column.kind != "text"))
+    ids = [] if turned else ids[:1]
+    others = [column for column in others if column not in ids]
     reasons = {column.name: column.left_out for column in others}
     flat = [column.name for column in others if column.kind == "constant" and column.of_numbers]
     if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
@@ -477,43 +394,38 @@ def _look_at_table(path: Path, response: str | None) -> Found:
         )
     numbers = y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
     model = _choose_model(y, features, numbers, turned, where)
-    if model == NORMAL:
-        _check_rare(y, where)
     patterned = model == PATTERNS
-    ignored = [column for column in others if reasons[column.name]]
     unfit = [column for column in features
              if (not column.coarse if patterned else column.kind == "text")]  # fmt: skip
-    features = [column for column in features if column not in unfit]
-    ignored += unfit
+    ignored = [*(column for column in others if reasons[column.name]), *unfit]
     reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
+    features = [column for column in features if not reasons[column.name]]
     said = f"{why}: {y.held}"
-    notes = [*notes, f"the response is {quoted(y.name)}, {said}"]
+    notes.append(f"the response is {quoted(y.name)}, {said}")
     told: dict[str, list[str]] = {}
     for column in ignored:
         reason = "all cases alike" if column.kind == "constant" else reasons[column.name]
         told.setdefault(reason, []).append(quoted(column.name, 30))
     notes += [f"left out: {few(names, TOLD)} ({reason})" for reason, names in told.items()]
-    data = [Key("source", "table" if patterned else "file", ABOUT[model]), Key("path", str(path))]
-    data += [] if header else [Key("header", False, "the first line is a case")]
-    data += [Key("orientation", "genes-in-rows", TURNED)] if turned else []
-    data.append(Key("response", y.name, said))
+    source = "table" if patterned else "file"
+    data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, said)}
     if not patterned:
-        keys, why = _about_classes(y)
-        data += keys
+        keys, why = _classes(y, where)
+        data |= keys
         notes.append(why)
-    if ids:
-        data.append(Key("id", ids.name, "names the cases"))
-        notes.append(f"{quoted(ids.name)} names the cases")
+    for column in ids:
+        data["id"] = (column.name, "names the cases")
+        notes.append(f"{quoted(column.name)} names the cases")
     if ignored:
-        data.append(Key("ignore", [(column.name, reasons[column.name]) for column in ignored]))
+        data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     unknown = {text for column in features if column.numeric for text in column.unknown}
     more = sorted(unknown - set(MISSING_TEXTS))
     if patterned and more:
-        missing = [*MISSING_TEXTS, *more]
-        data.append(Key("missing", missing, "what stands for a missing value"))
+        data["missing"] = ([*MISSING_TEXTS, *more], "what stands for a missing value")
     return Found(
-        data,
         "features" if patterned else "table",
+        data,
+        notes,
         cases=rows,
         width=len(features),
         values=max(len(column.counts) for column in features),
@@ -521,16 +433,7 @@ def _look_at_table(path: Path, response: str | None) -> Found:
         response=y.name,
         continuous=numbers,
         real=model == NORMAL,
-        notes=notes,
     )
-
-
-def _find_ids(columns: list[Column]) -> Column | None:
-    """Return the column that names the cases, if one does: texts before numbers."""
-    counters = [column for column in columns if column.counter]
-    names = [column for column in columns if column.names_cases and not column.counter]
-    names.sort(key=lambda column: column.kind != "text")
-    return next(iter([*names, *counters]), None)
 
 
 def _check_classes(columns: list[Column], where: str) -> None:
@@ -595,23 +498,27 @@ def _choose_model(
         return PATTERNS if 2 * len(coarse) >= len(features) else by_numbers
     if len(coarse) < len(features):
         return by_numbers
-    if classes > 2:
-        return PATTERNS
     several = any(len(column.counts) > 2 for column in features)
-    return PATTERNS if several and len(features) <= MOST_PATTERNED else by_numbers
+    small = several and len(features) <= MOST_PATTERNED
+    return PATTERNS if classes > 2 or small else by_numbers
 
 
-def _text_columns(path: Path) -> Columns:
-    """Return the columns of a text table."""
-    _, rows = read_cells(path, header=False)
+Looked = tuple[list[Column], Keys, int, list[str]]  # columns, how they stand, cases and notes
+
+
+def _text_columns(path: Path) -> Looked:
+    """Return the columns of a text table; of a large one, most from its first cases alone."""
+    _, rows = reading.read_cells(path, header=False)
     _, first = next(rows)
     most = max(LEAST_CASES, MOST_CELLS // len(first))
     cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
     first = [cell.strip() for cell in first]
-    header, notes = _names_columns(first, cases), []
-    if header:
-        names = name_columns(first, shown(path))
+    form: Keys = {}
+    notes = []
+    if _names_columns(first, cases):
+        names = reading.name_columns(first, shown(path))
     else:
+        form["header"] = (False, "the first line is a case")
         names, cases = [f"x{j + 1}" for j in range(len(first))], [first, *cases]
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     if not cases:
@@ -622,14 +529,14 @@ def _text_columns(path: Path) -> Columns:
         number = _follow(columns, cases, rows)
         if number > looked_at:
             notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
-        return Columns(columns, header, False, number, notes)
-    if header and len(columns) > 3 and len(cases) > 1 and columns[0].names_cases:
+        return columns, form, number, notes
+    if not form and len(columns) > 3 and looked_at > 1 and columns[0].names_cases:
         turned = [Column(cells[0], cells[1:]) for cells in cases]
         words = [column for column in turned if not column.numeric]
         if len(words) == 1 and words[0].class_like:  # one row holds classes, others numbers
             notes.append(f"features are in rows ({TURNED})")
-            return Columns(turned, True, True, len(names) - 1, notes)
-    return Columns(columns, header, False, len(cases), notes)
+            return turned, {"orientation": ("genes-in-rows", TURNED)}, len(names) - 1, notes
+    return columns, form, looked_at, notes
 
 
 def _follow(columns: list[Column], cases: list[list[str]], rows: Rows) -> int:
@@ -656,38 +563,34 @@ def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
     It is a case if all of it are numbers, or if there are numbers in it and its words occur in
     their columns again.
     """
-
-    def number(text: str) -> bool:
+    words = []
+    for j, cell in enumerate(first):
         try:
-            float(text)
+            float(cell)
         except ValueError:
-            return False
-        return True
-
-    numbers = [cell for cell in first if number(cell)]
-    if len(numbers) == len(first):
+            words.append(j)
+    if not words:
         return False
-    if not numbers or not cases:
+    if len(words) == len(first) or not cases:
         return True
-    words = [j for j, cell in enumerate(first) if not number(cell)]
     return not all(any(row[j] == first[j] for row in cases) for j in words)
 
 
-def _parquet_columns(path: Path) -> Columns:
-    """Return the columns of a Parquet table, as text."""
-    frame, _ = read_frame(path, Wanted(None, new=True, features=[]))
-    columns = []
-    for name in frame.columns:
-        values = frame[name].tolist()
-        columns.append(Column(str(name), ["" if v is None or v != v else str(v) for v in values]))
-    return Columns(columns, True, False, len(frame), [])
+def _parquet_columns(path: Path) -> Looked:
+    frame, _ = reading.read_frame(path, Wanted(None, new=True, features=[]))
+    columns = [
+        Column(str(name), ["" if value is None or value != value else str(value)
+                           for value in frame[name].tolist()])
+        for name in frame.columns
+    ]  # fmt: skip
+    return columns, {}, len(frame), []
 
 
 # ---- files of arrays: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData ----
 
 
 def _look_at_npz(path: Path, response: str | None) -> Found:
-    held, names = load_arrays(path, read_npz)
+    held, names = tables.load_arrays(path, read_npz)
     if "X" not in held:
         raise DataError(
             f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "
@@ -695,20 +598,21 @@ def _look_at_npz(path: Path, response: str | None) -> Found:
         )
     vectors = [name for name in names if held[name].shape == held["X"].shape[:1]]
     key, why = _choose(vectors, response, f"{shown(path)}: no array of one value for each case")
-    columns = [_column(name, held[name]) for name in vectors if name != key]
-    ids = [column.name for column in columns if column.kind == "text" and column.unique]
-    keys = [Key("response", key, why)] + [Key("id", name, "names the cases") for name in ids[:1]]
-    notes = [f"the response is the array {quoted(key)}, {why}"]
-    return _found(path, read_npz_table(path, Wanted(key)), keys, key, notes)
+    keys: Keys = {"response": (key, why)}
+    for column in [_column(name, held[name]) for name in vectors if name != key]:
+        if column.kind == "text" and column.unique:
+            keys.setdefault("id", (column.name, "names the cases"))
+    table = tables.read_npz_table(path, Wanted(key))
+    return _found(path, table, keys, key, f"the response is the array {quoted(key)}, {why}")
 
 
-def _look_at_npy(path: Path, response: str | None) -> Found | None:
-    """Return what an NPY table and the response beside it hold; None if there is no response.
+def _look_at_npy(path: Path, response: str | None) -> Found:
+    """Return what an NPY table and the response beside it hold.
 
     Whole numbers without a response can be sequences.
     """
     where = shown(path)
-    features = read_npy_table(path, Wanted(None, new=True)).features
+    features = tables.read_npy_table(path, Wanted(None, new=True)).features
     if features.ndim != 2:
         raise DataError(
             f"{where}: the array has shape {features.shape}; it must have a row for each case"
@@ -716,32 +620,33 @@ def _look_at_npy(path: Path, response: str | None) -> Found | None:
     beside = [response] if response else _vectors_beside(path, len(features))
     if not beside:
         if features.dtype.kind in "iu" and len(np.unique(features[:100])) <= MOST_CLASSES:
-            return None
+            return _look_at_sequences(path, response)
         raise DataError(
             f"{where}: no .npy file with {len(features):,} responses beside it; name it with "
             "--response FILE"
         )
     name, why = _choose(beside, response, "")
-    notes = [f"the responses are in {name}, {why}"]
-    table = read_npy_table(path, Wanted(name))
-    return _found(path, table, [Key("response", name, why)], name, notes)
+    table = tables.read_npy_table(path, Wanted(name))
+    keys = {"response": (name, why)}
+    return _found(path, table, keys, name, f"the responses are in {name}, {why}")
 
 
 def _look_at_bed(path: Path, response: str | None) -> Found:
     if response is not None:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
-    notes = ["the response is the phenotype in the .fam"]
-    return _found(path, read_bed(path, Wanted(None)), [], "phenotype", notes)
+    table, note = tables.read_bed(path, Wanted(None)), "the response is the phenotype in the .fam"
+    return _found(path, table, {}, "phenotype", note)
 
 
 def _look_at_h5ad(path: Path, response: str | None) -> Found:
-    columns = [_column(name, values) for name, values in read_obs(path).items()]
+    columns = [_column(name, values) for name, values in tables.read_obs(path).items()]
     if not columns:
         raise DataError(f"{shown(path)}: obs has no columns; the response must be one of them")
     y, why = find_response(columns, response, f"{shown(path)}: obs")
-    notes = [f"the response is the column {quoted(y.name)} of obs, {why}"]
-    keys = [Key("response", y.name, f"a column of obs, {why}")]
-    return _found(path, read_h5ad(path, Wanted(y.name)), keys, y.name, notes)
+    table = tables.read_h5ad(path, Wanted(y.name))
+    keys = {"response": (y.name, f"a column of obs, {why}")}
+    note = f"the response is the column {quoted(y.name)} of obs, {why}"
+    return _found(path, table, keys, y.name, note)
 
 
 def _choose(names: Sequence[str], asked: str | None, problem: str) -> tuple[str, str]:
@@ -783,7 +688,7 @@ def _column(name: str, values: np.ndarray) -> Column:
     return Column(name, texts)
 
 
-def _found(path: Path, table: Table, keys: list[Key], name: str, notes: list[str]) -> Found:
+def _found(path: Path, table: Table, keys: Keys, name: str, note: str) -> Found:
     """Return what a file of arrays holds, if its response has classes."""
     y = _column(name, table.response)
     where = f"{shown(path)}: the response {quoted(name)}"
@@ -797,21 +702,19 @@ def _found(path: Path, table: Table, keys: list[Key], name: str, notes: list[str
             f"features up to {MOST_CLASSES}). Leave other cases out, or save discrete features as "
             "a CSV table, for the model of interactions"
         )
-    _check_rare(y, shown(path))
-    positive, why = _about_classes(y)
+    positive, why = _classes(y, shown(path))
     if table.classes:
         why = f"class 1 is {table.classes[1]}"
-    source = Key("source", "file", ABOUT[NORMAL if real else NAIVE])
     return Found(
-        [source, Key("path", str(path)), *keys, *positive],
         "table",
+        {"source": ("file", ABOUT[NORMAL if real else NAIVE]), **keys, **positive},
+        [note, f"{y.held}; {why}"],
         cases=len(table.features),
         width=table.features.shape[1],
         values=2,
         smallest=min(y.counts.values()),
         response=name,
         real=real,
-        notes=[*notes, f"{y.held}; {why}"],
     )
 
 
@@ -832,20 +735,18 @@ def _measured(features: np.ndarray) -> bool:
 # ---- sequences: lines of states, whole numbers, and FASTA ----
 
 
-def _is_sequences(path: Path) -> bool:
+def _holds_states(path: Path) -> bool:
     """Whether a text file holds lines of states, and no table.
 
     Either each line is one word of letters, and these are few and all lines have them; or all
     columns have the same few words, also in the first line.
     """
-    if is_fasta(path):
-        return True
     lines = [
         line.strip()
-        for line in LINE_END.split(utf8(path)[:HEAD])[:LINES]
+        for line in reading.LINE_END.split(reading.utf8(path)[: reading.HEAD])[:LINES]
         if line.strip() and not line.lstrip().startswith("#")
     ]
-    cases = [BETWEEN.split(line) for line in lines]
+    cases = [sequences.BETWEEN.split(line) for line in lines]
     if len(cases) < 3:
         return False
     table = path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab"))
@@ -881,23 +782,23 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
             f"{where}: of sequences, the last state of each line is the response; leave out "
             "--response"
         )
-    predict, predicted, keys = "last-state", "the last state", []
-    about = "each line a history; its last state is to be predicted"
+    predict, predicted = "last-state", "the last state"
+    keys: Keys = {"source": ("sequences", "each line a history; its last state is to be predicted")}
     notes = ["each line is a sequence, whose last state is predicted from those before it"]
-    if is_fasta(path):
-        about, predicted = "each record a sequence", "the last letter"
+    if sequences.is_fasta(path):
+        keys["source"], predicted = ("sequences", "each record a sequence"), "the last letter"
         notes = ["no labels in the header lines; the last letter is predicted from those before it"]
-        labels = Counter(read_states(path).labels)
+        labels = Counter(sequences.read_states(path).labels)
         if 2 <= len(labels) <= sum(labels.values()) // 2 and "" not in labels:
             said = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
             predict, predicted = "label", "the label"
-            keys = [Key("predict", predict, f"the last word of each header line: {said}")]
+            keys["predict"] = (predict, f"the last word of each header line: {said}")
             notes = [f"the response is the last word of each header line: {said}"]
     length = None if path.suffix == ".npy" else _common_length(path, predict)
     if length is not None:
-        keys.append(Key("history", length, "the most recent states, as many as all lines have"))
+        keys["history"] = (length, "the most recent states, as many as all lines have")
         notes.append(f"the lines are of unequal length; the last {length:,} states count")
-    cases = read_sequences(path, predict=predict, length=length)
+    cases = sequences.read_sequences(path, predict=predict, length=length)
     classes = Counter(cases.response.tolist())
     if len(classes) < 2:
         raise DataError(
@@ -910,22 +811,14 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
         train += 1
     if np.ptp(cases.response[train:]) == 0 and len(classes) == 2:
         notes.append("the cases seem to be sorted by the response; shuffle the lines")
-    keys.append(Key("train", train, "the first cases train, the others are predicted"))
-    return Found(
-        [Key("source", "sequences", about), Key("path", str(path)), *keys],
-        "sequences",
-        cases=n,
-        width=width,
-        values=len(cases.states),
-        smallest=min(classes.values()),
-        response=predicted,
-        notes=notes,
-    )
+    keys["train"] = (train, "the first cases train, the others are predicted")
+    smallest = min(classes.values())
+    return Found("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
 
 
 def _common_length(path: Path, predict: str) -> int | None:
     """Return how many states all histories have, None where they are of the same length."""
-    states = read_states(path).states
+    states = sequences.read_states(path).states
     lengths = [len(fields) for fields in states]
     if set(lengths) == {1}:
         lengths = [len(fields[0]) for fields in states]
@@ -945,29 +838,31 @@ def starting_config(path: Path, found: Found, folder: Path) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
     unit = "states" if found.family == "sequences" else "features"
     title = f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
-    blocks = _selection(found) if found.family == "table" else _patterns(found)
     try:
         relative = Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # another drive
         relative = path.absolute().as_posix()
-    lines = [
-        f"# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said",
-        "# beside each key: change what is wrong. Results: thesiskit run THIS-FILE",
-        f"experiment: {f'my-{name}' if name else 'my-table'} # the name of the folder with the "
-        "results",
-        f"title: {_value(title)}",
-        f"about: {_value(f'{found.cases:,} cases with {found.width:,} {unit} each.')}",
-        "data:",
-    ]
-    for key in found.data:
-        if key.name == "path":
-            lines.append(f"  path: {_value(relative)} # from the folder of this file")
-        elif key.name == "ignore":
-            lines += _ignored(key.value)
+    keys: Keys = {
+        "source": found.data["source"],
+        "path": (relative, "from the folder of this file"),
+        **found.data,
+    }
+    lines = []
+    for key, (value, why) in keys.items():
+        if key == "ignore":
+            lines += _ignored(value)
         else:
-            why = f" # {cut(key.why, 120)}" if key.why else ""
-            lines.append(f"  {key.name}: {_value(key.value)}{why}")
-    return "\n".join([*lines, *blocks, ""])
+            lines.append(f"  {key}: {_value(value)}" + (f" # {cut(why, 120)}" if why else ""))
+    data = "\n".join(lines)
+    return f"""\
+# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said
+# beside each key: change what is wrong. Results: thesiskit run THIS-FILE
+experiment: {f"my-{name}" if name else "my-table"} # the name of the folder with the results
+title: {_value(title)}
+about: {_value(f"{found.cases:,} cases with {found.width:,} {unit} each.")}
+data:
+{data}
+{_selection(found) if found.family == "table" else _patterns(found)}"""
 
 
 def _ignored(columns: list[tuple[str, str]]) -> list[str]:
@@ -984,76 +879,76 @@ def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _selection(found: Found) -> list[str]:
+def _selection(found: Found) -> str:
+    """Return the blocks of a selection of features."""
     sizes: list[int | str] = [k for k in SIZES if k < found.width]
     if not sizes and found.width > 1:
         sizes = [max(1, found.width // 2)]
     if found.width <= MANY_FEATURES:
         sizes.append("all")
-    measure, kind, other = "correlation with the response", "", "another model"
+    parts = [part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]
+    measure, kind, other, pool = "correlation with the response", "", "another model", ""
     if found.real:
-        measure, other = "the F statistic", "models of all features"
-        kind = (
-            "  kind: normal # features are normal in each class; naive-bayes cuts them at medians"
-        )
-        kind += (
-            """
-  temperature: # cv: how far features say the same is found by cross-validation inside
-    [none, cv]"""
-            if found.smallest >= LEAST_TEMPERED
-            else """
-  temperature: [none] # cv needs more cases of each class"""
-        )
-    return [
-        *_folds(found, MOST_FOLDS),
-        "selection:",
-        f"  features: {_value(sizes)} # how many to keep, by {measure}",
-        "model:",
-        *([kind] if kind else []),
-        f"  methods: # with the correction for the selection, without, and {other}",
-        f"    [corrected, uncorrected, l2-logistic{', pool' * found.real}]",
-        "  relevant: [some] # some features matter, not all alike; how many, is estimated",
-        *_report([part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]),
-    ]
+        measure, other, pool = "the F statistic", "models of all features", ", pool"
+        temperature = "[none] # cv needs more cases of each class"
+        if found.smallest >= LEAST_TEMPERED:
+            temperature = (
+                "# cv: how far features say the same is found by cross-validation inside\n"
+                "    [none, cv]"
+            )
+        kind = f"""
+  kind: normal # features are normal in each class; naive-bayes cuts them at medians
+  temperature: {temperature}"""
+    return f"""\
+{_folds(found, MOST_FOLDS)}
+selection:
+  features: {_value(sizes)} # how many to keep, by {measure}
+model:{kind}
+  methods: # with the correction for the selection, without, and {other}
+    [corrected, uncorrected, l2-logistic{pool}]
+  relevant: [some] # some features matter, not all alike; how many, is estimated
+report:
+  parts: {_value(["summary", "data-card", *parts])}
+"""
 
 
-def _patterns(found: Found) -> list[str]:
+def _patterns(found: Found) -> str:
     """Return the blocks of a logistic model of sequences, or of discrete features."""
-    sequences, width, values = found.family == "sequences", found.width, found.width * found.values
-    wide = values > WIDE and not sequences
+    width, values = found.width, found.width * found.values
+    wide, folds, few_folds = False, "", ""
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
     said, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
-    if sequences:
+    if found.family == "sequences":
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
         said = "patterns of so many of the last states at most"
-    elif found.continuous:
+    else:
+        wide = values > WIDE
+        folds = _folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
+        few_folds = "  evaluation.folds: 2\n"
+    response = ""
+    if found.continuous:
         peer, parts = "ridge", "numbers"
-    response = "  response: gaussian # a real number, with normal noise"
-    return [
-        *([] if sequences else _folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS)),
-        "model:",
-        "  kind: logistic",
-        *([response] if found.continuous else []),
-        f"  orders: {_value(orders)} # {said}",
-        f"  chains: {UNTIL_CHAINS}",
-        f"  until: {{ rhat: {UNTIL_RHAT:g}, ess: {UNTIL_ESS:g} }} # chains stop when they agree",
-        f"  iterations: {UNTIL_FEWER_ITERATIONS if wide else UNTIL_ITERATIONS} # at most; more go "
-        "on from there",
-        f"  peers: [{peer}] # to compare with",
-        *_report(PARTS[parts]),
-        "smoke: # what `thesiskit run --smoke` changes, for a quick look",
-        "  model.iterations: 200",
-        *([] if sequences else ["  evaluation.folds: 2"]),
-    ]
+        response = "\n  response: gaussian # a real number, with normal noise"
+    most = defaults.UNTIL_FEWER_ITERATIONS if wide else defaults.UNTIL_ITERATIONS
+    until = f"rhat: {defaults.UNTIL_RHAT:g}, ess: {defaults.UNTIL_ESS:g}"
+    return f"""\
+{folds}model:
+  kind: logistic{response}
+  orders: {_value(orders)} # {said}
+  chains: {defaults.UNTIL_CHAINS}
+  until: {{ {until} }} # chains stop when they agree
+  iterations: {most} # at most; more go on from there
+  peers: [{peer}] # to compare with
+report:
+  parts: {_value(["summary", "data-card", *PARTS[parts]])}
+smoke: # what `thesiskit run --smoke` changes, for a quick look
+  model.iterations: 200
+{few_folds}"""
 
 
-def _folds(found: Found, most: int) -> list[str]:
+def _folds(found: Found, most: int) -> str:
     folds = max(2, min(most, found.smallest))
-    return ["evaluation:", f"  folds: {folds} # each is predicted from the others"]
-
-
-def _report(parts: list[str]) -> list[str]:
-    return ["report:", f"  parts: {_value(['summary', 'data-card', *parts])}"]
+    return f"evaluation:\n  folds: {folds} # each is predicted from the others"
 
 
 def _value(value: Any) -> str:

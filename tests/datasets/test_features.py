@@ -55,7 +55,7 @@ def test_the_digest_knows_everything_that_counts():
     def table(x=0, y=0, feature="a", value="u", label="p", source=""):
         X = np.array([[x], [1]], dtype=np.int16)
         y = np.array([y, 1], dtype=np.int32)
-        return FeatureTable(X, y, [feature], [[value, "v"]], [label, "q"], source)
+        return FeatureTable(X, y, [feature], [[value, "v"]], [label, "q"], source=source)
 
     same = {table().digest, table(source="elsewhere").digest}
     assert len(same) == 1

@@ -3,7 +3,8 @@
 Each is a `Source` (datasets/source.py), known by the name that a config gives as `data.source`.
 Its module is imported when a config asks for it.  To add one, write its class in a module here,
 and name it below; a package of its own names it in its metadata, under the entry points of
-`thesiskit.datasets`.
+`thesiskit.datasets`.  What is wrong with data or settings is a DataError everywhere: where it is,
+what is wrong, and what to do.
 """
 
 from thesiskit.registry import Registry

@@ -12,6 +12,7 @@ K_t           values       the symbols of each feature
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -128,11 +129,6 @@ class InteractionData(Source):
         return "logistic" if self.sigma == "prior" else ""
 
     @property
-    def drawn_order(self) -> int:
-        """The order of the patterns that responses are drawn with, if it is not the model's."""
-        return 0 if self.sigma == "prior" else len(self.sigma) - 1
-
-    @property
     def settings_of_draws(self) -> dict[str, Any]:
         """What the generator depends on: noise only scales what is drawn."""
         return self.model_dump(exclude={"noise"})
@@ -148,24 +144,24 @@ class InteractionData(Source):
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
         """Return what is drawn, and the truth where it is from the priors of the model."""
+        given = self.sigma if self.sigma != "prior" else None
         noise = self.noise if priors.continuous else None
-        own: dict[str, Any] = {"classes": self.classes, "cauchy": self.prior == "cauchy"}
-        if self.sigma == "prior":
-            if priors.continuous:
-                noise = priors.noise or draw_noise(rng, priors.noise_shape, priors.noise_mode)
-            widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
-            own |= {"order": priors.order, "sigma": lambda: draw_sigma(rng, *widths)}
-            own["cauchy"] = priors.cauchy
-        else:
-            own |= {"order": len(self.sigma) - 1, "sigma": np.array(self.sigma)}
-        size: dict[str, Any] = {
-            "features": self.features,
-            "values": self.values,
-            "train": self.train,
-        }
-        cases = self.train + self.test
-        table, truth = draw_interactions(rng, cases=cases, noise=noise, **size, **own)
-        return table, truth if self.sigma == "prior" else {}
+        if given is None and priors.continuous:
+            noise = priors.noise or draw_noise(rng, priors.noise_shape, priors.noise_mode)
+        widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
+        table, truth = draw_interactions(
+            rng,
+            features=self.features,
+            values=self.values,
+            order=len(given) - 1 if given else priors.order,
+            sigma=np.array(given) if given else partial(draw_sigma, rng, *widths),
+            cases=self.train + self.test,
+            train=self.train,
+            cauchy=self.prior == "cauchy" if given else priors.cauchy,
+            classes=self.classes,
+            noise=noise,
+        )
+        return table, {} if given else truth
 
 
 class EpistasisData(Source):
@@ -232,7 +228,7 @@ def draw_uniform(
         [f"x{j + 1}" for j in range(features)],
         [numbered(values) for _ in range(features)],
         ["1"],
-        "uniform features",
+        source="uniform features",
     )
 
 
@@ -262,10 +258,6 @@ def draw_interactions(
     Returns
     -------
     The table, and what synthetic.draw_responses, or draw_real_responses, says it was drawn with.
-
-    Raises
-    ------
-    DataError: numbers, an order or widths that cannot be; one class 10,000 times.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
     if not 0 <= order <= features:
@@ -301,12 +293,12 @@ def draw_interactions(
         response, truth = draw_responses(
             rng, patterns, widths, classes=classes, train=train, cauchy=cauchy
         )
-        symbols = [str(k + 1) for k in range(classes)]
+        symbols = numbered(classes)
     else:
         response, truth = draw_real_responses(rng, patterns, widths, noise=noise, cauchy=cauchy)
         symbols = []
     source = f"drawn from a model of order {order}"
-    return FeatureTable(table.X, response, table.features, table.values, symbols, source), truth
+    return replace(table, response=response, classes=symbols, source=source), truth
 
 
 # ---- two loci that matter together ----
@@ -412,10 +404,6 @@ def draw_epistasis(
     -------
     The table, and what it was drawn with: penetrance (3, 3), as the function of that name returns
     it, and probability (cases, 2) of each class given the genotypes in such a sample.
-
-    Raises
-    ------
-    DataError: as penetrance; fewer than two cases.
     """
     if cases < 2 or noise_features < 0:
         raise DataError(
@@ -436,7 +424,7 @@ def draw_epistasis(
         [*(f"N{j}" for j in range(noise_features)), "P1", "P2"],
         [["0", "1", "2"] for _ in range(noise_features + 2)],
         ["control", "case"],
-        "drawn with two-locus epistasis",
+        source="drawn with two-locus epistasis",
     )
     return drawn, {
         "penetrance": table,
@@ -475,7 +463,7 @@ def tic_tac_toe() -> FeatureTable:
         [f"{row}-{column}" for row in ROWS for column in COLUMNS],
         [["x", "o", "b"] for _ in range(9)],
         ["x does not win", "x wins"],
-        "all ends of tic-tac-toe",
+        source="all ends of tic-tac-toe",
     )
 
 
@@ -512,26 +500,18 @@ class TableData(Source):
     def _each_once(cls, value):
         return distinct(value)
 
-    def _keys(self) -> dict[str, Any]:
-        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing)}
-        return keys | {"id": self.id, "header": self.header}
-
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        keys: dict[str, Any] = self._keys() | {"continuous": continuous}
-        train = read_features(folder / self.path, self.response, **keys)
+        train = self._read(folder / self.path, continuous=continuous)
         if self.test_path is None:
             return [train]
-        return [train, read_features(folder / self.test_path, self.response, like=train, **keys)]
+        return [train, self._read(folder / self.test_path, like=train, continuous=continuous)]
 
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
-        """Return new cases with the features and values of the training table."""
-        where = shown(path)
-        wanted = Wanted(self.response, new=True, features=like.features, **self._keys())
-        cells = _read_cells(path, wanted)
-        X = _coded_columns(cells, like.features, wanted.missing, like, where)[1]
-        notes = [*cells.notes, *(f"{where}: {remark}" for remark in _unseen(cells, X, like))]
-        none = np.zeros(len(X), dtype=like.response.dtype)
-        return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
+        return self._read(path, like=like, new=True)
+
+    def _read(self, path: Path, **how: Any) -> FeatureTable:
+        keys: dict[str, Any] = {"ignore": tuple(self.ignore), "missing": tuple(self.missing)}
+        return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
 
 
 def read_features(
@@ -541,6 +521,7 @@ def read_features(
     missing: tuple[str, ...] = MISSING_TEXTS,
     like: FeatureTable | None = None,
     continuous: bool = False,
+    new: bool = False,
     **keys: Any,
 ) -> FeatureTable:
     """Read a table of discrete features, one case per line under a line of names.
@@ -553,31 +534,41 @@ def read_features(
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
     continuous : the responses are real numbers, not classes.
+    new : the cases are new: the response of what is returned means nothing.
     keys : others of `Wanted`.
 
     Returns
     -------
     FeatureTable, codes in the order of the numbers where all values of a column are whole numbers
     (1.0 is 1), otherwise of the alphabet.
-
-    Raises
-    ------
-    DataError: what is wrong, in which line or column, and what to do.
     """
     path = Path(path)
-    where = shown(path)
-    cells = _read_cells(path, Wanted(response, **keys))
-    features = cells.features
-    if like:
-        for name in like.features:
-            check_column(name, features, where)
-        extra = [name for name in features if name not in like.features]
+    where, known = shown(path), like.features if like else None
+    cells = _read_cells(path, Wanted(response, new=new, features=known, **keys))
+    features = known or cells.features
+    if known and not new:
+        for name in known:
+            check_column(name, cells.features, where)
+        extra = [name for name in cells.features if name not in known]
         if extra:
             raise DataError(
                 f"{where}: the training table has no feature {few(extra)}; data.ignore it"
             )
-        features = like.features
-    values, X = _coded_columns(cells, features, missing, like, where)
+    values, coded = [], []
+    for j, name in enumerate(features):
+        column, symbols = cells.columns[name], like.values[j] if like else None
+        if like is None:
+            check_counter(name, column, where)
+        what = f"{where}: column {quoted(name)}"
+        symbols, codes = encode(column, (*missing, NULL), symbols, what)
+        values.append(symbols)
+        coded.append(codes)
+    X = np.column_stack(coded)
+    unseen = _unseen(cells, X, like) if like else []
+    if like and new:
+        none = np.zeros(len(X), dtype=like.response.dtype)
+        notes = [*cells.notes, *(f"{where}: {remark}" for remark in unseen)]
+        return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
     classes, y = _responses(cells, response, missing, where, continuous, like)
     told = missing_values(X == MISSING)
     if like is None:
@@ -585,10 +576,11 @@ def read_features(
         told += equal_rows(X)
         told += naming_texts((name, cells.columns[name]) for name in features)
     else:
-        told += _unseen(cells, X, like)
-        told += cases_of_both(like.ids, cells.ids)
+        told += [*unseen, *cases_of_both(like.ids, cells.ids)]
     notes = [*cells.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
-    return FeatureTable(X, y, list(features), values, classes, path.name, cells.ids, notes)
+    return FeatureTable(
+        X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes
+    )
 
 
 def _responses(
@@ -664,23 +656,6 @@ class Cells(NamedTuple):
     places: list[str]
     ids: list[str]
     notes: list[str]
-
-
-def _coded_columns(
-    cells: Cells,
-    features: list[str],
-    missing: tuple[str, ...],
-    like: FeatureTable | None,
-    where: str,
-) -> tuple[list[list[str]], np.ndarray]:
-    """Return the values of each feature, those of `like` if given, and codes (n, p)."""
-    coded = []
-    for j, name in enumerate(features):
-        if like is None:
-            check_counter(name, cells.columns[name], where)
-        values, what = like.values[j] if like else None, f"{where}: column {quoted(name)}"
-        coded.append(encode(cells.columns[name], (*missing, NULL), values, what))
-    return [values for values, _ in coded], np.column_stack([codes for _, codes in coded])
 
 
 def _read_cells(path: Path, wanted: Wanted) -> Cells:

@@ -145,6 +145,7 @@ class MicroarrayData(Source):
     """Published tables of gene expression, one after the other: a study of several tables."""
 
     family: ClassVar = "table"
+    several: ClassVar = "sets"
 
     source: Literal["microarray"]
     sets: Annotated[list[SetName], Field(min_length=1)] = list(SETS)  # type: ignore[arg-type]
@@ -160,20 +161,8 @@ class MicroarrayData(Source):
     def _each_once(cls, value):
         return distinct(value)
 
-    @property
-    def n_settings(self) -> int:
-        return len(self.sets)
-
-    def setting(self, number: int) -> "MicroarrayData":
-        return self.model_copy(update={"sets": [self.sets[number]]})
-
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
-        """Return the only table.
-
-        Raises
-        ------
-        WrongKeyError: there are several.  DataError: it cannot be fetched or read.
-        """
+        """Return the only table."""
         if len(self.sets) > 1:
             raise WrongKeyError(
                 "sets", f"here one table is needed, not {len(self.sets)}; give one, such as "
@@ -202,8 +191,14 @@ def colon(intensities: str = "log-standardised") -> Table:
         features -= features.mean(axis=1, keepdims=True)
         features /= features.std(axis=1, ddof=1, keepdims=True)
     response = np.array([row[0].strip('"') == "t" for row in rows], dtype=np.uint8)
-    source, digest = f"Alon1999.csv, {intensities}", SHIPPED["Alon1999.csv.gz"]
-    return Table(features, response, names[first:], digest, source, classes=("normal", "tumour"))
+    return Table(
+        features,
+        response,
+        names[first:],
+        ("normal", "tumour"),
+        digest=SHIPPED["Alon1999.csv.gz"],
+        source=f"Alon1999.csv, {intensities}",
+    )
 
 
 def breast_cancer() -> Table:
@@ -213,11 +208,14 @@ def breast_cancer() -> Table:
     data = load_breast_cancer()
     response = (data.target == 0).astype(np.uint8)
     names = [str(name) for name in data.feature_names]
-    digest = hashlib.sha256(np.ascontiguousarray(data.data).tobytes()).hexdigest()
     return Table(
-        data.data, response, names, digest, "scikit-learn's breast-cancer table",
-        classes=("benign", "malignant"),
-    )  # fmt: skip
+        data.data,
+        response,
+        names,
+        ("benign", "malignant"),
+        digest=hashlib.sha256(np.ascontiguousarray(data.data).tobytes()).hexdigest(),
+        source="scikit-learn's breast-cancer table",
+    )
 
 
 def splice(window: int = 30) -> FeatureTable:
@@ -228,10 +226,6 @@ def splice(window: int = 30) -> FeatureTable:
     Parameters
     ----------
     window : keep so many positions on each side of the junction.
-
-    Raises
-    ------
-    DataError: a window that is not 1 to 30.
     """
     if not 1 <= window <= 30:
         raise DataError(f"window is {window}; it must be from 1 to 30")
@@ -261,16 +255,13 @@ def _coded(
     for code, letter in enumerate(letters):
         X[cells[:, 1:] == letter] = code
     response = np.searchsorted(classes, cells[:, 0]).astype(np.int32)
-    return FeatureTable(X, response, features, [list(letters) for _ in features], classes, name)
+    return FeatureTable(
+        X, response, features, [list(letters) for _ in features], classes, source=name
+    )
 
 
 def _shipped(file: str) -> str:
-    """Return the content of a file that comes with thesiskit.
-
-    Raises
-    ------
-    DataError: the installed file is missing, or not what was shipped.
-    """
+    """Return the content of a file that comes with thesiskit."""
     path = FILES / file
     try:
         content = gzip.decompress(path.read_bytes())
@@ -311,20 +302,15 @@ def _microarray(name: str) -> Table:
         features,
         arrays["y"],
         arrays["names"].tolist(),
-        hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
-        f"{name} ({SETS[name]}), {how}",
-        classes=tuple(arrays["classes"].tolist()),
+        tuple(arrays["classes"].tolist()),
         missing=int(np.isnan(features).sum()),
+        digest=hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
+        source=f"{name} ({SETS[name]}), {how}",
     )
 
 
 def _content(name: str, cache: Path) -> bytes:
-    """Return the bytes of a published file, which is fetched if it is nowhere.
-
-    Raises
-    ------
-    DataError: it cannot be fetched, or it is not what was published.
-    """
+    """Return the bytes of a published file, which is fetched if it is nowhere."""
     given, file = os.environ.get("THESISKIT_DATA_DIR"), f"{name}.RData"
     folders = [Path(given), Path(given) / "microarray", cache] if given else [cache]
     held = [folder / file for folder in folders if (folder / file).is_file()]
@@ -409,12 +395,7 @@ def published() -> dict[str, type[Source]]:
 
 
 def csv_lines(name: str) -> Iterator[str]:
-    """Yield the lines of a published table as CSV: names, then a line for each case, class first.
-
-    Raises
-    ------
-    UserError: there are no such data, or they are a text.
-    """
+    """Yield the lines of a published table as CSV: names, then each case, its class first."""
     known = published()
     if name not in known:
         raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(known)}")

@@ -16,15 +16,16 @@ import unicodedata
 import warnings
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.errors import DataError, counted, cut, few, quoted
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
 
 CHUNK = 1 << 20
@@ -89,13 +90,13 @@ def opened(path: Path) -> IO[bytes]:
 
 def unreadable(path: Path, error: Exception) -> DataError:
     """Return what to say of a file that cannot be opened."""
-    reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
-        reason = "there is no such file"
-    elif isinstance(error, PermissionError):
-        reason = "no permission to read it"
-    elif isinstance(error, IsADirectoryError):
-        reason = "it is a folder; name a file"
+    reasons = (
+        ((FileNotFoundError, ValueError), "there is no such file"),
+        (PermissionError, "no permission to read it"),
+        (IsADirectoryError, "it is a folder; name a file"),
+        (Exception, f"cannot be read: {getattr(error, 'strerror', None) or error}"),
+    )
+    reason = next(text for kinds, text in reasons if isinstance(error, kinds))
     return DataError(f"{shown(path)}: {reason}")
 
 
@@ -166,10 +167,6 @@ def tried(path: Path, read: Callable[[], Result]) -> Result:
 
     A child process tries first, for a limited time: a library can crash on a damaged file, or loop
     without end.
-
-    Raises
-    ------
-    DataError: it does not come to an end, or it ends the process.
     """
     with opened(path) as file:
         seconds = PATIENCE + os.fstat(file.fileno()).st_size / SPEED
@@ -245,10 +242,6 @@ def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tupl
 
     corner : the first column has names, and its own can be left out, as R does.  Names of columns
         are not checked.
-
-    Raises
-    ------
-    DataError: what is wrong, in which line, and what to do; of a case when it is reached.
     """
     where = shown(path)
     text = utf8(path)
@@ -340,33 +333,27 @@ def _cases(rows: Rows, width: int, delimiter: str, where: str, header: bool) -> 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be read of a table.
+    """What is to be read of a table."""
 
-    response : the column of the response.
-    ignore : columns to leave out.
-    id : the column that names the cases.
-    labels : another table, which has the responses by the names of the cases.
-    genes_in_rows : the table is transposed: a feature in each row, a case in each column.
-    new : whether the cases are new: they need no response.
-    features : of new cases, the features of the training table; None: all other columns.
-    header : whether the first line of a text table names the columns.
-    missing : texts that stand for a missing value, besides the usual ones.
-    """
-
-    response: str | None
-    ignore: tuple[str, ...] = ()
-    id: str | None = None
-    labels: Path | None = None
-    genes_in_rows: bool = False
-    new: bool = False
-    features: list[str] | None = None
-    header: bool = True
-    missing: tuple[str, ...] = ()
+    response: str | None  # its column
+    ignore: tuple[str, ...] = ()  # columns to leave out
+    id: str | None = None  # the column that names the cases
+    labels: Path | None = None  # another table, with the responses by the names of the cases
+    genes_in_rows: bool = False  # it is transposed: a feature in each row, a case in each column
+    new: bool = False  # the cases need no response
+    features: list[str] | None = None  # of new cases, those of the training table; None: all others
+    header: bool = True  # whether the first line of a text table names the columns
+    missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
 
     @property
     def own_response(self) -> str | None:
         """The column of the response in the table itself."""
         return self.response if self.labels is None else None
+
+    @property
+    def columns_alone(self) -> "Wanted":
+        """The same of a file that has the response and the names of the cases elsewhere."""
+        return replace(self, response=None, id=None, labels=None)
 
 
 class Columns(NamedTuple):
@@ -385,11 +372,6 @@ def find_columns(
     """Return where the features, the response and the names of the cases are.
 
     index : columns that number or name the cases, as a file itself says.
-
-    Raises
-    ------
-    DataError: a response or a column to ignore that is not there, or is named twice; no features;
-        one without a name; of new cases, features that are not there.
     """
     if wanted.new:
         return _match(names, wanted, where)
@@ -402,13 +384,13 @@ def find_columns(
             )
         check_column(wanted.id, names, where)
         ignore = (*ignore, wanted.id)
-    for number, name in enumerate(ignore):
-        if name == response:
-            raise DataError(
-                f"{where}: data.ignore leaves out {quoted(name)}, which is data.response; take it "
-                "out of one of them"
-            )
-        if name in ignore[:number]:
+    if response in ignore:
+        raise DataError(
+            f"{where}: data.ignore leaves out {quoted(response)}, which is data.response; take it "
+            "out of one of them"
+        )
+    for name, times in Counter(ignore).items():
+        if times > 1:
             raise DataError(f"{where}: data.ignore names {quoted(name)} twice; once is enough")
     for name in ignore if response is None else (response, *ignore):
         check_column(name, names, where)
@@ -451,7 +433,7 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     if wanted.response in place and wanted.response not in features:
         notes.append(f"{where}: the response {quoted(wanted.response)} of new cases is not used")
     if extra:
-        columns = "1 column" if len(extra) == 1 else f"{len(extra):,} columns"
+        columns = counted(len(extra), "column", "columns")
         notes.append(f"{where}: {columns} left out, which the training table has not: {few(extra)}")
     places = [place[name] for name in features]
     return Columns(places, list(features), None, place.get(wanted.id or ""), notes)
@@ -485,10 +467,6 @@ def name_columns(names: Sequence[str], where: str, what: str = "column") -> list
     """Return names of columns without spaces around them, "Unnamed: 0" where there is none.
 
     what : what has the names.
-
-    Raises
-    ------
-    DataError: two columns of one name, or of names that look the same; a name that cannot be.
     """
     bare = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(names)]
     places: dict[str, int] = {}
@@ -642,7 +620,8 @@ class Numbers:
         for name, words in self._words.items():
             cell, more = words[0], len(words) - 1
             if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
-                there = f" ({more:,} more such cell{'s' * (more > 1)} there)" if more else ""
+                there = counted(more, "more such cell", "more such cells")
+                there = f" ({there} there)" if more else ""
                 others = few([other for other in self._words if other != name])
                 others = f", as in {others}" if others else ""
                 raise DataError(
@@ -653,9 +632,8 @@ class Numbers:
         if self._words:
             name, words = next(iter(self._words.items()))
             place = f" in {self._places[name]}" if name in self._places else ""
-            several = len(self._words) != 1
             raise DataError(
-                f"{where}: {len(self._words)} column{'s are' if several else ' is'} categorical: "
+                f"{where}: {counted(len(self._words), 'column is', 'columns are')} categorical: "
                 f"{few(list(self._words))} (for example {quoted(words[0])}{place}); "
                 f"{_remedy(name, words, len(values))}"
             )
@@ -663,17 +641,18 @@ class Numbers:
 
 
 def _remedy(name: str, words: list[str], cases: int) -> str:
-    if GROUPED.fullmatch(words[0]):
-        return "write numbers with a decimal point, and nothing between thousands"
-    if DATE.match(words[0]):
-        return "a date is no feature: data.ignore it, or make it a number, such as days"
-    if WITH_UNIT.fullmatch(words[0]):
-        return "write the numbers alone, without units or signs"
-    if len(set(words)) == cases > 2:
-        return (
-            f"it differs in all cases, as names do: write data.id: {cut(name)}, or data.ignore it"
-        )
-    return "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"
+    first = words[0]
+    remedies = (
+        (GROUPED.fullmatch(first), "write numbers with a decimal point, and nothing between "
+         "thousands"),
+        (DATE.match(first), "a date is no feature: data.ignore it, or make it a number, such as "
+         "days"),
+        (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
+        (len(set(words)) == cases > 2, "it differs in all cases, as names do: write data.id: "
+         f"{cut(name)}, or data.ignore it"),
+        (True, "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"),
+    )  # fmt: skip
+    return next(remedy for is_so, remedy in remedies if is_so)
 
 
 def typed(labels: list[str]) -> np.ndarray:
@@ -700,7 +679,7 @@ def missing_values(missing: np.ndarray) -> list[str]:
         return []
     features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
     return [
-        f"{count:,} value{'s are' if count > 1 else ' is'} missing ({missing.mean():.1%}), in "
+        f"{counted(count, 'value is', 'values are')} missing ({missing.mean():.1%}), in "
         f"{features:,} of {p:,} features and {cases:,} of {n:,} cases"
     ]
 
@@ -708,7 +687,7 @@ def missing_values(missing: np.ndarray) -> list[str]:
 def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
     """Say which columns have one value, or none; they say nothing, and do no harm."""
     flat = [names[j] if len(names) else f"number {j + 1}" for j in which]
-    columns = "1 column does" if len(flat) == 1 else f"{len(flat):,} columns do"
+    columns = counted(len(flat), "column does", "columns do")
     return [f"{columns} not vary, and so can predict nothing: {few(flat)}"] if flat else []
 
 
@@ -724,10 +703,10 @@ def equal_rows(table: np.ndarray) -> list[str]:
             again.append((first, number))
     if not again:
         return []
-    cases = "1 case has" if len(again) == 1 else f"{len(again):,} cases have"
+    (first, number), cases = again[0], counted(len(again), "case has", "cases have")
     return [
-        f"{cases} the features of another case, such as cases {again[0][0]:,} and "
-        f"{again[0][1]:,}; if they are copies, predictions of one know the other"
+        f"{cases} the features of another case, such as cases {first:,} and {number:,}; if they "
+        "are copies, predictions of one know the other"
     ]
 
 
@@ -737,7 +716,7 @@ def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
     both = [name for name in test if name in known]
     if not both:
         return []
-    cases = "1 test case has" if len(both) == 1 else f"{len(both):,} test cases have"
+    cases = counted(len(both), "test case has", "test cases have")
     return [
         f"{cases} the name of a training case: {few(both)}; if they are the same, predictions of "
         "them say little"

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -78,15 +79,13 @@ class HiddenMarkovData(Source):
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        size = {"length": self.history, "cases": self.train + self.test}
+        cases = self.train + self.test
+        by_name = {"transition": self.transition, "emission": self.emission}
         try:
-            drawn = draw_hidden_markov(
-                rng, transition=self.transition, emission=self.emission, **size
-            )
+            return draw_hidden_markov(rng, **by_name, length=self.history, cases=cases), {}
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
             raise WrongKeyError(name, str(error)) from None
-        return drawn, {}
 
 
 class LogisticData(Source):
@@ -119,13 +118,7 @@ class LogisticData(Source):
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        """Return what is drawn, equations eqn-softmax to eqn-cc-prior.
-
-        Histories are uniform.  Returns the sequences, and what they were drawn with: log_sigma
-        (order + 1,) and probability (cases, classes).  Drawn again, parameters and responses, until
-        the training responses are of two classes at least: to condition on that leaves the
-        posterior given these as it is.
-        """
+        """Return uniform histories with responses, and the truth, as `draw_responses` does."""
         cases, length = self.train + self.test, self.history
         histories = rng.integers(0, self.states, (cases, length), dtype=np.int32)
         patterns = [
@@ -136,7 +129,7 @@ class LogisticData(Source):
         response, truth = draw_responses(
             rng,
             patterns,
-            lambda: draw_sigma(rng, *widths),
+            partial(draw_sigma, rng, *widths),
             classes=self.classes,
             train=self.train,
             cauchy=priors.cauchy,
@@ -160,11 +153,6 @@ def draw_hidden_markov(
     transition : (H, H) probabilities of the next hidden state; the chain starts stationary.
     emission : (H, M) probabilities of the observable states, whose symbols are 1 to M.
     length, cases : states in a history, and sequences.
-
-    Raises
-    ------
-    DataError: which row is not a distribution; several stationary distributions; length or cases
-        below 1.
     """
     at_least_one(length=length, cases=cases)
     start = stationary(transition)
@@ -187,18 +175,13 @@ def draw_hidden_markov(
         states[:, -1].copy(),
         symbols,
         list(symbols),
-        digest_of(states, symbols),
-        "drawn from a hidden Markov model",
+        digest=digest_of(states, symbols),
+        source="drawn from a hidden Markov model",
     )
 
 
 def stationary(transition: ArrayLike) -> np.ndarray:
-    """Return the (H,) distribution that a chain with these (H, H) probabilities keeps.
-
-    Raises
-    ------
-    DataError: which row is not a distribution; or several distributions are kept.
-    """
+    """Return the (H,) distribution that a chain with these (H, H) probabilities keeps."""
     transition = _distributions(transition, "transition")
     hidden = len(transition)
     if transition.shape[1] != hidden:
@@ -282,7 +265,9 @@ class TextData(Source):
             )
         histories = np.lib.stride_tricks.sliding_window_view(codes, self.history)
         response = np.zeros(len(histories), dtype=np.int32)
-        return Sequences(histories, response, symbols, like.classes, digest, path.name)
+        return Sequences(
+            histories, response, symbols, like.classes, digest=digest, source=path.name
+        )
 
 
 def encode_text(
@@ -295,10 +280,6 @@ def encode_text(
     text : a run of characters that belong to the None state counts once; without a None state
         they are dropped.  Case does not matter.
     states : symbol -> its characters, or None for all characters that no other state names.
-
-    Raises
-    ------
-    DataError: a map that says nothing valid; a text with none of its characters.
     """
     table, other = _table(states)
     if not text:
@@ -371,12 +352,7 @@ def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
 def read_text(
     path: Path, states: Mapping[str, str | None] = THESIS_STATES
 ) -> tuple[np.ndarray, list[str], str]:
-    """Read a UTF-8 text; return its codes and symbols as encode_text does, and their digest.
-
-    Raises
-    ------
-    DataError: what is wrong, where, and what to do.
-    """
+    """Read a UTF-8 text; return its codes and symbols as encode_text does, and their digest."""
     _table(states)  # its errors are not the file's
     text = utf8(Path(path))
     try:
@@ -414,10 +390,6 @@ def windows(
     length : states in a history.
     states : the symbol of each code; without them 0, 1, ...
     limit : use the first so many states only (the thesis has 3,930, hence 3,910 of length 20).
-
-    Raises
-    ------
-    DataError: too few states; codes without a symbol.
     """
     at_least_one(length=length, limit=1 if limit is None else limit)
     codes = np.asarray(codes)
@@ -445,8 +417,8 @@ def windows(
         view[:, -1],
         symbols,
         list(symbols),
-        digest_of(codes, length, symbols),
-        f"{len(view):,} windows of a text of {len(codes):,} states",
+        digest=digest_of(codes, length, symbols),
+        source=f"{len(view):,} windows of a text of {len(codes):,} states",
     )
 
 
@@ -482,18 +454,17 @@ class SequenceFileData(Source):
         return self
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
-        train = self._read(folder / self.path, None)
+        train = self._read(folder / self.path)
         if self.test_path is None:
             return [train]
-        return [train, self._read(folder / self.test_path, train)]
+        return [train, self._read(folder / self.test_path, like=train)]
 
     def read_new(self, path: Path, like: Sequences) -> Sequences:
-        """Return histories without the state that follows, coded as those of training."""
-        return self._read(path, like, new=True)
+        return self._read(path, like=like, new=True)
 
-    def _read(self, path: Path, like: Sequences | None, *, new: bool = False) -> Sequences:
-        keys: dict[str, Any] = {"length": self.history, "pad": self.pad, "header": self.header}
-        return read_sequences(path, **keys, like=like, predict=self.predict, new=new)
+    def _read(self, path: Path, **how: Any) -> Sequences:
+        keys = {"length": self.history, "pad": self.pad, "header": self.header}
+        return read_sequences(path, predict=self.predict, **keys, **how)  # type: ignore[arg-type]
 
 
 def read_sequences(
@@ -527,10 +498,6 @@ def read_sequences(
     Returns
     -------
     Sequences, codes in the order of the labels: numbers first, by size, then by alphabet.
-
-    Raises
-    ------
-    DataError: what is wrong, in which line, and what to do.
     """
     path = Path(path)
     where, width = shown(path), like.histories.shape[1] if like else length
@@ -543,7 +510,7 @@ def read_sequences(
     follows = like if new else None  # cases are histories that continue these
     label, cut, unit, notes = predict == "label", length is not None or pad is not None, "line", []
     if path.suffix.lower() == ".npy":
-        unit, lines = "row", _read_array(path, header, label, 2 if follows is None else 1)
+        unit, lines = "row", _read_array(path, header, label, 1 if new else 2)
         cases = lines.states
     else:
         lines = read_states(path, header=header)
@@ -552,21 +519,23 @@ def read_sequences(
         length = follows.histories.shape[1]
         if not (cut or label) and all(len(states) == length + 1 for states in cases):
             notes.append(f"{where}: every {unit} has a state more, the response; it is not used")
-        else:  # the last code of each means nothing
+        else:  # the last state of each means nothing
             cases = [[*states, follows.classes[0]] for states in cases]
-    codes, labels = _codes(cases, lines.numbers, f"{where}: {unit}", width, cut, pad)
+    cases = _of_one_length(cases, lines.numbers, where, unit, width, cut, pad)
     ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
-    states, histories = _recode(codes[:, :-1], labels, like.states if like else [])
+    states, histories = _coded([case[:-1] for case in cases], like.states if like else [])
     if like and len(states) > len(like.states):
         odd = int((histories >= len(like.states)).any(axis=1).sum())
         notes.append(
             f"{where if new else cut_text(path.name)}: states that no training case has, in "
             f"{odd:,} case{'s' * (odd != 1)}: {few(states[len(like.states) :])}"
         )
+    about: dict[str, Any] = {"source": path.name, "ids": ids, "notes": notes}
     if follows is not None:
         none, digest = np.zeros(len(histories), dtype=np.int32), digest_of(histories, states)
-        return Sequences(histories, none, states, follows.classes, digest, path.name, ids, notes)
-    classes, response = _recode(codes[:, -1], labels, like.classes if like else [])
+        return Sequences(histories, none, states, follows.classes, digest=digest, **about)
+    classes, codes = _coded([case[-1:] for case in cases], like.classes if like else [])
+    response = codes[:, 0]
     if like and len(classes) > len(like.classes):
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
@@ -575,64 +544,59 @@ def read_sequences(
             "out, or train with some"
         )
     digest = digest_of(histories, response, states, classes)
-    return Sequences(histories, response, states, classes, digest, path.name, ids, notes)
+    return Sequences(histories, response, states, classes, digest=digest, **about)
 
 
-def _codes(
+def _of_one_length(
     cases: list[list[str]],
     numbers: list[int],
     where: str,
+    unit: str,
     width: int | None,
     cut: bool,
     pad: str | None,
-) -> tuple[np.ndarray, list[str]]:
-    """Return codes (n, width + 1) of states, and the symbol of each code, in no order.
+) -> list[list[str]]:
+    """Return cases of `width` states and the response, or say which is shorter or longer.
 
-    numbers : of the lines or rows of cases; where : what they are numbers of.
-    width : states before the response; None: as many as there are.
+    numbers : of the lines or rows of cases.
+    width : None: as many as there are.
     cut : whether longer cases lose their first states; pad : the state that fills shorter ones.
     """
     keep = width + 1 if width else max(map(len, cases))
-    symbols: dict[str, int] = {}
+    known: set[str] = set()
     rows = []
     for number, states in zip(numbers, cases, strict=True):
         if (len(states) < keep and pad is None) or (len(states) > keep and not cut):
-            raise _length_error(f"{where} {number}", len(states), len(cases[0]), width)
-        for state in states[-keep:]:
-            if state not in symbols:
-                if _means_missing(state):
-                    file, _, unit = where.rpartition(": ")
-                    raise DataError(
-                        f"{file}: a state is missing in {unit} {number} ({quoted(state)}); fill it "
-                        "in, leave the case out, or give missing states a symbol of their own"
-                    )
-                symbols[state] = len(symbols)
-        rows.append([symbols[state] for state in states[-keep:]])
+            first = len(cases[0])
+            raise _length_error(f"{where}: {unit} {number}", len(states), first, width)
+        row = states[-keep:]
+        for state in row:
+            if state not in known and _means_missing(state):
+                raise DataError(
+                    f"{where}: a state is missing in {unit} {number} ({quoted(state)}); fill it "
+                    "in, leave the case out, or give missing states a symbol of their own"
+                )
+            known.add(state)
+        rows.append([pad or ""] * (keep - len(row)) + row)
     if keep < 2:
-        raise DataError(
-            f"{where.rpartition(': ')[0]}: one state per line; a case is a history and then a "
-            "response"
-        )
-    if pad is not None and any(len(row) < keep for row in rows):
-        filler = symbols.setdefault(pad, len(symbols))
-        rows = [[filler] * (keep - len(row)) + row for row in rows]
-    return np.array(rows, dtype=np.int32), list(symbols)
+        raise DataError(f"{where}: one state per line; a case is a history and then a response")
+    return rows
 
 
-def _recode(raw: np.ndarray, labels: list[str], known: list[str]) -> tuple[list[str], np.ndarray]:
-    """Return symbols, the known ones first, and raw codes of labels as codes of these."""
+def _natural(label: str) -> tuple[bool, float, str]:
+    """Return a key that sorts numbers by size, then everything else by alphabet."""
+    try:
+        return False, float(label), label
+    except ValueError:
+        return True, 0.0, label
 
-    def natural(label: str) -> tuple[bool, float, str]:
-        """Sort numbers by size, then everything else by alphabet."""
-        try:
-            return False, float(label), label
-        except ValueError:
-            return True, 0.0, label
 
-    used = {labels[code] for code in np.flatnonzero(np.bincount(raw.reshape(-1)))}
-    symbols = [*known, *sorted(used - set(known), key=natural)]
+def _coded(cases: list[list[str]], known: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return symbols, the known ones first, and the cases as their codes."""
+    used = {state for case in cases for state in case}
+    symbols = [*known, *sorted(used - set(known), key=_natural)]
     code = {symbol: number for number, symbol in enumerate(symbols)}
-    return symbols, np.array([code.get(label, -1) for label in labels], dtype=np.int32)[raw]
+    return symbols, np.array([[code[state] for state in case] for case in cases], dtype=np.int32)
 
 
 def _of_lines(
@@ -681,19 +645,20 @@ def _read_array(path: Path, header: bool, label: bool, least: int) -> "Lines":
             f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
             "history, then its response"
         )
+    fault = ""
     if array.dtype.kind == "f" and np.isnan(array).any():
         number = np.isnan(array).any(axis=1).argmax() + 1
-        raise DataError(f"{where}: a state is missing in row {number}; fill it in, or leave it out")
-    if array.dtype.kind not in "biu":
-        raise DataError(
-            f"{where}: states must be whole numbers, got {array.dtype}; use astype(int)"
-        )
-    if array.dtype.kind == "i" and array.min() < 0:
+        fault = f"a state is missing in row {number}; fill it in, or leave it out"
+    elif array.dtype.kind not in "biu":
+        fault = f"states must be whole numbers, got {array.dtype}; use astype(int)"
+    elif array.min() < 0:
         number = (array < 0).any(axis=1).argmax() + 1
-        raise DataError(
-            f"{where}: row {number} holds {array[number - 1].min()}, and states must not be "
-            "negative; number them from 0"
+        fault = (
+            f"row {number} holds {array[number - 1].min()}, and states must not be negative; "
+            "number them from 0"
         )
+    if fault:
+        raise DataError(f"{where}: {fault}")
     values, codes = np.unique(array, return_inverse=True)
     symbols = np.array([str(int(value)) for value in values], dtype=object)
     cases = symbols[codes.reshape(array.shape)].tolist()
@@ -749,10 +714,6 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
     """Return the sequences of a text file.
 
     Without commas, spaces and tabs in all lines, each line is a word of one-letter states.
-
-    Raises
-    ------
-    DataError: what is wrong, in which line, and what to do.
     """
     where = shown(path)
     if is_fasta(path):

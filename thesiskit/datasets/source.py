@@ -30,8 +30,34 @@ READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
 # ---- what is returned ----
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cases:
+    """What all cases have besides what responses are predicted from.
+
+    Attributes
+    ----------
+    digest : identifies the content, for provenance.
+    source : where they come from, for people.
+    ids : what the cases are called, or empty: their numbers from 1.
+    notes : what the user should know about the data, a line each.
+    """
+
+    family: ClassVar[str]
+    predictors: ClassVar[str]  # the field that responses are predicted from
+    columns: ClassVar[list[str]] = []  # what the columns are called, or empty
+
+    digest: str = ""
+    source: str = ""
+    ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        return getattr(self, self.predictors)
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Cases):
     """Cases with features and a response of some classes, two unless the data say others.
 
     Attributes
@@ -39,34 +65,20 @@ class Table:
     features : (n, p) array, possibly memory-mapped; 0/1 or real values, NaN where one is missing.
     response : (n,) codes of the classes from 0, uint8; of new cases they mean nothing.
     names : feature names, or empty where there are none.
-    digest : identifies the content, for provenance.
-    source : where it comes from, for people.
     classes : what the classes are called.
-    ids : what the cases are called, or empty: their numbers from 1.
-    notes : what the user should know about the data, a line each.
     missing : how many values are missing; a memory-mapped table is not looked at.
     """
 
-    family: ClassVar = "table"
+    family, predictors = "table", "features"
 
     features: np.ndarray
     response: np.ndarray
     names: list[str] = field(default_factory=list)
-    digest: str = ""
-    source: str = ""
     classes: tuple[str, ...] = ("0", "1")
-    ids: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     missing: int = 0
 
     @property
-    def inputs(self) -> np.ndarray:
-        """What responses are predicted from."""
-        return self.features
-
-    @property
-    def columns(self) -> list[str]:
-        """What the columns of a table of such cases are called; empty where they have no names."""
+    def columns(self) -> list[str]:  # type: ignore[override]
         return self.names
 
     def coded(self, X: np.ndarray) -> np.ndarray:
@@ -96,7 +108,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Sequences:
+class Sequences(Cases):
     """Histories with the state that follows each.
 
     Attributes
@@ -106,32 +118,17 @@ class Sequences:
     response : (n,) int32 codes from 0.
     states : the symbol of each code of a history.
     classes : the symbol of each code of a response.
-    digest : sha256 of codes and symbols, for provenance.
-    source : where they come from, for people.
-    ids : what the cases are called, or empty: their numbers from 1.
-    notes : what the user should know about the data, a line each.
     """
 
-    family: ClassVar = "sequences"
-    columns: ClassVar[list[str]] = []  # states of a history have no names
+    family, predictors = "sequences", "histories"
 
     histories: np.ndarray
     response: np.ndarray
     states: list[str]
     classes: list[str]
-    digest: str = ""
-    source: str = ""
-    ids: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def inputs(self) -> np.ndarray:
-        """What responses are predicted from."""
-        return self.histories
 
     @property
     def n_values(self) -> int:
-        """How many values a state has."""
         return len(self.states)
 
     def coded(self, X: np.ndarray) -> np.ndarray:
@@ -142,7 +139,7 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class FeatureTable:
+class FeatureTable(Cases):
     """Cases with discrete features and a response.
 
     Attributes
@@ -152,23 +149,15 @@ class FeatureTable:
     features : the name of each feature.
     values : for each feature, the symbol of each code.
     classes : the symbol of each code of the response; none of real ones.
-    digest : sha256 of codes, names, symbols and ids, for provenance.
-    source : where they come from, for people.
-    ids : what the cases are called, or empty: their numbers from 1.
-    notes : what the user should know about the data, a line each.
     """
 
-    family: ClassVar = "features"
+    family, predictors = "features", "X"
 
     X: np.ndarray
     response: np.ndarray
     features: list[str]
     values: list[list[str]]
     classes: list[str]
-    digest: str = field(init=False)
-    source: str = ""
-    ids: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         names = repr((self.X.shape, self.features, self.values, self.classes))
@@ -181,18 +170,11 @@ class FeatureTable:
         object.__setattr__(self, "digest", whole.hexdigest())
 
     @property
-    def inputs(self) -> np.ndarray:
-        """What responses are predicted from."""
-        return self.X
-
-    @property
     def n_values(self) -> int:
-        """How many values a feature has at most."""
         return max(map(len, self.values))
 
     @property
-    def columns(self) -> list[str]:
-        """What the columns of a table of such cases are called."""
+    def columns(self) -> list[str]:  # type: ignore[override]
         return self.features
 
     def coded(self, X: np.ndarray) -> np.ndarray:
@@ -215,17 +197,12 @@ def symbol_of(value: object) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large data are.
+    """How large data are."""
 
-    train, test : cases.  Where they are divided at random, all of them both times.
-    width : features, or states of a history.
-    values : of each feature or state.
-    """
-
-    train: int
+    train: int  # cases; where they are divided at random, all of them both times
     test: int
-    width: int
-    values: int = 2
+    width: int  # features, or states of a history
+    values: int = 2  # of each feature or state
     classes: int = 2
 
 
@@ -292,12 +269,14 @@ class Source(Block):
     family : which of the three it is.
     drawn : whether cases are drawn with random numbers, not read.
     real : whether responses can be real numbers.
+    several : the key that lists settings or tables, if a study takes one after the other.
     published : of a published table, what it is and under which licence; else empty.
     """
 
     family: ClassVar[Literal["table", "sequences", "features"]]
     drawn: ClassVar[bool] = False
     real: ClassVar[bool] = False
+    several: ClassVar[str] = ""
     published: ClassVar[str] = ""
 
     source: str  # its name, as a Literal
@@ -337,22 +316,19 @@ class Source(Block):
 
     @property
     def n_settings(self) -> int:
-        """How many settings data sets are drawn with, one after the other: a study of several."""
-        return 1
+        """How many settings or tables there are, one after the other."""
+        return len(getattr(self, self.several)) if self.several else 1
 
     def setting(self, number: int) -> "Source":
-        """Return the source of one of the settings, whose data sets all have the same shape."""
-        return self
+        """Return the source of one of them, whose data sets all have the same shape."""
+        if not self.several:
+            return self
+        return self.model_copy(update={self.several: [getattr(self, self.several)[number]]})
 
     @property
     def prior_of(self) -> str:
         """The kind of model from whose priors all parameters are drawn; empty if not all are."""
         return ""
-
-    @property
-    def drawn_order(self) -> int:
-        """The order of the patterns that responses are drawn with, if it is not the model's."""
-        return 0
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say which key has nothing to do with such a model, and what to do; None if all is well.

@@ -22,6 +22,7 @@ from thesiskit.errors import DataError
 
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
 ClassCounts = Annotated[list[Count], Field(min_length=2, max_length=20)]
+ONE_CLASS = "the training cases came out with one class 10,000 times; draw more cases"
 VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
 
 
@@ -105,11 +106,17 @@ class NaiveBayesData(_BinaryTable):
         return self.model_dump(exclude={"relevant"} if self.relevant == "all" else None)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        pi = None if self.relevant == "all" else self.relevant
-        alpha, prior = self._alpha(rng, priors), priors.class_prior
-        pi = rng.choice(priors.pi) if pi == "some" else pi
-        size: dict[str, Any] = {"features": self.features, "train": self.train, "test": self.test}
-        return draw_naive_bayes(rng, alpha=alpha, class_prior=prior, pi=pi, **size)
+        alpha = self._alpha(rng, priors)
+        pi: Any = rng.choice(priors.pi) if self.relevant == "some" else self.relevant
+        return draw_naive_bayes(
+            rng,
+            features=self.features,
+            alpha=alpha,
+            train=self.train,
+            test=self.test,
+            class_prior=priors.class_prior,
+            pi=None if self.relevant == "all" else pi,
+        )
 
 
 class MixtureData(_BinaryTable):
@@ -148,9 +155,7 @@ class MixtureData(_BinaryTable):
             rng,
             features=self.features,
             alpha=self._alpha(rng, priors),
-            response=(
-                self.response if self.response != "prior" else lambda: rate / rng.gamma(shape)
-            ),
+            response=self.response if self.response != "prior" else lambda: rate / rng.gamma(shape),
             train=self.train,
             test=self.test,
             label_prior=priors.class_prior,
@@ -310,6 +315,7 @@ class SignalsData(Source):
 
     family: ClassVar = "table"
     drawn: ClassVar = True
+    several: ClassVar = "settings"
 
     source: Literal["signals"]
     settings: Annotated[list[Setting], Field(min_length=1)]
@@ -333,13 +339,6 @@ class SignalsData(Source):
         return value
 
     @property
-    def n_settings(self) -> int:
-        return len(self.settings)
-
-    def setting(self, number: int) -> "SignalsData":
-        return SignalsData(source=self.source, settings=[self.settings[number]])
-
-    @property
     def real_features(self) -> bool:
         return self.settings[0].alpha is None
 
@@ -355,22 +354,27 @@ class SignalsData(Source):
         """Return a data set of the only setting; its features are real, unless alpha is given."""
         (setting,) = self.settings
         if setting.alpha is not None:
-            size: dict[str, Any] = {
-                "features": setting.of,
-                "train": setting.train,
-                "test": setting.test,
-            }
             return draw_naive_bayes(
-                rng, alpha=setting.alpha, class_prior=priors.class_prior, **size
+                rng,
+                features=setting.of,
+                alpha=setting.alpha,
+                train=setting.train,
+                test=setting.test,
+                class_prior=priors.class_prior,
             )
         assert setting.effect is not None
         tables = []
         for counts in (setting.train, setting.test):
-            response = np.repeat(np.array([0, 1], dtype=np.uint8), counts)
+            response = _classes(counts)
             features = rng.standard_normal((len(response), setting.of), dtype=np.float32)
             features[:, : setting.relevant] += np.float32(setting.effect) * response[:, None]
             tables.append(Table(features, response))
         return Drawn(tables[0], tables[1], np.nan, {})
+
+
+def _classes(counts: Any) -> np.ndarray:
+    """Return the classes of cases, so many of each, in order."""
+    return np.repeat(np.arange(len(counts), dtype=np.uint8), counts)
 
 
 def draw_inverse_gammas(
@@ -408,18 +412,13 @@ def draw_naive_bayes(
     if pi is not None:
         truth |= {"pi": np.array(pi), "relevant": rng.random(features) < pi}
         phi = np.where(truth["relevant"], phi, theta)
-    if np.ndim(test) == 0:
+    if np.ndim(test):
+        test_response = _classes(test)
+    else:
         psi = rng.beta(class_prior[1] + train[1], class_prior[0] + train[0])
         test_response = np.sort(rng.random(test) < psi).astype(np.uint8)
-    else:
-        test_response = np.repeat(np.array([0, 1], dtype=np.uint8), test)
-    response = np.repeat(np.array([0, 1], dtype=np.uint8), train)
-    return Drawn(
-        Table(_bernoulli(rng, phi, response), response),
-        Table(_bernoulli(rng, phi, test_response), test_response),
-        alpha,
-        truth,
-    )
+    tables = [Table(_bernoulli(rng, phi, y), y) for y in (_classes(train), test_response)]
+    return Drawn(tables[0], tables[1], alpha, truth)
 
 
 def draw_mixture(
@@ -449,9 +448,7 @@ def draw_mixture(
     for _ in range(10_000):
         psi = rng.beta(label_prior[1], label_prior[0])
         labels = [
-            (rng.random(cases) < psi).astype(np.uint8)
-            if np.ndim(cases) == 0
-            else np.repeat(np.array([0, 1], dtype=np.uint8), cases)
+            _classes(cases) if np.ndim(cases) else (rng.random(cases) < psi).astype(np.uint8)
             for cases in (train, test)
         ]
         truth = {"labels": labels[0]}
@@ -464,12 +461,12 @@ def draw_mixture(
         if 0 < classes[0].sum() < len(classes[0]):
             break
     else:
-        raise DataError("the training cases came out with one class 10,000 times; draw more cases")
+        raise DataError(ONE_CLASS)
     theta, phi = _component_probabilities(rng, alpha, features)
-    train_table, test_table = (
+    trained, tested = (
         Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
     )
-    return Drawn(train_table, test_table, alpha, truth | {"theta": theta})
+    return Drawn(trained, tested, alpha, truth | {"theta": theta})
 
 
 def draw_normal(
@@ -510,18 +507,17 @@ def draw_normal(
     a, b = variance
     within = draw_inverse_gammas(rng, a / 2, a * b / 2, features)
     mean = np.sqrt(effect * within) * rng.standard_normal((len(train), features))
-    classes: Any = np.arange(len(train), dtype=np.uint8)
     counts: Any = test
     if np.ndim(test) == 0:
         counts = rng.multinomial(test, rng.dirichlet(np.array(train) + np.array(class_prior)))
     tables = []
-    for y in (np.repeat(classes, train), np.repeat(classes, counts)):
+    for y in (_classes(train), _classes(counts)):
         # the noise is drawn as float32, to save memory
         X = rng.standard_normal((len(y), features), dtype=np.float32)
         X *= np.sqrt(within).astype(np.float32)
         for row, k in zip(X, y, strict=True):
             row += mean[k].astype(np.float32)
-        tables.append(Table(X, y, classes=tuple(map(str, classes.tolist()))))
+        tables.append(Table(X, y, classes=tuple(map(str, range(len(train))))))
     c = np.inf if shape is None else shape
     truth = {"ratio": np.array(ratio), "pi": np.array(pi), "shape": np.array(c), "effect": effect}
     return Drawn(tables[0], tables[1], np.nan, truth)
@@ -583,7 +579,7 @@ def draw_responses(
         if len(np.unique(response[:train])) > 1:
             break
     else:
-        raise DataError("the training cases came out with one class 10,000 times; draw more cases")
+        raise DataError(ONE_CLASS)
     with np.errstate(divide="ignore"):
         return response, {"log_sigma": np.log(widths), "probability": probability}
 

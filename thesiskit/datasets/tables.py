@@ -17,43 +17,14 @@ import pandas as pd
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from thesiskit.blocks import Text
-from thesiskit.datasets.reading import (
-    REAL,
-    USUAL,
-    Numbers,
-    Result,
-    Rows,
-    Wanted,
-    cases_of_both,
-    check_column,
-    check_counter,
-    check_ids,
-    check_text,
-    constant_columns,
-    counts,
-    damaged,
-    equal_rows,
-    find_columns,
-    missing_values,
-    most_bytes,
-    name_columns,
-    naming_numbers,
-    need_response,
-    opened,
-    read_cells,
-    read_frame,
-    shown,
-    text_suffix,
-    tried,
-    typed,
-    unreadable,
-)
+from thesiskit.datasets import reading
+from thesiskit.datasets.reading import REAL, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, memory_text, quoted
 from thesiskit.files import BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
-KINDS = (*USUAL, ".parquet", ".npz", ".npy", ".bed", ".h5ad")
+KINDS = (*reading.USUAL, ".parquet", ".npz", ".npy", ".bed", ".h5ad")
 MOST_CLASSES = 20
 TITLES = 5  # lines that may come before the names
 TALL = 3  # times as many rows as columns, and a table is perhaps transposed
@@ -107,24 +78,25 @@ class FileData(Source):
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
 
+    @property
     def _keys(self) -> dict[str, Any]:
-        """Return what is to be read of a table besides the response, but for labels."""
-        keys = {"ignore": tuple(self.ignore), "missing": tuple(self.missing), "id": self.id}
-        turned = self.orientation == "genes-in-rows"
-        return keys | {"genes_in_rows": turned, "header": self.header}
+        """What is to be read of a table besides the response, but for labels."""
+        return {
+            "ignore": tuple(self.ignore),
+            "id": self.id,
+            "genes_in_rows": self.orientation == "genes-in-rows",
+            "header": self.header,
+            "missing": tuple(self.missing),
+        }
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
-        keys = self._keys() | {"positive": self.positive}
-        if self.labels is not None:
-            keys["labels"] = folder / self.labels
+        keys = self._keys | {"positive": self.positive}
+        keys["labels"] = None if self.labels is None else folder / self.labels
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
             return [train]
-        keys["known"] = train.classes
-        return [
-            train,
-            self._like(train, read_table(folder / self.test_path, self.response, **keys)),
-        ]
+        test = read_table(folder / self.test_path, self.response, known=train.classes, **keys)
+        return [train, self._like(train, test)]
 
     def _like(self, table: Table, test: Table) -> Table:
         """Return the test table with its columns in the order of the training table."""
@@ -141,10 +113,8 @@ class FileData(Source):
                 f"the training table has {table.features.shape[1]} features, {self.test_path} "
                 f"{test.features.shape[1]}; make them the same"
             )
-        remarks = cases_of_both(table.ids, test.ids)
-        test = replace(
-            test, notes=[*test.notes, *(f"{cut(test.source)}: {remark}" for remark in remarks)]
-        )
+        both = reading.cases_of_both(table.ids, test.ids)
+        test = replace(test, notes=[*test.notes, *(f"{cut(test.source)}: {one}" for one in both)])
         if table.names == test.names:
             return test
         place = {name: j for j, name in enumerate(test.names)}
@@ -154,7 +124,7 @@ class FileData(Source):
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
         where = shown(path)
-        keys = self._keys() | {"new": True, "features": list(like.names) or None}
+        keys = self._keys | {"new": True, "features": list(like.names) or None}
         if not like.names:
             keys["ignore"] = ()
         table = _read(path, Wanted(self.response, **keys))
@@ -193,10 +163,6 @@ def read_table(
         three or more each is a class.
     known : the classes of the training table; only where the table is one of test cases.
     keys : others of `Wanted`.
-
-    Raises
-    ------
-    DataError: what is wrong, where, and what to do.
     """
     wanted = Wanted(response, **keys)
     where = shown(path)
@@ -221,7 +187,7 @@ def read_table(
 def _read(path: Path, wanted: Wanted) -> Table:
     """Return what a file of any kind holds."""
     where = shown(path)
-    reader = _read_text if text_suffix(path) else READERS.get(path.suffix.lower())
+    reader = _read_text if reading.text_suffix(path) else READERS.get(path.suffix.lower())
     if wanted.genes_in_rows:
         reader = _read_matrix
     if wanted.missing and reader not in (_read_text, _read_matrix, read_parquet):
@@ -229,7 +195,7 @@ def _read(path: Path, wanted: Wanted) -> Table:
     if not wanted.header and reader is not _read_text:
         what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
         raise DataError(f"{where}: data.header is not for {what}; leave it out")
-    opened(path).close()
+    reading.opened(path).close()
     if reader is None:
         hint = "; save the sheet as .csv" if path.suffix.lower() in SPREADSHEETS else ""
         raise DataError(
@@ -253,7 +219,7 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
     """
     where, X, names = shown(path), table.features, table.names
     for j, column in enumerate(names if train else ()):
-        check_counter(column, X[:, j], where)
+        reading.check_counter(column, X[:, j], where)
     if isinstance(X, np.memmap):
         return replace(table, source=path.name)
     count, told = 0, []
@@ -268,23 +234,22 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
                 "mend it, or leave the case or the feature out"
             )
         missing = np.isnan(X)
-        count, told = int(missing.sum()), missing_values(missing)
+        count, told = int(missing.sum()), reading.missing_values(missing)
     if train:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        told += constant_columns(np.flatnonzero(~(low < high)), names)
-        told += [*equal_rows(X), *naming_numbers(X, names), *counts(X, low, high)]
+        told += reading.constant_columns(np.flatnonzero(~(low < high)), names)
+        told += [
+            *reading.equal_rows(X),
+            *reading.naming_numbers(X, names),
+            *reading.counts(X, low, high),
+        ]
     # notes are kept: they do not depend on folders
     notes = [*table.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
     return replace(table, source=path.name, notes=notes, missing=count)
 
 
 def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
-    """Return the responses of cases, which a table of labels has by their names.
-
-    Raises
-    ------
-    DataError: cases without names, or that the labels do not have; columns that are not there.
-    """
+    """Return the responses of cases, which a table of labels has by their names."""
     assert wanted.labels is not None
     labels = shown(wanted.labels)
     if not table.ids:
@@ -294,8 +259,8 @@ def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
         )
     if wanted.response is None:
         raise DataError(f"{labels}: say which column is the response with data.response")
-    names, rows = read_cells(wanted.labels)
-    check_column(wanted.response, names, labels)
+    names, rows = reading.read_cells(wanted.labels)
+    reading.check_column(wanted.response, names, labels)
     name = wanted.id if wanted.id in names else names[0]
     if name == wanted.response:
         raise DataError(
@@ -304,7 +269,7 @@ def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
         )
     place, response = names.index(name), names.index(wanted.response)
     cells = [(row[place].strip(), row[response].strip()) for _, row in rows]
-    check_ids([case for case, _ in cells], name, labels)
+    reading.check_ids([case for case, _ in cells], name, labels)
     known = dict(cells)
     lacking = [case for case in table.ids if case not in known]
     if lacking:
@@ -312,7 +277,7 @@ def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
             f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(table.ids):,} "
             f"cases of {cut(where)}: {few(lacking)}; add them, or leave these cases out"
         )
-    return typed([known[case] for case in table.ids])
+    return reading.typed([known[case] for case in table.ids])
 
 
 # ---- the response of a table of numbers as classes ----
@@ -337,16 +302,11 @@ def as_classes(
         )
     told = []  # the values as messages say them: a text that looks like a number as text
     for value in y.tolist():
-        if isinstance(value, Real):
-            told.append(str(value))
-        elif isinstance(value, str):
-            told.append(f"the text {value!r}" if REAL.fullmatch(value) else value)
-        else:
-            told.append(f"{type(value).__name__} {value}")
+        kind = "" if isinstance(value, Real | str) else f"{type(value).__name__} "
+        like_number = isinstance(value, str) and REAL.fullmatch(value)
+        told.append(f"the text {value!r}" if like_number else f"{kind}{value}")
     held = dict(zip(told, y.tolist(), strict=True))
-    numbers: dict[str, Any] = {
-        text: value for text, value in held.items() if isinstance(value, Real)
-    }
+    numbers: dict[str, Any] = {text: held[text] for text in held if isinstance(held[text], Real)}
     two = known is None or len(known) == 2
     if positive is None and two and len(numbers) == len(held) and {*numbers.values()} <= {0, 1}:
         truth = all(value is True or value is False for value in numbers.values())
@@ -380,7 +340,7 @@ def as_classes(
         places |= {text: (float(value), "") for text, value in numbers.items()}
         names = _each_a_class(places, label, len(y), where)
     for text in held if positive is not None or known is None else ():
-        check_text(text, f"{where}: a response", "write it in other words")
+        reading.check_text(text, f"{where}: a response", "write it in other words")
     alien = [text for text in held if label[text] not in names]
     if alien:
         raise DataError(
@@ -426,10 +386,10 @@ def _each_a_class(
 def _read_text(path: Path, wanted: Wanted) -> Table:
     """Read numbers between delimiters."""
     where = shown(path)
-    names, rows = read_cells(path, header=wanted.header)
-    need_response(wanted, where)
+    names, rows = reading.read_cells(path, header=wanted.header)
+    reading.need_response(wanted, where)
     try:
-        columns = find_columns(names, wanted, where)
+        columns = reading.find_columns(names, wanted, where)
     except DataError as error:
         raise DataError(f"{error}{_transposed_hint(names, rows, wanted)}") from None
     numbers = Numbers(columns.names, wanted.missing)
@@ -449,8 +409,8 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
         numbers.add(cells, line)
     features = numbers.table(where)
     if columns.id is not None:
-        check_ids(ids, wanted.id or "", where)
-    response = NO_RESPONSE if columns.response is None else typed(labels)
+        reading.check_ids(ids, wanted.id or "", where)
+    response = NO_RESPONSE if columns.response is None else reading.typed(labels)
     return RawTable(features, response, numbers.names, ids=ids, notes=columns.notes)
 
 
@@ -475,7 +435,7 @@ def _transposed_hint(names: list[str], rows: Rows, wanted: Wanted) -> str:
     if wanted.response not in names and wanted.response in first:
         return f"; a row is called so: {remedy}"
     differ = len(set(first)) == len(first) >= TALL * len(names)
-    if not (differ and all(isinstance(name, str) for name in typed(first))):
+    if not (differ and all(isinstance(name, str) for name in reading.typed(first))):
         return ""
     return (
         f"; it has {len(first):,} named rows and {len(names):,} columns: {remedy}, "
@@ -489,14 +449,14 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     The first line names the cases.  The response is a row, unless a table of labels has it.
     """
     where = shown(path)
-    if not text_suffix(path):
+    if not reading.text_suffix(path):
         raise DataError(
             f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv; write "
             "this with cases in rows"
         )
-    need_response(wanted, where)
-    header, rows = read_cells(path, corner=True)
-    ids = check_ids([name.strip() for name in header[1:]], "the first line", where)
+    reading.need_response(wanted, where)
+    header, rows = reading.read_cells(path, corner=True)
+    ids = reading.check_ids([name.strip() for name in header[1:]], "the first line", where)
     others = {wanted.own_response, *wanted.ignore}
     features = None if wanted.features is None else set(wanted.features)
     numbers, labels = Numbers(ids, wanted.missing), None
@@ -510,14 +470,14 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
         elif name == wanted.own_response:
             labels = [cell.strip() for cell in cells[1:]]
         names.append(name)
-    names = name_columns(names, where, "row")
+    names = reading.name_columns(names, where, "row")
     if not wanted.new and wanted.own_response is not None and labels is None:
         raise DataError(
             f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
             "responses, name it with data.labels"
         )
     try:
-        columns = find_columns(names, replace(wanted, id=None), where)
+        columns = reading.find_columns(names, replace(wanted, id=None), where)
     except DataError as error:
         turned = wanted.new and set(wanted.features or ()) & set(ids)
         hint = "; the training table has genes in rows, and this has cases: transpose it"
@@ -525,7 +485,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     row = np.empty(len(names), dtype=np.intp)
     row[kept] = np.arange(len(kept))
     values = np.ascontiguousarray(numbers.table(where)[row[columns.features]].T)
-    response = NO_RESPONSE if labels is None or wanted.new else typed(labels)
+    response = NO_RESPONSE if labels is None or wanted.new else reading.typed(labels)
     return RawTable(values, response, columns.names, ids=ids, notes=columns.notes)
 
 
@@ -535,7 +495,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
 def read_parquet(path: Path, wanted: Wanted) -> Table:
     """Read a table of numbers from a Parquet file."""
     where = shown(path)
-    frame, columns = read_frame(path, wanted)
+    frame, columns = reading.read_frame(path, wanted)
     features = _as_numbers(frame.iloc[:, columns.features], wanted.missing, where)
     response, ids = NO_RESPONSE, []
     if columns.response is not None:
@@ -543,7 +503,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
     if columns.id is not None:
         held = frame.iloc[:, columns.id].tolist()
         ids = ["" if pd.isna(case) else str(case) for case in held]
-        check_ids(ids, wanted.id or "", where)
+        reading.check_ids(ids, wanted.id or "", where)
     return RawTable(features, response, columns.names, ids=ids, notes=columns.notes)
 
 
@@ -576,7 +536,7 @@ def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Resu
     try:
         return read(path, **options)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise reading.unreadable(path, error) from None
     except DAMAGES as error:
         kind = "NPZ" if read is read_npz else "NPY"
         raise DataError(
@@ -608,7 +568,7 @@ def read_npz_table(path: Path, wanted: Wanted) -> Table:
             )
         ids = [case.decode("utf-8", "replace") if isinstance(case, bytes) else str(case)
                for case in column.tolist()]  # fmt: skip
-        check_ids(ids, wanted.id, where)
+        reading.check_ids(ids, wanted.id, where)
     response = NO_RESPONSE if wanted.new or wanted.labels else loaded[key]
     return RawTable(_checked(loaded["X"], wanted, where), response, ids=ids, notes=notes)
 
@@ -655,7 +615,7 @@ def read_bed(path: Path, wanted: Wanted) -> Table:
             has = "response is the phenotype" if key == "response" else "cases are called as"
             raise DataError(f"{where}: the {has} in the .fam; drop data.{key}")
     for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
-        opened(beside).close()
+        reading.opened(beside).close()
     try:
         with open_bed(path) as bed:
             size = 3 + -(-bed.iid_count // 4) * bed.sid_count  # four genotypes in a byte
@@ -668,8 +628,8 @@ def read_bed(path: Path, wanted: Wanted) -> Table:
     except Exception as error:  # bed-reader raises errors of many kinds
         reason = [*str(error).splitlines(), type(error).__name__][0]
         raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
-    names = name_columns(names, f"{where}: variants")
-    columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
+    names = reading.name_columns(names, f"{where}: variants")
+    columns = reading.find_columns(names, wanted.columns_alone, where)
     genotypes = genotypes[:, columns.features]
     if (genotypes < 0).any():
         genotypes = np.where(genotypes < 0, np.float32(np.nan), genotypes)
@@ -693,7 +653,7 @@ def _phenotypes(phenotype: np.ndarray, where: str) -> tuple[np.ndarray, tuple[st
         return (phenotype == "2").astype(np.uint8), tuple(PHENOTYPES.values())
     if held <= {"0", "1"}:
         return phenotype.astype(np.uint8), ()
-    return typed(phenotype.tolist()), ()
+    return reading.typed(phenotype.tolist()), ()
 
 
 # ---- AnnData: only what lies in the file itself is read, and a child process tries first ----
@@ -705,7 +665,7 @@ def read_h5ad(path: Path, wanted: Wanted) -> Table:
     The response is a column of `obs`, unless a table of labels has it; the names of the cases are
     the index of `obs`, or another of its columns.
     """
-    need_response(wanted, shown(path))
+    reading.need_response(wanted, shown(path))
     return _of_h5ad(path, lambda file, most: _observations(file, wanted, shown(path), most))
 
 
@@ -727,26 +687,26 @@ def _of_h5ad(path: Path, take: Callable[[Any, float], Result]) -> Result:
         import h5py
 
         try:
-            with opened(path) as file, h5py.File(file, "r") as held:
-                return take(held, most_bytes(file))
+            with reading.opened(path) as file, h5py.File(file, "r") as held:
+                return take(held, reading.most_bytes(file))
         except DataError:
             raise
         except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-            raise damaged(shown(path), "AnnData", error) from None
+            raise reading.damaged(shown(path), "AnnData", error) from None
 
-    return tried(path, read)
+    return reading.tried(path, read)
 
 
 def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
     obs, var = _child(file, "obs", where), _child(file, "var", where)
-    names = name_columns(_index(var, where), f"{where}: var", "variable")
-    columns = find_columns(names, replace(wanted, response=None, id=None, labels=None), where)
+    names = reading.name_columns(_index(var, where), f"{where}: var", "variable")
+    columns = reading.find_columns(names, wanted.columns_alone, where)
     ids, notes = _index(obs, where), columns.notes
     held = [str(name) for name in obs.attrs.get("column-order", ())]
     n, column = len(ids), wanted.id if wanted.labels is None else None
     if column is not None and (not wanted.new or column in held):
-        check_column(column, held, f"{where}: obs")
-        ids = check_ids([str(case) for case in _column(obs, column, where)], column, where)
+        reading.check_column(column, held, f"{where}: obs")
+        ids = reading.check_ids([str(case) for case in _column(obs, column, where)], column, where)
     elif len(set(ids)) < n:
         ids = []
         notes = [*notes, f"{where}: names in the index of obs are there twice; cases are numbered"]
@@ -754,7 +714,7 @@ def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
     if response is not None and wanted.new and response in held:
         notes = [*notes, f"{where}: the response {quoted(response)} of new cases is not used"]
     elif response is not None and not wanted.new:
-        check_column(response, held, f"{where}: obs")
+        reading.check_column(response, held, f"{where}: obs")
         y = _column(obs, response, where)
     X = _matrix(_child(file, "X", where), where, most)
     if X.shape != (n, len(names)):
@@ -802,7 +762,7 @@ def _column(obs: Any, name: str, where: str) -> np.ndarray:
     def values(data: Any) -> list[Any]:
         """Return numbers, or texts as numbers where all are numbers."""
         plain = data.dtype.kind in "biuf"
-        return (np.asarray(data) if plain else typed(_texts(data, where))).tolist()
+        return (np.asarray(data) if plain else reading.typed(_texts(data, where))).tolist()
 
     column = _child(obs, name, where)
     if hasattr(column, "keys"):
