@@ -596,6 +596,7 @@ def _look_at_npz(path: Path, response: str | None) -> Found:
             f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "
             "numpy.savez(path, X=..., y=...)"
         )
+    _check_rows(held["X"], shown(path))
     vectors = [name for name in names if held[name].shape == held["X"].shape[:1]]
     key, why = _choose(vectors, response, f"{shown(path)}: no array of one value for each case")
     keys: Keys = {"response": (key, why)}
@@ -613,10 +614,7 @@ def _look_at_npy(path: Path, response: str | None) -> Found:
     """
     where = shown(path)
     features = tables.read_npy_table(path, Wanted(None, new=True)).features
-    if features.ndim != 2:
-        raise DataError(
-            f"{where}: the array has shape {features.shape}; it must have a row for each case"
-        )
+    _check_rows(features, where)
     beside = [response] if response else _vectors_beside(path, len(features))
     if not beside:
         if features.dtype.kind in "iu" and len(np.unique(features[:100])) <= MOST_CLASSES:
@@ -647,6 +645,13 @@ def _look_at_h5ad(path: Path, response: str | None) -> Found:
     keys = {"response": (y.name, f"a column of obs, {why}")}
     note = f"the response is the column {quoted(y.name)} of obs, {why}"
     return _found(path, table, keys, y.name, note)
+
+
+def _check_rows(features: np.ndarray, where: str) -> None:
+    if features.ndim != 2:
+        raise DataError(
+            f"{where}: the array has shape {features.shape}; it must have a row for each case"
+        )
 
 
 def _choose(names: Sequence[str], asked: str | None, problem: str) -> tuple[str, str]:

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from scipy.optimize import linprog
 from statistical import assert_calibrated, assert_proportions
 
-from thesiskit.datasets import published
+from thesiskit.datasets import SOURCES
 from thesiskit.datasets.features import (
     draw_epistasis,
     draw_interactions,
@@ -469,8 +470,13 @@ def test_255_values_are_read(tmp_path):
 # ---- published tables ----
 
 
+def read_published(name, **keys):
+    (table,) = SOURCES[name](source=name, **keys).read(Path())
+    return table
+
+
 def test_splice():
-    table = published.splice()
+    table = read_published("splice")
     assert table.X.shape == (3190, 60)
     assert table.features == [f"{t:+d}" for t in range(-30, 31) if t]
     assert np.bincount(table.response).tolist() == [767, 768, 1655]
@@ -479,19 +485,19 @@ def test_splice():
     # an intron starts with GT and ends with AG
     assert (donors[:, [30, 31]] == [2, 3]).all(axis=1).mean() > 0.95
     assert (table.X[table.response == 1][:, [28, 29]] == [0, 2]).all(axis=1).mean() > 0.95
-    near = published.splice(window=2)
+    near = read_published("splice", window=2)
     assert near.features == ["-2", "-1", "+1", "+2"]
     np.testing.assert_array_equal(near.X, table.X[:, 28:32])
 
 
 @pytest.mark.parametrize("window", [0, 31])
 def test_windows_beyond_the_sequence(window):
-    with pytest.raises(DataError, match=f"window is {window}; it must be from 1 to 30"):
-        published.splice(window)
+    with pytest.raises(ValidationError, match=r"window\n.* should be (greater|less) than or equal"):
+        read_published("splice", window=window)
 
 
 def test_votes():
-    table = published.votes()
+    table = read_published("votes")
     assert table.X.shape == (435, 16)
     assert np.bincount(table.response).tolist() == [267, 168]
     assert (table.X == MISSING).sum() == 392
@@ -537,7 +543,7 @@ def test_equal_rows_are_in_one_fold_and_none_is_empty(cases, k, seed):
 
 
 def test_folds_of_the_splice_junctions_are_even(rng):
-    table = published.splice()
+    table = read_published("splice")
     found = folds(table.X, table.response, 10, rng)
     assert np.ptp(np.bincount(found)) <= 3
     for k in range(3):

@@ -29,27 +29,8 @@ from thesiskit.blocks import (
     Text,
     distinct,
 )
-from thesiskit.datasets.reading import (
-    REAL,
-    USUAL,
-    WHOLE,
-    Wanted,
-    cases_of_both,
-    check_column,
-    check_counter,
-    check_ids,
-    check_text,
-    constant_columns,
-    equal_rows,
-    find_columns,
-    missing_values,
-    naming_texts,
-    need_response,
-    read_cells,
-    read_frame,
-    shown,
-    text_suffix,
-)
+from thesiskit.datasets import reading
+from thesiskit.datasets.reading import REAL, WHOLE, Wanted, shown
 from thesiskit.datasets.source import (
     MISSING,
     UNSEEN,
@@ -548,7 +529,7 @@ def read_features(
     features = known or cells.features
     if known and not new:
         for name in known:
-            check_column(name, cells.features, where)
+            reading.check_column(name, cells.features, where)
         extra = [name for name in cells.features if name not in known]
         if extra:
             raise DataError(
@@ -558,7 +539,7 @@ def read_features(
     for j, name in enumerate(features):
         column, symbols = cells.columns[name], like.values[j] if like else None
         if like is None:
-            check_counter(name, column, where)
+            reading.check_counter(name, column, where)
         what = f"{where}: column {quoted(name)}"
         symbols, codes = encode(column, (*missing, NULL), symbols, what)
         values.append(symbols)
@@ -570,13 +551,15 @@ def read_features(
         notes = [*cells.notes, *(f"{where}: {remark}" for remark in unseen)]
         return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
     classes, y = _responses(cells, response, missing, where, continuous, like)
-    told = missing_values(X == MISSING)
+    told = reading.missing_values(X == MISSING)
     if like is None:
-        told += constant_columns([j for j, held in enumerate(values) if len(held) < 2], features)
-        told += equal_rows(X)
-        told += naming_texts((name, cells.columns[name]) for name in features)
+        told += reading.constant_columns(
+            [j for j, held in enumerate(values) if len(held) < 2], features
+        )
+        told += reading.equal_rows(X)
+        told += reading.naming_texts((name, cells.columns[name]) for name in features)
     else:
-        told += [*unseen, *cases_of_both(like.ids, cells.ids)]
+        told += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
     notes = [*cells.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
     return FeatureTable(
         X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes
@@ -644,16 +627,11 @@ def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
 
 
 class Cells(NamedTuple):
-    """The cells of a table as text.
+    """The cells of a table as text."""
 
-    features : names of the features.
-    columns : the cells of the features and of the response, by name.
-    places : where each case is, such as "line 3".
-    """
-
-    features: list[str]
-    columns: dict[str, tuple[str, ...]]
-    places: list[str]
+    features: list[str]  # names
+    columns: dict[str, tuple[str, ...]]  # of the features and of the response, by name
+    places: list[str]  # where each case is, such as "line 3"
     ids: list[str]
     notes: list[str]
 
@@ -661,19 +639,19 @@ class Cells(NamedTuple):
 def _read_cells(path: Path, wanted: Wanted) -> Cells:
     where = shown(path)
     parquet = path.suffix.lower() == ".parquet"
-    if not (parquet or text_suffix(path)):
+    if not (parquet or reading.text_suffix(path)):
         raise DataError(
-            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(USUAL)} (also as "
-            ".gz) or .parquet"
+            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(reading.USUAL)} "
+            "(also as .gz) or .parquet"
         )
     if parquet:
-        frame, columns = read_frame(path, wanted)
+        frame, columns = reading.read_frame(path, wanted)
         names = list(frame.columns)
         places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
     else:
-        names, rows = read_cells(path, header=wanted.header)
-        need_response(wanted, where)
-        columns = find_columns(names, wanted, where)
+        names, rows = reading.read_cells(path, header=wanted.header)
+        reading.need_response(wanted, where)
+        columns = reading.find_columns(names, wanted, where)
         lines, cases = zip(*rows, strict=True)
         places = [f"line {line}" for line in lines]
     held: dict[int, tuple[str, ...]] = {}
@@ -682,7 +660,9 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
             column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
             held[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
                             for cell in column)  # fmt: skip
-    ids = [] if columns.id is None else check_ids(held[columns.id], names[columns.id], where)
+    ids = (
+        [] if columns.id is None else reading.check_ids(held[columns.id], names[columns.id], where)
+    )
     by_name = {names[j]: column for j, column in held.items()}
     return Cells(columns.names, by_name, places, ids, columns.notes)
 
@@ -721,7 +701,7 @@ def encode(
                 f"decimal point{hint}"
             )
         for label in held:
-            check_text(label, f"{where}: a value", "write it in other words")
+            reading.check_text(label, f"{where}: a value", "write it in other words")
         known = sorted(set(symbol.values()), key=int if whole else str)
         if len(known) > MOST_VALUES:
             raise DataError(

@@ -126,7 +126,21 @@ class SpliceData(Source):
     """Number of positions used on either side of the middle."""
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        return [splice(self.window)]
+        """Return splice junctions: classes EI, IE and N, features -30 to -1 and +1 to +30.
+
+        A letter that stands for several bases (N, D, S, R) is MISSING.  Some rows occur twice.
+        """
+        names = [f"{t:+d}" for t in range(-30, 31) if t]
+        table = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
+        kept = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
+        return [
+            replace(
+                table,
+                X=table.X[:, kept],
+                features=[names[j] for j in kept],
+                values=table.values[: len(kept)],
+            )
+        ]
 
 
 class VotesData(Source):
@@ -138,7 +152,8 @@ class VotesData(Source):
     source: Literal["votes"]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        return [votes()]
+        """Return 16 votes (n, y or MISSING) of 435 representatives, and their party."""
+        return [_coded("votes.csv.gz", "ny", ["democrat", "republican"], "votes of 1984")]
 
 
 class MicroarrayData(Source):
@@ -216,33 +231,6 @@ def breast_cancer() -> Table:
         digest=hashlib.sha256(np.ascontiguousarray(data.data).tobytes()).hexdigest(),
         source="scikit-learn's breast-cancer table",
     )
-
-
-def splice(window: int = 30) -> FeatureTable:
-    """Return splice junctions: classes EI, IE and N, features -30 to -1 and +1 to +30.
-
-    A letter that stands for several bases (N, D, S, R) is MISSING.  Some rows occur twice.
-
-    Parameters
-    ----------
-    window : keep so many positions on each side of the junction.
-    """
-    if not 1 <= window <= 30:
-        raise DataError(f"window is {window}; it must be from 1 to 30")
-    names = [f"{t:+d}" for t in range(-30, 31) if t]
-    found = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
-    kept = [j for j, name in enumerate(names) if abs(int(name)) <= window]
-    return replace(
-        found,
-        X=found.X[:, kept],
-        features=[names[j] for j in kept],
-        values=found.values[: len(kept)],
-    )
-
-
-def votes() -> FeatureTable:
-    """Return 16 votes (n, y or MISSING) of 435 US representatives of 1984, and their party."""
-    return _coded("votes.csv.gz", "ny", ["democrat", "republican"], "votes of 1984")
 
 
 def _coded(

@@ -256,8 +256,7 @@ def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tupl
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
     start = names[0].strip()
-    page = ("<html", "<?xml")
-    if start[:9].lower() in ("<!doctype", "<html>") or start.lower().startswith(page):
+    if start.lower().startswith(("<!doctype", "<html", "<?xml")):
         raise DataError(f"{where}: it is a web page, not a table; download the table itself")
     if start.startswith(("{", "[{")):
         raise DataError(f"{where}: it is JSON, not a table; save it as CSV")

@@ -47,6 +47,8 @@ SHIPPED = Path(__file__).parent / "text" / "sotu-1790.txt"
 SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640ddc"
 FASTA = (".fa", ".fasta", ".fna", ".faa")
 LABEL = re.compile(r"^\w+[=:]")  # of a header line: class=promoter stands for promoter
+MISSING_STATE = re.compile(r"|NA|\?|(?i:nan)")  # that is not known
+FILL = "give pad: SYMBOL to fill short histories on the left"
 BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
 
 
@@ -503,7 +505,7 @@ def read_sequences(
     where, width = shown(path), like.histories.shape[1] if like else length
     if length is not None:
         at_least_one(length=length)
-    if pad is not None and _means_missing(pad):
+    if pad is not None and MISSING_STATE.fullmatch(pad):
         raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
     if not new and length not in (None, width):
         raise DataError(f"length is {length}, but the training cases have {width} states")
@@ -566,12 +568,22 @@ def _of_one_length(
     known: set[str] = set()
     rows = []
     for number, states in zip(numbers, cases, strict=True):
-        if (len(states) < keep and pad is None) or (len(states) > keep and not cut):
-            first = len(cases[0])
-            raise _length_error(f"{where}: {unit} {number}", len(states), first, width)
+        held = len(states)
+        if (held < keep and pad is None) or (held > keep and not cut):
+            fault = f"{held} states where others have more (the first case has {len(cases[0])})"
+            remedy = f"{FILL}, or history: N to keep the N most recent states"
+            if width is not None:
+                fault = f"{held - 1} states before the response, and {width} are asked for"
+                remedy = f"{FILL}, or " + (
+                    f"lower length to {held - 1}" if held > 1 else "leave the case out"
+                )
+                if held > width:
+                    fault = f"{held - 1} states before the response, the training cases {width}"
+                    remedy = f"give length: {width} to keep the most recent states"
+            raise DataError(f"{where}: {unit} {number} has {fault}; {remedy}")
         row = states[-keep:]
         for state in row:
-            if state not in known and _means_missing(state):
+            if state not in known and MISSING_STATE.fullmatch(state):
                 raise DataError(
                     f"{where}: a state is missing in {unit} {number} ({quoted(state)}); fill it "
                     "in, leave the case out, or give missing states a symbol of their own"
@@ -662,47 +674,16 @@ def _read_array(path: Path, header: bool, label: bool, least: int) -> "Lines":
     values, codes = np.unique(array, return_inverse=True)
     symbols = np.array([str(int(value)) for value in values], dtype=object)
     cases = symbols[codes.reshape(array.shape)].tolist()
-    return Lines(cases, list(range(1, len(cases) + 1)), [], [])
-
-
-def _length_error(where: str, held: int, first: int, width: int | None) -> DataError:
-    """Say what is wrong with a case that is not as long as the others, or as `length`."""
-    fill = "give pad: SYMBOL to fill short histories on the left"
-    if width is None:
-        return DataError(
-            f"{where} has {held} states where others have more (the first case has {first}); "
-            f"{fill}, or history: N to keep the N most recent states"
-        )
-    if held > width:
-        return DataError(
-            f"{where} has {held - 1} states before the response, the training cases {width}; "
-            f"give length: {width} to keep the most recent states"
-        )
-    other = f"lower length to {held - 1}" if held > 1 else "leave the case out"
-    return DataError(
-        f"{where} has {held - 1} states before the response, and {width} are asked for; {fill}, "
-        f"or {other}"
-    )
-
-
-def _means_missing(label: str) -> bool:
-    """Whether a symbol stands for a state that is not known."""
-    return label in ("", "NA", "?") or label.lower() == "nan"
+    return Lines(cases, list(range(1, len(cases) + 1)))
 
 
 class Lines(NamedTuple):
-    """Sequences, and where each is.
-
-    states : of each sequence.
-    numbers : the line of each; of FASTA, its header line.
-    ids, labels : of FASTA, the first and the last word of each header line; the last is empty where
-        there is one word.
-    """
+    """Sequences, and where each is."""
 
     states: list[list[str]]
-    numbers: list[int]
-    ids: list[str]
-    labels: list[str]
+    numbers: list[int]  # the line of each; of FASTA, its header line
+    ids: list[str] = []  # of FASTA, the first word of each header line
+    labels: list[str] = []  # of FASTA, the last one; empty where there is one word
 
 
 def is_fasta(path: Path) -> bool:
@@ -740,7 +721,7 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
             raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
     else:
         cases = [BETWEEN.split(line) for _, line in lines]
-    return Lines(cases, [number for number, _ in lines], [], [])
+    return Lines(cases, [number for number, _ in lines])
 
 
 def _read_fasta(path: Path) -> Lines:

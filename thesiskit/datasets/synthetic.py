@@ -26,10 +26,6 @@ ONE_CLASS = "the training cases came out with one class 10,000 times; draw more 
 VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
 
 
-def _count(cases: Any) -> int:
-    return sum(cases) if np.ndim(cases) else cases
-
-
 class _DrawnTable(Source):
     """Features of cases in classes, or in components; `train` and `test` say how many in each."""
 
@@ -43,7 +39,7 @@ class _DrawnTable(Source):
     def sizes(self) -> Sizes:
         train, test = (getattr(self, key) for key in ("train", "test"))
         classes = max(2, np.size(train))
-        return Sizes(_count(train), _count(test), self.features, classes=classes)
+        return Sizes(int(np.sum(train)), int(np.sum(test)), self.features, classes=classes)
 
 
 class _BinaryTable(_DrawnTable):
@@ -85,7 +81,7 @@ class NaiveBayesData(_BinaryTable):
     def _some_cases(cls, value, info):
         if info.field_name == "train" and min(value) == 0:
             raise ValueError("both classes need at least one case")
-        if _count(value) == 0:
+        if int(np.sum(value)) == 0:
             raise ValueError("at least one case is needed")
         return value
 
@@ -135,7 +131,7 @@ class MixtureData(_BinaryTable):
     @classmethod
     def _some_cases(cls, value, info):
         least = 2 if info.field_name == "train" else 1
-        if _count(value) < least:
+        if int(np.sum(value)) < least:
             raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
         return value
 
@@ -199,7 +195,7 @@ class NormalData(_DrawnTable):
                 f"test has {np.size(self.test)} numbers and train {len(self.train)}; give one for "
                 "each class, or a single number"
             )
-        if _count(self.test) == 0:
+        if int(np.sum(self.test)) == 0:
             raise ValueError("test: at least one case is needed")
         return self
 
