@@ -135,7 +135,7 @@ def arms(config: Config) -> list[Arm]:
             several = product(counted if corrected else [plain], mine)
             every += [Arm(*chosen, method, variant, *way) for chosen, way in several]
     whole = [method for method in model.methods if method in WHOLE_METHODS]
-    return every + [Arm("all", "all", None, method, relevant="all") for method in whole]
+    return every + [Arm("all", "all", None, method) for method in whole]
 
 
 # ---- selecting ----
