@@ -174,7 +174,8 @@ def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
 
 
 def test_a_promise_is_the_error_rate_of_left_out_cases(kept):
-    design = Design(kept_config(kept), kept.results.folder)
+    config = kept_config(kept)
+    design = Design(config, kept.results.folder, config.data.setting(0))
     split = next(design.splits(range(0, 1), design.draw(range(0, 1))))
     assert len(split.bits()) == 8
     table = split.bits().unpack(np.arange(8), split.train)
