@@ -24,19 +24,17 @@ Bayes and `simpson-11` for the mixture model (sections "A Simulation Experiment"
 exact: at alpha = 300 the first gives a feature with counts (0, 3) of (100, 100) a seventh of its
 marginal likelihood.
 
-Where values are missing, counts of cases differ by feature (`pair_integrals_of` and what follows
-it): up to TABLE_CASES cases, features share tables of P(I given n, alpha, theta), one for each n,
-not for each pair of them, at the nodes of the rule for the largest numbers, which is exact for the
-smaller ones too.
+Where values are missing, counts of cases differ by feature: up to TABLE_CASES cases, features share
+tables of P(I given n, alpha, theta), one for each n, not for each pair of them, at the nodes of the
+rule for the largest numbers, which is exact for the smaller ones too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
-from operator import index
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -157,7 +155,7 @@ class PairIntegrals(NamedTuple):
 
 def pair_integrals(
     pairs: np.ndarray,
-    class_counts: tuple[int, int],
+    present: Any,
     alpha: np.ndarray,
     quadrature: str = "exact",
 ) -> PairIntegrals:
@@ -165,23 +163,50 @@ def pair_integrals(
 
     The first is the integral over theta of pxj-b, times the number of orderings of the cases; the
     means of theta are all that eq-jfact needs.
-    pairs is (D, 2) with 0 <= I_y <= n_y, class_counts (n_0, n_1), alpha (K,).
+
+    pairs (D, 2) : 0 <= I_y <= n_y.
+    present : (n_0, n_1), the cases that have the feature; or those of each pair, (D, 2).
+    alpha : (K,).
     """
-    n0, n1 = (index(n) for n in class_counts)
-    alpha = as_alphas(alpha)
-    pairs = np.asarray(pairs)
-    if len(pairs) and not ((pairs >= 0) & (pairs <= (n0, n1))).all():
-        raise UserError(f"counts of ones must be from 0 to the class counts {(n0, n1)}")
+    alpha, pairs = as_alphas(alpha), np.asarray(pairs)
+    groups, which = np.reshape(present, (-1, 2)), np.zeros(1, dtype=np.intp)
+    if not ((pairs >= 0) & (pairs <= groups)).all():
+        most = tuple(groups.max(axis=0).tolist())
+        raise UserError(f"counts of ones must be from 0 to the class counts {most}")
+    if len(groups) > 1:
+        groups, which = np.unique(groups, axis=0, return_inverse=True)
+    which = np.broadcast_to(which.reshape(-1), len(pairs))
+    shape = (len(pairs), len(alpha))
+    # what a feature that no case has says: nothing
+    found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
+    if 0 in shape:
+        return found
+    for together in _sharing(groups, groups.any(axis=1)):
+        if groups[together].sum(axis=1).max() > TABLE_CASES:
+            mine = which == together[0]
+            part = _integrate_many_cases(pairs[mine], *groups[together[0]].tolist(), alpha,
+                                         quadrature)  # fmt: skip
+            for values, own in zip(found, part, strict=True):
+                values[mine] = own
+            continue
+        for points, tables in _tables_of(groups[together], alpha, quadrature):
+            for d in together:
+                mine, (n0, n1) = which == d, groups[d].tolist()
+                part = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs[mine])
+                np.log(part.log_marginal, out=part.log_marginal)
+                for values, own in zip(found, part, strict=True):
+                    values[mine, points] = own
+    return found
+
+
+def _integrate_many_cases(
+    pairs: np.ndarray, n0: int, n1: int, alpha: np.ndarray, quadrature: str
+) -> PairIntegrals:
+    """Integrate where there are more than TABLE_CASES cases."""
     shape = (len(pairs), len(alpha))
     result = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
-    if 0 in shape:
-        return result
-    if n0 + n1 <= TABLE_CASES:
-        found = _integrate(*_count_tables(n0, n1, quadrature, alpha.tobytes()), pairs)
-        np.log(found.log_marginal, out=found.log_marginal)
-        return found
+    n = n0 + n1
     if quadrature == "exact":
-        n = n0 + n1
         alone = np.arange(len(pairs))
         if n <= SHARED_CASES and n * peak_nodes(n) < WORTH * len(pairs):
             alone = _integrate_together(pairs, n0, n1, alpha, result)
@@ -192,7 +217,7 @@ def pair_integrals(
                 values[alone] = mine
         return result
     ones0, ones1 = (np.ascontiguousarray(pairs[:, y], dtype=float) for y in (0, 1))
-    rule = theta_rule(quadrature, n0 + n1)
+    rule = theta_rule(quadrature, n)
     log_probability = np.empty((len(pairs), len(rule.theta)))
     for k, a in enumerate(alpha):
         kernel.log_pairs_at(ones0, ones1, n0, n1, a, rule.theta, rule.complement, log_probability)
@@ -260,52 +285,59 @@ def as_alphas(alpha: np.ndarray) -> np.ndarray:
 
 
 def log_discard_probability(
-    n0: int,
-    n1: int,
+    n0: Any,
+    n1: Any,
     gamma_squared: Fraction,
     alpha: np.ndarray,
     *,
     quadrature: str = "exact",
     below: bool = False,
 ) -> np.ndarray:
-    """Return log P(|COR| <= gamma given alpha) of one feature, (K,).
+    """Return log P(|COR| <= gamma given alpha) of one feature, (K,), or of some, (D, K).
 
-    Equations adj-fact-H2 to eq-sum-H.  n0 and n1 are class counts; gamma_squared a Fraction (or a
-    pair of integers), compared with exactly.  With `below`, log P(|COR| < gamma), gamma > 0.
-    Never -inf: a constant feature has correlation 0.
+    Equations adj-fact-H2 to eq-sum-H.  n0 and n1 are class counts, numbers or (D,); gamma_squared a
+    Fraction (or a pair of integers), compared with exactly.  With `below`, log P(|COR| < gamma),
+    gamma > 0.  Never -inf: a constant feature has correlation 0.
     """
-    alpha = as_alphas(alpha)
-    n0, n1 = index(n0), index(n1)
-    if n0 < 0 or n1 < 0 or n0 + n1 == 0:
+    alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
+    counts = np.column_stack([n0, n1]).astype(np.int64)
+    if (counts < 0).any() or (np.ndim(n0) == 0 and not counts.any()):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
-    limit = reach(n0, n1, as_gamma_squared(gamma_squared), attained=below)
-    if limit[-1] < 0:  # nothing can be retained
-        return np.zeros(len(alpha))
-    retained = np.empty(len(alpha))
-    if n0 + n1 <= TABLE_CASES:
-        _, weighted, plain = _count_tables(n0, n1, quadrature, alpha.tobytes())
-        kernel.sum_retained(weighted, plain, limit, retained)
-    else:
-        for k, a in enumerate(alpha):
-            retained[k] = _retained_adaptively(n0, n1, limit, a, quadrature)
+    found = np.zeros((len(counts), len(alpha)))  # the probability of being retained
+    limits = [reach(*row, gamma_squared, attained=below) for row in counts.tolist()]
+    for together in _sharing(counts, np.array([limit[-1] >= 0 for limit in limits])):
+        if counts[together].sum(axis=1).max() > TABLE_CASES:
+            (d,) = together
+            found[d] = [_retained_adaptively(*counts[d].tolist(), limits[d], a, quadrature)
+                        for a in alpha]  # fmt: skip
+            continue
+        for points, tables in _tables_of(counts[together], alpha, quadrature):
+            for d in together:
+                first, second = tables.weighted(int(counts[d, 0])), tables.plain(int(counts[d, 1]))
+                retained = np.empty(len(first))
+                kernel.sum_retained(first, second, limits[d], retained)
+                found[d, points] = retained
     # a constant feature alone is worth 2 / (n + 1) or more, so this loses no digits that matter
-    return np.log1p(-np.minimum(retained, 1.0))
+    return np.log1p(-np.minimum(found, 1.0)).reshape(*np.shape(n0), -1)
 
 
 def log_tied_probability(
-    n0: int, n1: int, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
+    n0: Any, n1: Any, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
 ) -> np.ndarray:
-    """Return log P(|COR| = gamma given alpha) of one feature, (K,); -inf where no counts have it.
+    """Return log P(|COR| = gamma given alpha), (K,) or (D, K); -inf where no counts have it.
 
     It is summed over the pairs of counts with COR^2 = gamma^2, so that no digits cancel.
     """
-    alpha = as_alphas(alpha)
-    gamma_squared = as_gamma_squared(gamma_squared)
+    alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
     if gamma_squared == 0:
         return log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
-    pairs = tied_pairs(n0, n1, gamma_squared)
-    log_marginal = pair_integrals(pairs, (n0, n1), alpha, quadrature).log_marginal
-    return np.logaddexp.reduce(log_marginal, axis=0)
+    counts = np.column_stack([n0, n1])
+    pairs = [tied_pairs(*row, gamma_squared) for row in counts.tolist()]
+    row = np.repeat(np.arange(len(counts)), [len(each) for each in pairs])
+    integrals = pair_integrals(np.concatenate(pairs), counts[row], alpha, quadrature)
+    found = np.full((len(counts), len(alpha)), -np.inf)
+    np.logaddexp.at(found, row, integrals.log_marginal)
+    return found.reshape(*np.shape(n0), -1)
 
 
 def _retained_adaptively(n0, n1, limit, alpha, quadrature) -> float:
@@ -358,137 +390,47 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
     raise ThesiskitError("the integral of the adjustment factor over theta did not settle")
 
 
+def _sharing(counts: np.ndarray, wanted: np.ndarray) -> list[list[int]]:
+    """Return rows of counts (D, 2) that share tables: all that are wanted, or each by itself."""
+    rows = np.flatnonzero(wanted).tolist()
+    if counts.sum(axis=1).max(initial=0) > TABLE_CASES:
+        return [[d] for d in rows]
+    return [rows] if rows else []
+
+
+class Tables(NamedTuple):
+    """Functions that return P(I given n, alpha, theta) for all I, (K, n + 1, G).
+
+    `weighted` has it times the weights of the rule.
+    """
+
+    rule: ThetaRule
+    plain: Callable[[int], np.ndarray]
+    weighted: Callable[[int], np.ndarray]
+
+
+def _tables_of(
+    counts: np.ndarray, alpha: np.ndarray, quadrature: str
+) -> Iterator[tuple[slice, Tables]]:
+    """Yield tables for some alphas at a time, as many as TABLE_BYTES allow; for all of one row."""
+    most, step = int(counts.sum(axis=1).max()), len(alpha)
+    if len(counts) > 1:
+        nodes = len(theta_rule(quadrature, most).theta)
+        each = sum(8 * (n + 1) * nodes for column in counts.T for n in set(column.tolist()))
+        step = max(1, int(TABLE_BYTES // (2 * each)))
+    for start in range(0, len(alpha), step):
+        part = alpha[start : start + step]
+        yield slice(start, start + len(part)), _tables(most, quadrature, part.tobytes())
+
+
 @lru_cache(maxsize=4)  # two class counts of leave-one-out, two rules
-def _count_tables(
-    n0: int, n1: int, quadrature: str, alpha: bytes
-) -> tuple[ThetaRule, np.ndarray, np.ndarray]:
-    """P(I given n_y, alpha, theta) for all I, (K, n_y + 1, G); the first carries the weights."""
-    points = np.frombuffer(alpha)
-    rule = theta_rule(quadrature, n0 + n1)
-    tables = []
-    for n in dict.fromkeys((n0, n1)):
+def _tables(most: int, quadrature: str, alpha: bytes) -> Tables:
+    points, rule = np.frombuffer(alpha), theta_rule(quadrature, most)
+
+    @cache
+    def plain(n: int) -> np.ndarray:
         table = np.empty((len(points), n + 1, len(rule.theta)))
         kernel.fill_count_probabilities(points, rule.theta, rule.complement, n, table)
-        tables.append(table)
-    result = rule, tables[0] * rule.weight, tables[-1]
-    for table in result[1:]:
-        table.flags.writeable = False
-    return result
+        return table
 
-
-def pair_integrals_of(
-    pairs: np.ndarray, present: np.ndarray, alpha: np.ndarray, quadrature: str
-) -> PairIntegrals:
-    """Return what `pair_integrals` does, (D, K) each, where present (D, 2) cases have a feature."""
-    shape = (len(pairs), len(alpha))
-    # what a feature that no case has says: nothing
-    found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
-    distinct, which = np.unique(present, axis=0, return_inverse=True)
-    members = [np.flatnonzero(which.reshape(-1) == d) for d in range(len(distinct))]
-    rows = [d for d in range(len(distinct)) if distinct[d].any()]
-    if not rows:
-        return found
-    if distinct.sum(axis=1).max() > TABLE_CASES:
-        for d in rows:
-            n0, n1 = distinct[d].tolist()
-            part = pair_integrals(pairs[members[d]], (n0, n1), alpha, quadrature)
-            for values, own in zip(found, part, strict=True):
-                values[members[d]] = own
-        return found
-    for points, tables in _tables(distinct[rows], alpha, quadrature):
-        for d in rows:
-            n0, n1 = distinct[d].tolist()
-            counts = tables.weighted(n0), tables.plain(n1)
-            part = _integrate(tables.rule, *counts, pairs[members[d]])
-            np.log(part.log_marginal, out=part.log_marginal)
-            for values, own in zip(found, part, strict=True):
-                values[members[d], points] = own
-    return found
-
-
-def log_discard_of(
-    counts: np.ndarray,
-    gamma_squared: Fraction,
-    alpha: np.ndarray,
-    quadrature: str,
-    *,
-    below: bool = False,
-) -> np.ndarray:
-    """Return what `log_discard_probability` does for each row (n0, n1) of counts, (D, K)."""
-    found = np.zeros((len(counts), len(alpha)))
-    limits = [
-        reach(n0, n1, gamma_squared, attained=below) if n0 and n1 else None
-        for n0, n1 in counts.tolist()
-    ]
-    # where nothing can be retained, the logarithm is 0
-    rows = [d for d, limit in enumerate(limits) if limit is not None and limit[-1] >= 0]
-    if not rows:
-        return found
-    if counts.sum(axis=1).max() > TABLE_CASES:
-        for d in rows:
-            n0, n1 = counts[d].tolist()
-            found[d] = log_discard_probability(
-                n0, n1, gamma_squared, alpha, quadrature=quadrature, below=below
-            )
-        return found
-    for points, tables in _tables(counts[rows], alpha, quadrature):
-        for d in rows:
-            n0, n1 = counts[d].tolist()
-            retained = np.empty(points.stop - points.start)
-            kernel.sum_retained(tables.weighted(n0), tables.plain(n1), limits[d], retained)
-            found[d, points] = np.log1p(-np.minimum(retained, 1.0))
-    return found
-
-
-def log_tied_of(
-    counts: np.ndarray, gamma_squared: Fraction, alpha: np.ndarray, quadrature: str
-) -> np.ndarray:
-    """Return what `log_tied_probability` does for each row (n0, n1) of counts, (D, K)."""
-    if gamma_squared == 0:
-        return log_discard_of(counts, gamma_squared, alpha, quadrature)
-    pairs = [tied_pairs(n0, n1, gamma_squared) for n0, n1 in counts.tolist()]
-    row = np.repeat(np.arange(len(counts)), [len(one) for one in pairs])
-    log_marginal = pair_integrals_of(
-        np.concatenate(pairs), counts[row], alpha, quadrature
-    ).log_marginal
-    found = np.full((len(counts), len(alpha)), -np.inf)
-    np.logaddexp.at(found, row, log_marginal)
-    return found
-
-
-class _Tables:
-    """P(I given n, alpha, theta) for some numbers n of cases, made when they are asked for."""
-
-    def __init__(self, most: int, quadrature: str, alpha: np.ndarray):
-        self.rule, self.alpha = theta_rule(quadrature, most), alpha
-        self._plain: dict[int, np.ndarray] = {}
-        self._weighted: dict[int, np.ndarray] = {}
-
-    def plain(self, n: int) -> np.ndarray:
-        """Return the table of n cases, (K, n + 1, G)."""
-        if n not in self._plain:
-            table = np.empty((len(self.alpha), n + 1, len(self.rule.theta)))
-            rule = self.rule
-            kernel.fill_count_probabilities(self.alpha, rule.theta, rule.complement, n, table)
-            self._plain[n] = table
-        return self._plain[n]
-
-    def weighted(self, n: int) -> np.ndarray:
-        """Return the same times the weights of the rule."""
-        if n not in self._weighted:
-            self._weighted[n] = self.plain(n) * self.rule.weight
-        return self._weighted[n]
-
-
-def _tables(
-    counts: np.ndarray, alpha: np.ndarray, quadrature: str
-) -> Iterator[tuple[slice, _Tables]]:
-    """Yield tables for some alphas at a time, as many as TABLE_BYTES allow."""
-    alpha = np.ascontiguousarray(alpha, dtype=float)
-    most = int(counts.sum(axis=1).max())
-    nodes = len(theta_rule(quadrature, most).theta)
-    each = sum(8 * (n + 1) * nodes for column in counts.T for n in set(column.tolist()))
-    step = max(1, int(TABLE_BYTES // (2 * each)))
-    for start in range(0, len(alpha), step):
-        points = slice(start, min(start + step, len(alpha)))
-        yield points, _Tables(most, quadrature, alpha[points].copy())
+    return Tables(rule, plain, cache(lambda n: plain(n) * rule.weight))

@@ -86,16 +86,13 @@ from thesiskit.models.integrals import (
     PairIntegrals,
     check_alpha_prior,
     check_rule,
-    log_discard_of,
     log_discard_probability,
-    log_tied_of,
     log_tied_probability,
     pair_integrals,
-    pair_integrals_of,
 )
 from thesiskit.models.packed import as_bits, find_missing
 from thesiskit.models.ranks import MOST, Ranks, compare_last
-from thesiskit.models.selection import AT, BELOW, LOT, LeftOut, Selection
+from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
 
 ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
 ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
@@ -299,8 +296,8 @@ class NaiveBayes(TwoClasses):
             "settings": self.settings, "class_counts": list(kept.class_counts)
         }  # fmt: skip
         arrays = {name: getattr(posterior, name) for name in SAVED}
-        if kept.present is not None:
-            arrays["present"] = kept.present[kept.group]
+        if (kept.present != kept.class_counts).any():
+            arrays["present"] = np.broadcast_to(kept.present, kept.pairs.shape)[kept.group]
         if kept.left_out is not None:
             arrays["left_out"] = kept.left_out.rows.astype(np.int64)
             about["gamma_squared"] = str(kept.left_out.gamma_squared)
@@ -353,48 +350,33 @@ class KeptCounts:
     """Counts of the kept features, by distinct pair, and what is known of the others.
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
-    how many features share a row; left_out is None where selection is not conditioned on.  Where
-    values are missing, present (D, 2) are the cases that have the feature; else it is None: then
-    rows are told apart by one number, N_y is a number and log(alpha + N_y) a row instead of D rows,
-    and the tables of `pair_integrals` serve all fits to the same alpha.
+    how many features share a row; present (D, 2), or (1, 2) where all have the same, are the cases
+    that have the feature; left_out is None where selection is not conditioned on.
     """
 
     class_counts: tuple[int, int]
     pairs: np.ndarray
+    present: np.ndarray
     group: np.ndarray
     copies: np.ndarray
     left_out: LeftOut | None
-    present: np.ndarray | None = None
 
     @classmethod
     def of(cls, selection: Selection, correct: bool) -> KeptCounts:
         """Group the kept features of a selection."""
-        if selection.ones is None or selection.class_counts is None:
-            raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
-        ones, present = np.asarray(selection.ones, dtype=np.intp), None
-        if selection.present is None:
-            width = selection.class_counts[1] + 1
-            code, group, copies = np.unique(
-                ones[:, 0] * width + ones[:, 1], return_inverse=True, return_counts=True
-            )
-            pairs = np.stack([code // width, code % width], axis=1)
-        else:
-            counts = np.hstack([ones, np.asarray(selection.present, dtype=np.intp)])
-            rows, group, copies = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-            pairs, present = rows[:, :2], rows[:, 2:]
+        present = selection.class_counts if selection.present is None else selection.present
+        counts = np.empty((len(selection.ones), 4), dtype=np.intp)
+        counts[:, :2], counts[:, 2:] = selection.ones, present
+        rows, group, copies = distinct_counts(counts)
+        pairs, present = rows[:, :2], rows[:, 2:]
+        if len(rows) == 0 or (present == present[0]).all():
+            present = np.array([selection.class_counts] if len(rows) == 0 else present[:1])
         left_out = selection.left_out if correct and selection.n_dropped else None
-        group = group.reshape(-1).astype(np.intp)
-        return cls(selection.class_counts, pairs, group, copies, left_out, present)
+        return cls(selection.class_counts, pairs, present, group, copies, left_out)
 
-    def cases(self, y: int) -> int | np.ndarray:
-        """Return how many cases of class y have the features of a row: (D, 1), or one number."""
-        return self.class_counts[y] if self.present is None else self.present[:, y, None]
-
-    def integrals(self, alpha: np.ndarray, quadrature: str) -> PairIntegrals:
-        """Return what `pair_integrals` does of each row, (D, K) each."""
-        if self.present is None:
-            return pair_integrals(self.pairs, self.class_counts, alpha, quadrature)
-        return pair_integrals_of(self.pairs, self.present, alpha, quadrature)
+    def cases(self, y: int) -> np.ndarray:
+        """Return how many cases of class y have the features of a row, (D, 1) or (1, 1)."""
+        return self.present[:, y, None]
 
 
 @dataclass(frozen=True)
@@ -514,8 +496,9 @@ def _integrals(
 ) -> tuple[PairIntegrals, PairIntegrals | None]:
     """Return integrals for relevant features, (D, K) each, and for others, (D, 1) each."""
     if settings.relevant == "all":
-        return kept.integrals(alpha, settings.quadrature), None
-    found = kept.integrals(np.append(alpha, IRRELEVANT), settings.quadrature)
+        return pair_integrals(kept.pairs, kept.present, alpha, settings.quadrature), None
+    points = np.append(alpha, IRRELEVANT)
+    found = pair_integrals(kept.pairs, kept.present, points, settings.quadrature)
     K = len(alpha)
     return (
         PairIntegrals(*(np.ascontiguousarray(one[:, :K]) for one in found)),
@@ -619,8 +602,13 @@ def log_factor(
     ends = alpha if pi.min() == 1 else np.append(alpha, IRRELEVANT)
     for event in np.unique(left_out.rows[:, 2]).tolist():
         rows = left_out.rows[left_out.rows[:, 2] == event]
-        each = [_log_probabilities(one, rows[:, :2], left_out.gamma_squared, ends, quadrature)
-                for one in ((AT, BELOW) if event == LOT else (event,))]  # fmt: skip
+        given = (*rows[:, :2].T, left_out.gamma_squared, ends)
+        each = []
+        if event in (AT, LOT):
+            each.append(log_tied_probability(*given, quadrature=quadrature))
+        if event != AT:
+            below = event != WITHIN
+            each.append(log_discard_probability(*given, quadrature=quadrature, below=below))
         mixed = [mix(one[:, : len(alpha)], one[:, len(alpha) :], pi) for one in each]
         for d, count in enumerate(rows[:, 3].tolist()):
             if event == LOT:
@@ -644,18 +632,6 @@ def mix(relevant: np.ndarray, irrelevant: np.ndarray, pi: np.ndarray) -> np.ndar
         return np.logaddexp(
             relevant[:, :, None] + np.log(pi), irrelevant[:, :, None] + np.log1p(-pi)
         )
-
-
-def _log_probabilities(event, counts, gamma_squared, alpha, quadrature) -> np.ndarray:
-    """Return log of the probability of an event for features with these class counts, (D, K)."""
-    if len(counts) == 1:  # by tables that other integrals share
-        of = log_tied_probability if event == AT else log_discard_probability
-        n0, n1 = counts[0].tolist()
-        below = {"below": True} if event == BELOW else {}
-        return of(n0, n1, gamma_squared, alpha, quadrature=quadrature, **below)[None]
-    if event == AT:
-        return log_tied_of(counts, gamma_squared, alpha, quadrature)
-    return log_discard_of(counts, gamma_squared, alpha, quadrature, below=event == BELOW)
 
 
 def log_lot(log_e: np.ndarray, log_s: np.ndarray, d: int, m: int) -> np.ndarray:

@@ -125,20 +125,20 @@ class Selection:
     ----------
     selected : (k,) column indices, by falling |COR|, then by column.
     gamma_squared : every feature left out has COR^2 <= gamma_squared.
-    ones : (k, 2) ones of the kept features in each class; None for real-valued data.
-    class_counts : (n0, n1); None for a real-valued response.
+    ones : (k, 2) ones of the kept features in each class.
+    class_counts : (n0, n1).
     n_features : p.
     tied, tied_kept : features whose |COR| equals gamma, and how many of these were kept.
     correlation : (k,) |COR| of the kept features.
-    left_out : what is known of the features left out; None for real-valued data.
+    left_out : what is known of the features left out.
     present : (k, 2) cases of each class in which a kept feature is not missing; None where no
         feature has missing values.
     """
 
     selected: np.ndarray
     gamma_squared: Fraction
-    ones: np.ndarray | None
-    class_counts: tuple[int, int] | None
+    ones: np.ndarray
+    class_counts: tuple[int, int]
     n_features: int
     tied: int
     tied_kept: int
@@ -150,11 +150,6 @@ class Selection:
     def n_dropped(self) -> int:
         """Features left out, p - k."""
         return self.n_features - len(self.selected)
-
-    @property
-    def gamma(self) -> float:
-        """The threshold on |COR|."""
-        return float(self.gamma_squared) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -200,11 +195,6 @@ class FSelection:
         """|COR| of the kept features, (k,); with more than two classes the correlation ratio."""
         return correlation_of_f(self.f, self.counts)
 
-    @property
-    def gamma(self) -> float:
-        """The same of the threshold, for features without missing values."""
-        return float(correlation_of_f(np.array([self.threshold]), self.class_counts[None])[0])
-
 
 def squared_correlation(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
     """Return Cor(I0, I1)^2 exactly (cor-express), 0 where the correlation is undefined."""
@@ -214,6 +204,19 @@ def squared_correlation(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
     if denominator == 0:
         return Fraction(0)
     return Fraction((n * ones1 - n1 * s) ** 2, denominator)
+
+
+def distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct rows of counts (m, 4) in order, the row of each, and copies of each.
+
+    Complex numbers are compared by real parts, then imaginary ones, much faster than rows are.
+    """
+    width = counts.max(initial=0) + 1.0
+    code = counts[:, ::2] * width + counts[:, 1::2]  # exact below 2^53
+    _, first, which, copies = np.unique(
+        code[:, 0] + 1j * code[:, 1], return_index=True, return_inverse=True, return_counts=True
+    )
+    return counts[first], which, copies
 
 
 def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
@@ -292,10 +295,9 @@ def select_features(
 
     Parameters
     ----------
-    X : (n, p) array, or PackedFeatures.  Binary features (0/1) are screened exactly, in integers,
-        and may have missing values (NaN); others by the ordinary correlation.  May be
-        memory-mapped: it is read in chunks.
-    y : (n,) responses: two classes 0 and 1, or real values.
+    X : (n, p) table of 0, 1 and NaN (missing), or PackedFeatures; they are screened in integers.
+        A table may be memory-mapped: it is read in chunks.
+    y : (n,) responses, 0 and 1.
     k : number of features to keep; None when a threshold is given.
     rng : breaks ties at the cut.
     threshold : gamma; features with |COR| <= gamma are dropped.  A string ("0.2") or Fraction is
@@ -309,8 +311,8 @@ def select_features(
     Raises
     ------
     UserError: k not in 1..p, fewer features before the screening than now, a weaker feature than
-        it can have kept, missing values where features are not binary, lengths that differ, or
-        a response with one value.
+        it can have kept, features or responses that are not binary, lengths that differ, or a
+        response with one value.
     """
     y = check_response(y, cases)
     n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
@@ -326,101 +328,65 @@ def select_features(
     if k is not None and not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
         raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
     k = None if k is None else int(k)
-    if np.isin(y if cases is None else y[cases], (0, 1)).all():
-        packed = None
-        if isinstance(X, PackedFeatures):
-            packed = X
-        elif is_binary(X):
-            packed = PackedFeatures.pack(X)
-        if packed is not None:
-            rule = ties if cut is None else THRESHOLD
-            found = _select_binary(packed, y, cases, k, cut, rng, rule)
-            if screened is None:
-                return found
-            return _leave_out_unseen(found, *weakest_features(packed, y, cases), rule, screened)
-    if screened is not None:
-        raise UserError("a screened table needs binary features and a response of 0 and 1")
-    if isinstance(X, PackedFeatures):
-        X = X.unpack(np.arange(p))
-    return _select_real(X, y, slice(None) if cases is None else cases, k, cut, rng)
+    if not isinstance(X, PackedFeatures) and is_binary(X):
+        X = PackedFeatures.pack(X)
+    binary = np.isin(y if cases is None else y[cases], (0, 1)).all()
+    if not (binary and isinstance(X, PackedFeatures)):
+        raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
+    rule = ties if cut is None else THRESHOLD
+    found = _select_binary(X, y, cases, k, cut, rng, rule)
+    return found if screened is None else _leave_out_unseen(found, X, y, cases, rule, screened)
 
 
 def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
-    if packed.known is not None:
-        return _select_present(packed, y, cases, k, cut, rng, rule)
-    n1 = int((y if cases is None else y[cases]).sum())
-    class_counts = (len(y if cases is None else cases) - n1, n1)
-    columns, ones, score = _candidates(packed, case_masks(y, cases), class_counts, k, cut)
+    # of features with missing values, all are looked at for how many cases have those left out
+    bound = (k, cut) if packed.known is None else (None, Fraction(0))
+    columns, counts, score = count_features(packed, y, cases, *bound)
 
-    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
-        code = ones[positions, 0].astype(np.int64) * (n1 + 1) + ones[positions, 1]
-        codes, which = np.unique(code, return_inverse=True)
-        pairs = (divmod(int(one), n1 + 1) for one in codes)
-        return [squared_correlation(*pair, *class_counts) for pair in pairs], which
+    def exact(places: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
+        rows, which, _ = distinct_counts(counts[places])
+        return [squared_correlation(*row) for row in rows.tolist()], which
 
-    positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    tied_out, out = tied - tied_kept, len(packed) - len(positions)
-    counts = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
+    kept, cut, tied = _keep(score, exact, k, cut, rng)
+    class_counts = _class_counts(y, cases)
+    at, out = np.setdiff1d(tied, kept), len(packed) - len(kept)
+    if packed.known is None:
+        events = {BELOW: out - len(at), AT: len(at)} if rule == "exact" else {WITHIN: out}
+        left_out = LeftOut.of(events, class_counts, cut)
+    else:
+        event = np.full((len(packed), 1), BELOW if rule == "exact" else WITHIN)
+        event[at if rule == "exact" else []] = AT
+        rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
+        left_out = LeftOut(_added_up(rows), cut)
     return Selection(
-        selected=columns[positions],
+        selected=columns[kept],
         gamma_squared=cut,
-        ones=ones[positions],
+        ones=counts[kept, :2],
         class_counts=class_counts,
         n_features=len(packed),
-        tied=tied,
-        tied_kept=tied_kept,
-        correlation=np.sqrt(score[positions]),
-        left_out=LeftOut.of(counts, class_counts, cut),
+        tied=len(tied),
+        tied_kept=len(tied) - len(at),
+        correlation=np.sqrt(score[kept]),
+        left_out=left_out,
+        present=None if packed.known is None else counts[kept, 2:],
     )
 
 
-def _select_present(packed, y, cases, k, cut, rng, rule: str) -> Selection:
-    """Select by the correlations over the cases in which each feature is not missing."""
-    ones, present = count_present(packed, y, cases)
-    score = score_present(ones, present)
-
-    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
-        counts = np.hstack([ones[positions], present[positions]])
-        rows, which = np.unique(counts, axis=0, return_inverse=True)
-        return [squared_correlation(*row) for row in rows.tolist()], which.reshape(-1)
-
-    positions, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    rest = np.delete(np.arange(len(packed)), positions)
-    event = np.full(len(rest), WITHIN)
-    if rule == "exact":
-        near = np.flatnonzero(np.abs(score[rest] - float(cut)) <= NEARLY * float(cut))
-        squares, which = exact(rest[near])
-        event[:] = BELOW
-        event[near[np.array([square == cut for square in squares], dtype=bool)[which]]] = AT
-    groups = np.column_stack([present[rest], event])
-    rows, copies = np.unique(groups, axis=0, return_counts=True)
-    n1 = int((y if cases is None else y[cases]).sum())
-    return Selection(
-        selected=positions,
-        gamma_squared=cut,
-        ones=ones[positions],
-        class_counts=(len(y if cases is None else cases) - n1, n1),
-        n_features=len(packed),
-        tied=tied,
-        tied_kept=tied_kept,
-        correlation=np.sqrt(score[positions]),
-        left_out=LeftOut(np.column_stack([rows, copies]).astype(np.int64), cut),
-        present=present[positions],
-    )
+def _class_counts(y: np.ndarray, cases: np.ndarray | None) -> tuple[int, int]:
+    used = y if cases is None else y[cases]
+    return len(used) - int(used.sum()), int(used.sum())
 
 
 def _leave_out_unseen(
-    found: Selection, weakest: Fraction, columns: np.ndarray, rule: str, screened: Screened
+    found: Selection, packed: PackedFeatures, y, cases, rule: str, screened: Screened
 ) -> Selection:
     """Return a selection from a screened table: features that are not in it are left out as well.
-
-    weakest, columns : the smallest COR^2 in the table, and the features that have it.
 
     Where some of the table are left out, those that are not in it are below the cut, as if the
     whole table were there.  Where all are kept, the cut is that of the screening.
     """
     assert found.left_out is not None
-    assert found.class_counts is not None
+    weakest, columns = weakest_features(packed, y, cases)
     p, of = found.n_features, screened.of
     if of < p:
         raise UserError(
@@ -445,50 +411,73 @@ def _leave_out_unseen(
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
     unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
-    rows = _added_up(np.concatenate([found.left_out.rows, unseen]))
+    rows = np.concatenate([found.left_out.rows, unseen])
+    rows = _added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
     return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
 
 
-def _added_up(rows: np.ndarray) -> np.ndarray:
-    """Return rows that differ but for their last number, which says how many features there are."""
-    groups, which = np.unique(rows[:, :-1], axis=0, return_inverse=True)
-    numbers = np.bincount(which.reshape(-1), rows[:, -1], len(groups)).astype(np.int64)
-    return np.column_stack([groups, numbers])
+def _added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
+    """Return the distinct rows, and in one more column how many features each is of."""
+    groups, which = np.unique(rows, axis=0, return_inverse=True)
+    numbers = np.bincount(which.reshape(-1), copies, len(groups))
+    return np.column_stack([groups, numbers]).astype(np.int64)
 
 
 def weakest_features(
     packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None = None
 ) -> tuple[Fraction, np.ndarray]:
     """Return the smallest COR^2 among features, and the columns that have it."""
-    ones, present = count_present(packed, y, cases)
-    counts, which = np.unique(np.hstack([ones, present]), axis=0, return_inverse=True)
+    counts, which, _ = distinct_counts(count_features(packed, y, cases)[1])
     squares = [squared_correlation(*row) for row in counts.tolist()]
     weakest = min(squares)
     smallest = np.array([square == weakest for square in squares])
-    return weakest, np.flatnonzero(smallest[which.reshape(-1)])
+    return weakest, np.flatnonzero(smallest[which])
 
 
-def count_present(
-    packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ones of each feature by class, and the cases where it is not missing, (p, 2)."""
-    masks = case_masks(y, cases)
-    n1 = int((y if cases is None else y[cases]).sum())
-    everywhere = np.array([len(y if cases is None else cases) - n1, n1], dtype=np.int32)
-    found = []
+def count_features(
+    packed: PackedFeatures,
+    y: np.ndarray,
+    cases: np.ndarray | None,
+    k: int | None = None,
+    cut: Fraction | None = Fraction(0),
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return column, counts (m, 4) and COR^2 of every feature that may be kept or tie at the cut.
+
+    counts : ones in each class, and cases of each class that have the feature.
+    k, cut : how many features are kept, or what their COR^2 is above; by default all are returned.
+    """
+    masks, class_counts = case_masks(y, cases), _class_counts(y, cases)
+    floor = 0.0 if cut is None else float(cut) * (1 - NEARLY)
+    parts: list[tuple[np.ndarray, ...]] = []
+    pending, enough = 0, 2 * (k or 0)
     for columns in packed.chunks():
         ones = packed.count_classes(columns, masks)
-        known = packed.known is not None
-        present = (
-            packed.count_known(columns, masks) if known else np.tile(everywhere, (len(ones), 1))
-        )
-        found.append((ones, present))
-    ones, present = (np.concatenate(part) for part in zip(*found, strict=True))
-    return ones, present
+        present = np.array([class_counts], dtype=ones.dtype)
+        score = np.empty(len(ones))
+        if packed.known is None:
+            screening.score_counts(ones, *class_counts, score)
+        else:
+            present = packed.count_known(columns, masks)
+            score = _squares(ones, present)
+        hits = np.flatnonzero(score >= floor)
+        counts = np.empty((len(hits), 4), dtype=ones.dtype)
+        counts[:, :2], counts[:, 2:] = ones[hits], present if len(present) == 1 else present[hits]
+        parts.append((columns.start + hits, counts, score[hits]))
+        pending += len(hits)
+        if cut is None and pending > enough:
+            # raise the floor to the k-th best so far; features that tie with it are kept
+            place, counts, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+            floor = np.partition(score, pending - k)[pending - k] * (1 - NEARLY)
+            hits = np.flatnonzero(score >= floor)
+            parts = [(place[hits], counts[hits], score[hits])]
+            pending = len(hits)
+            enough = 2 * pending
+    place, counts, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return place, counts, score
 
 
-def score_present(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
+def _squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     """Return COR^2 of each feature over its present cases, 0 for 0 / 0, (p,)."""
     n0, n1 = present.T.astype(float)
     n, s = n0 + n1, ones.sum(axis=1).astype(float)
@@ -498,33 +487,8 @@ def score_present(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     return np.divide(difference**2, denominator, out=score, where=denominator > 0)
 
 
-def _candidates(packed: PackedFeatures, masks, class_counts, k, cut):
-    """Return column, ones (., 2) and COR^2 of every feature that may be kept or tie at the cut."""
-    floor = 0.0 if cut is None else float(cut) * (1 - NEARLY)
-    found, ones, score = [], [], []
-    pending, enough = 0, 2 * (k or 0)
-    for columns in packed.chunks():
-        block = packed.count_classes(columns, masks)
-        block_score = np.empty(len(block))
-        screening.score_counts(block, *class_counts, block_score)
-        hits = np.flatnonzero(block_score >= floor)
-        found.append(columns.start + hits)
-        ones.append(block[hits])
-        score.append(block_score[hits])
-        pending += len(hits)
-        if cut is None and pending > enough:
-            # raise the floor to the k-th best so far; features that tie with it are kept
-            found, ones, score = ([np.concatenate(part)] for part in (found, ones, score))
-            floor = np.partition(score[0], pending - k)[pending - k] * (1 - NEARLY)
-            hits = np.flatnonzero(score[0] >= floor)
-            found, ones, score = [found[0][hits]], [ones[0][hits]], [score[0][hits]]
-            pending = len(hits)
-            enough = 2 * pending
-    return np.concatenate(found), np.concatenate(ones), np.concatenate(score)
-
-
 def _keep(score, exact, k, cut, rng):
-    """Return positions to keep, strongest first, the exact cut, and how many tie and are kept.
+    """Return positions to keep, strongest first, the exact cut, and the positions that tie with it.
 
     Keeps k, or with k None all above `cut`.  `exact` returns the exact squares of some positions:
     a list of distinct squares, and the index of each position in this list.  It is called only
@@ -535,43 +499,20 @@ def _keep(score, exact, k, cut, rng):
     sure = np.flatnonzero((score > edge) & ~near)
     near = np.flatnonzero(near)
     squares, which = exact(near)
+    squares = np.array(squares, dtype=object)
     if k is not None:
         # the square at which the k-th strongest is reached
         room = k - len(sure)
-        order = sorted(range(len(squares)), key=squares.__getitem__, reverse=True)
+        order = squares.argsort()[::-1]
         reached = np.cumsum(np.bincount(which, minlength=len(squares))[order])
-        cut = squares[order[int(np.searchsorted(reached, room))]]
-    above = near[np.array([square > cut for square in squares], dtype=bool)[which]]
-    tied = near[np.array([square == cut for square in squares], dtype=bool)[which]]
+        cut = squares[order[np.searchsorted(reached, room)]]
+    above, tied = (near[one.astype(bool)[which]] for one in (squares > cut, squares == cut))
     kept = tied[:0]
     if k is not None:
         wanted = k - len(sure) - len(above)
         kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
     positions = np.concatenate([sure, above, kept])
-    positions = positions[np.lexsort((positions, -score[positions]))]
-    return positions, cut, len(tied), len(kept)
-
-
-def _select_real(X, y, cases, k, cut, rng) -> Selection:
-    y = y[cases]
-    score = correlations(X, y, cases) ** 2
-
-    def exact(positions: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
-        # correlations of equal columns can differ in the last digit, so near ones count as equal
-        square = Fraction(float(score[positions].max(initial=0))) if cut is None else cut
-        return [square], np.zeros(len(positions), dtype=np.intp)
-
-    positions, gamma_squared, tied, tied_kept = _keep(score, exact, k, cut, rng)
-    return Selection(
-        selected=positions,
-        gamma_squared=gamma_squared,
-        ones=None,
-        class_counts=None,
-        n_features=X.shape[1],
-        tied=tied,
-        tied_kept=tied_kept,
-        correlation=np.sqrt(score[positions]),
-    )
+    return positions[np.lexsort((positions, -score[positions]))], cut, tied
 
 
 def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
@@ -643,12 +584,12 @@ def is_binary(X: np.ndarray) -> bool:
     return True
 
 
-def correlation_of_f(f: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def correlation_of_f(f: np.ndarray | float, counts: np.ndarray) -> np.ndarray:
     """Return sqrt(F (G - 1) / (F (G - 1) + N - G)) of features with these class counts (., G)."""
     counts = np.asarray(counts)
-    classes = (counts > 0).sum(axis=1)
+    classes = (counts > 0).sum(axis=-1)
     between = np.minimum(f, LARGEST) * (classes - 1)
-    return np.sqrt(between / (between + counts.sum(axis=1) - classes))
+    return np.sqrt(between / (between + counts.sum(axis=-1) - classes))
 
 
 def f_of_correlation(correlation: float, class_counts: np.ndarray) -> float:
@@ -718,10 +659,11 @@ def select_by_f(
         return score[positions].tolist(), np.arange(len(positions))
 
     cut = None if threshold is None else float(threshold)
-    place, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
+    place, cut, tied = _keep(score, exact, k, cut, rng)
     selected = varies[place]
     _, moments = _moments(read_columns(X, selected), rows)
     rest = np.setdiff1d(varies, selected, assume_unique=True)
+    left_out = _alike(counts, len(rest)) if present is None else _added_up(present[rest])
     found = FSelection(
         selected=selected,
         threshold=cut,
@@ -732,9 +674,9 @@ def select_by_f(
         class_counts=counts,
         n_features=len(varies),
         n_constant=len(f) - len(varies),
-        tied=0 if k is None else tied,
-        tied_kept=tied_kept,
-        left_out=_count_left_out(counts, None if present is None else present[rest], len(rest)),
+        tied=0 if k is None else len(tied),
+        tied_kept=len(np.intersect1d(tied, place)),
+        left_out=left_out,
     )
     return found if screened is None else _add_unseen(found, screened, float(f[varies].min()))
 
@@ -825,14 +767,9 @@ def _f(counts: np.ndarray, means: np.ndarray, within: np.ndarray) -> np.ndarray:
     return np.where(constant | (classes < 2) | (n <= classes), -1.0, np.minimum(f, LARGEST))
 
 
-def _count_left_out(counts: np.ndarray, present: np.ndarray | None, rest: int) -> np.ndarray:
-    """Return class counts, and how many of the features left out have them, (D, G + 1)."""
-    if rest == 0:
-        return np.empty((0, len(counts) + 1), dtype=np.int64)
-    if present is None:
-        return np.array([[*counts, rest]], dtype=np.int64)
-    groups, copies = np.unique(present, axis=0, return_counts=True)
-    return np.column_stack([groups, copies]).astype(np.int64)
+def _alike(counts: np.ndarray, copies: int) -> np.ndarray:
+    """Return class counts and how many features left out have them, (1, G + 1); (0, .) if none."""
+    return np.array([[*counts, copies]], dtype=np.int64)[: min(copies, 1)]
 
 
 def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelection:
@@ -855,6 +792,6 @@ def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelec
         )
     everything = len(found.selected) == found.n_features
     threshold = float(cut if everything else max(found.threshold, cut))
-    rows = _count_left_out(found.class_counts, None, unseen)
-    left_out = _added_up(np.concatenate([found.left_out, rows]))
+    rows = np.concatenate([found.left_out, _alike(found.class_counts, unseen)])
+    left_out = _added_up(rows[:, :-1], rows[:, -1])
     return replace(found, n_features=screened.of, threshold=threshold, left_out=left_out)

@@ -457,7 +457,8 @@ class Design:
         if self.config.takes_reals:
             what, smallest = "an F", float(weakest)
             if key == "threshold":
-                what, smallest = "a correlation ratio", _correlation_of(smallest, split)
+                what = "a correlation ratio"
+                smallest = float(correlation_of_f(smallest, split.class_counts))
         names = self.tables[0].names
         name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
         raise self.config.wrong(
@@ -512,7 +513,8 @@ class Design:
         limit = screening_limit(config, split)
         bound = float(self._weakest(split)[0] if limit is None else limit)
         if config.takes_reals:
-            gamma, counts = _correlation_of(bound, split), split.class_counts
+            counts = split.class_counts
+            gamma = float(correlation_of_f(bound, counts))
             chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), bound))
         else:
             gamma = math.sqrt(bound)
@@ -534,8 +536,3 @@ class Design:
         if any(table.missing for table in tables):
             notes.append(f"{KEY}: features that are not in the table count as never missing")
         return notes
-
-
-def _correlation_of(f: float, split: Split) -> float:
-    """Return the correlation ratio of an F."""
-    return float(correlation_of_f(np.array([f]), split.class_counts[None])[0])

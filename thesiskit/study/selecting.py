@@ -45,9 +45,8 @@ from thesiskit.models.selection import (
     Screened,
     Selection,
     correlations,
-    count_present,
+    count_features,
     f_of_correlation,
-    score_present,
     select_features,
 )
 from thesiskit.models.temperature import cross_validated, temper
@@ -215,7 +214,7 @@ def _both_correlations(split: Split) -> Arrays:
     found = {}
     for name, cases in (("train", split.train), ("test", split.test)):
         if features.known is not None:
-            values = np.sqrt(score_present(*count_present(features, y, cases)))
+            values = np.sqrt(count_features(features, y, cases)[2])
         else:
             table = features.unpack(np.arange(len(features)))
             values = np.abs(correlations(table, y[cases], cases))
