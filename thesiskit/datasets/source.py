@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from thesiskit.blocks import Block
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR
 from thesiskit.errors import DataError, UserError
 
 MISSING = -1  # a pattern that fixes the feature is not expressed
@@ -222,8 +223,8 @@ class SelectionPriors:
         have; with c None, T is 1.
     """
 
-    class_prior: tuple[float, float]
-    alpha_prior: tuple[float, float]
+    class_prior: tuple[float, float] = CLASS_PRIOR
+    alpha_prior: tuple[float, float] = ALPHA_PRIOR
     response_alpha_prior: tuple[float, float] | None = None
     pi: tuple[float, ...] = (1.0,)
     dirichlet: float | tuple[float, ...] = 1.0

@@ -26,10 +26,9 @@ import numpy as np
 from pydantic import AfterValidator, Field, create_model, field_validator
 from scipy import special
 
-from thesiskit.blocks import Block, Several, distinct
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR
+from thesiskit.blocks import Block, Probabilities, Several, distinct
 from thesiskit.errors import UserError, quoted
-from thesiskit.models.ranks import Ranks
+from thesiskit.models.ranks import Ranks, compare_last
 from thesiskit.models.temperature import as_log_probability, temper
 
 Arrays = dict[str, np.ndarray]
@@ -42,7 +41,6 @@ OTHERS = {
 }
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
-SOME = "some"
 
 
 def key(default: Any, kind: Any, text: str, *, several: bool = False) -> Any:
@@ -156,7 +154,7 @@ class Model(ABC):
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
     selects: ClassVar[bool] = True  # whether it takes a part of the features, or always all
-    has_chains: ClassVar[bool] = False  # whether it may be sampled: see models/mixture.py
+    has_chains: ClassVar[bool] = False  # whether it has the methods of a sampled model: see Mixture
     chains: int = 0
     chains_apart: int = 0  # chains of an arm that are a cell each
     sampled: bool = False  # whether the arm has draws
@@ -181,18 +179,13 @@ class Model(ABC):
         """Return the model with some values of its fields, which may have lists for tuples."""
         return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
-    @classmethod
-    def beside(cls, other: Model) -> Model:
-        """Return this model with the priors of another model that it knows."""
-        raise NotImplementedError
-
     def check(self, classes: int) -> None:
         """Raise UserError, which begins with the name of a field, where one is beyond limits."""
 
     @property
     def priors_of_draws(self) -> dict[str, Any]:
-        """The fields of `SelectionPriors` that data which are drawn depend on."""
-        return {"class_prior": CLASS_PRIOR, "alpha_prior": ALPHA_PRIOR}
+        """The fields of `SelectionPriors` that the model has, for data that are drawn."""
+        return {}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -242,28 +235,6 @@ class Model(ABC):
         kept (k,) are the features kept, case (k,) their values in the case that log odds are of.
         """
         return None
-
-    # ---- chains of a model that is sampled ----
-
-    def run_chain(self, training: Training, number: int, running: Any) -> Arrays:
-        """Run one of the chains, and return its draws.
-
-        running : has what was saved of an interrupted run, `save`, and its seconds.
-        """
-        raise NotImplementedError
-
-    def summarise(
-        self, training: Training, chains: list[Arrays], table: np.ndarray, running: Any
-    ) -> Arrays:
-        """Return what all chains come to, and their draws; chains that have to agree are run here.
-
-        chains : what `run_chain` returned of each; table (T, k) of the test cases.
-        """
-        raise NotImplementedError
-
-    def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
-        """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
-        raise NotImplementedError
 
     # ---- files; of a model whose posterior is named arrays, `stored` says all ----
 
@@ -315,6 +286,62 @@ class TwoClasses(Model):
     def predict_log(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
         """Return log P(class), (T, 2), with log odds divided by tau."""
         return as_log_probability(self.log_odds(posterior, table) / tau)
+
+
+class SomeRelevant(Model):
+    """A model with the fields `relevant` and `pi`: each feature is relevant with probability pi."""
+
+    relevant: str
+    pi: tuple[float, ...]
+
+    @staticmethod
+    def pi_key(default: tuple[float, ...]) -> Any:
+        """Return the field `pi`."""
+        text = (
+            "The values of pi that `some` averages over, each as probable as the others before the "
+            "data are seen."
+        )
+        return key(default, Probabilities, text)
+
+    def check_relevance(self) -> None:
+        """Raise UserError unless pi is some probabilities, none twice, and `relevant` a choice."""
+        pi = self.pi
+        if not isinstance(pi, tuple | list | np.ndarray) or len(pi) == 0:
+            raise UserError("pi must be a list of probabilities above 0, and at least one")
+        for i, one in enumerate(pi):
+            if positive(f"pi[{i}]", one) > 1:
+                raise UserError(f"pi[{i}] must be at most 1, got {quoted(one)}")
+        if len(set(pi)) < len(pi):
+            raise UserError("pi: give each probability once")
+        if self.relevant not in ("all", "some"):
+            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
+
+    @property
+    def pi_points(self) -> np.ndarray:
+        """The grid of pi, (J,)."""
+        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
+
+    def rank(
+        self,
+        draws: Any,
+        truth: tuple,
+        quantities: Callable[[Any], Arrays],
+        rng: np.random.Generator,
+    ) -> Ranks:
+        """Rank the truth among draws, named tuples with the same fields, of which pi is one.
+
+        quantities : returns what is ranked; where some features are relevant, log pi and how many
+            of the kept ones are follow the first.
+        """
+        # the truth is the last of the draws
+        pairs = zip(draws, truth, strict=True)
+        draws = type(draws)(*(np.append(drawn, [true], axis=0) for drawn, true in pairs))
+        (first, values), *others = quantities(draws).items()
+        ranked = {first: values}
+        if self.relevant == "some":
+            ranked["log pi"] = np.log(draws.pi)
+            ranked["relevant features"] = draws.relevant.sum(axis=1)
+        return compare_last(ranked | dict(others), rng)
 
 
 class DerivedBlock(SelectingBlock):
@@ -466,25 +493,17 @@ def whole(name: str, value, least: int = 1, most: int | None = None) -> int:
     return int(value)
 
 
-def check_class_prior(name: str, pair) -> None:
-    """Raise UserError unless this is a pair (f_0, f_1) within the limits of the models."""
+def check_count(name: str, value: float) -> None:
+    """Raise UserError unless this number of a Dirichlet prior is within limits."""
+    if not LEAST_COUNT <= positive(name, value) <= MOST_COUNT:
+        raise UserError(f"{name} must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {value:g}")
+
+
+def check_counts(name: str, pair) -> None:
+    """Raise UserError unless this is a pair of numbers of a Beta prior."""
     positive_pair(name, pair)
     for i in (0, 1):
-        if not LEAST_COUNT <= pair[i] <= MOST_COUNT:
-            raise UserError(
-                f"{name}[{i}] must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {pair[i]:g}"
-            )
-
-
-def check_pi(pi) -> None:
-    """Raise UserError unless these are some probabilities, none twice."""
-    if not isinstance(pi, tuple | list | np.ndarray) or len(pi) == 0:
-        raise UserError("pi must be a list of probabilities above 0, and at least one")
-    for i, one in enumerate(pi):
-        if positive(f"pi[{i}]", one) > 1:
-            raise UserError(f"pi[{i}] must be at most 1, got {quoted(one)}")
-    if len(set(pi)) < len(pi):
-        raise UserError("pi: give each probability once")
+        check_count(f"{name}[{i}]", pair[i])
 
 
 @dataclass(frozen=True)

@@ -181,11 +181,10 @@ def pair_integrals(
     found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
     if 0 in shape:
         return found
-    for together in _sharing(groups, groups.any(axis=1)):
+    for together in _sharing(groups, groups.sum(axis=1) > 0):
         if groups[together].sum(axis=1).max() > TABLE_CASES:
-            mine = which == together[0]
-            part = _integrate_many_cases(pairs[mine], *groups[together[0]].tolist(), alpha,
-                                         quadrature)  # fmt: skip
+            mine, (n0, n1) = which == together[0], groups[together[0]].tolist()
+            part = _integrate_many_cases(pairs[mine], n0, n1, alpha, quadrature)
             for values, own in zip(found, part, strict=True):
                 values[mine] = own
             continue
@@ -308,8 +307,8 @@ def log_discard_probability(
     for together in _sharing(counts, np.array([limit[-1] >= 0 for limit in limits])):
         if counts[together].sum(axis=1).max() > TABLE_CASES:
             (d,) = together
-            found[d] = [_retained_adaptively(*counts[d].tolist(), limits[d], a, quadrature)
-                        for a in alpha]  # fmt: skip
+            low, high = counts[d].tolist()
+            found[d] = [_retained_adaptively(low, high, limits[d], a, quadrature) for a in alpha]
             continue
         for points, tables in _tables_of(counts[together], alpha, quadrature):
             for d in together:
@@ -332,7 +331,7 @@ def log_tied_probability(
     if gamma_squared == 0:
         return log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
     counts = np.column_stack([n0, n1])
-    pairs = [tied_pairs(*row, gamma_squared) for row in counts.tolist()]
+    pairs = [tied_pairs(low, high, gamma_squared) for low, high in counts.tolist()]
     row = np.repeat(np.arange(len(counts)), [len(each) for each in pairs])
     integrals = pair_integrals(np.concatenate(pairs), counts[row], alpha, quadrature)
     found = np.full((len(counts), len(alpha)), -np.inf)

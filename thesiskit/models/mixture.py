@@ -51,7 +51,7 @@ from thesiskit.models.base import (
     Training,
     TwoClasses,
     check,
-    check_class_prior,
+    check_counts,
     of_log_odds,
     shaped,
     whole,
@@ -275,7 +275,7 @@ class Mixture(TwoClasses):
     def __post_init__(self):
         until = as_until(self.until, most_rhat=MIXTURE_RHAT, least_ess=MIXTURE_ESS)
         object.__setattr__(self, "until", until)
-        check_class_prior("class_prior", self.class_prior)
+        check_counts("class_prior", self.class_prior)
         for name in ("alpha_prior", "response_alpha_prior"):
             check_alpha_prior(name, getattr(self, name))
         if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):

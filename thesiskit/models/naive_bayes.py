@@ -55,25 +55,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
-from thesiskit.blocks import Pair, Points, Probabilities
+from thesiskit.blocks import Pair, Points
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
-from thesiskit.errors import DataError, ThesiskitError, UserError, quoted
+from thesiskit.errors import DataError, ThesiskitError, UserError
 from thesiskit.models.base import (
     LARGEST,
-    SOME,
     Arrays,
     Model,
+    SomeRelevant,
     Training,
     TwoClasses,
     check,
-    check_class_prior,
-    check_pi,
+    check_counts,
     join_relevance,
     key,
     of_log_odds,
@@ -91,7 +90,7 @@ from thesiskit.models.integrals import (
     pair_integrals,
 )
 from thesiskit.models.packed import as_bits, find_missing
-from thesiskit.models.ranks import MOST, Ranks, compare_last
+from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
 
 ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
@@ -110,7 +109,7 @@ SAVED = {
 
 
 @dataclass(frozen=True)
-class NaiveBayes(TwoClasses):
+class NaiveBayes(TwoClasses, SomeRelevant):
     """Priors and rules of the naive Bayes model, and what to compare it with.
 
     Equations prior-psi-b to prior-phi-b.
@@ -167,21 +166,14 @@ class NaiveBayes(TwoClasses):
         "few features matter. `[all, some]` compares both.",
         several=True,
     )
-    pi: tuple[float, ...] = key(
-        PI,
-        Probabilities,
-        "The values of pi that `some` averages over, each as probable as the others before the "
-        "data are seen.",
-    )
+    pi: tuple[float, ...] = SomeRelevant.pi_key(PI)
 
     def __post_init__(self):
-        check_class_prior("class_prior", self.class_prior)
+        check_counts("class_prior", self.class_prior)
         check_alpha_prior("alpha_prior", self.alpha_prior)
         whole("alpha_points", self.alpha_points, most=MOST_POINTS)
         check_rule(self.quadrature)
-        check_pi(self.pi)
-        if self.relevant not in ("all", "some"):
-            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
+        self.check_relevance()
         if self.alpha_quadrature not in ("midpoint", "adaptive"):
             raise UserError(
                 f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
@@ -190,10 +182,10 @@ class NaiveBayes(TwoClasses):
     @classmethod
     def beside(cls, other: Model) -> Model:
         """Return this model with the priors of another model that it knows."""
-        priors = other.priors_of_draws
-        if other.takes == "reals":
-            return cls(class_prior=priors["class_prior"], relevant="some")
-        return cls(class_prior=priors["class_prior"], alpha_prior=priors["alpha_prior"])
+        known = other.priors_of_draws
+        names = {"class_prior", "alpha_prior"} & known.keys()
+        relevant = "some" if other.takes == "reals" else "all"
+        return cls(**{name: known[name] for name in names}, relevant=relevant)
 
     def check(self, classes: int) -> None:
         """Raise UserError for a prior of alpha whose points are beyond limits."""
@@ -209,11 +201,6 @@ class NaiveBayes(TwoClasses):
     def prior(self) -> InverseGamma:
         """The prior of alpha."""
         return InverseGamma(*self.alpha_prior)
-
-    @property
-    def pi_points(self) -> np.ndarray:
-        """The grid of pi, (J,)."""
-        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
 
     def needs(self, cases: int, kept: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each alpha and class; nothing iterates."""
@@ -233,25 +220,17 @@ class NaiveBayes(TwoClasses):
         return np.minimum(p, 1 - p).mean()
 
     def ranks(self, posterior, truth, kept, case, rng) -> Ranks:
-        """Rank log alpha, and the log odds of class 1 of a case given all parameters.
-
-        Where some features are relevant also log pi, and how many of the kept ones are.
-        """
-        draws = sample(posterior, MOST, rng)
+        """Rank log alpha, and the log odds of class 1 of a case given all parameters."""
         everything = np.ones(len(truth["theta"]), dtype=bool)
-        # the truth is the last of the draws
-        draws = Draws(
-            np.append(draws.alpha, truth["alpha"]),
-            np.append(draws.pi, truth.get("pi", 1.0)),
-            np.concatenate([draws.theta, truth["theta"][None, kept]]),
-            np.concatenate([draws.relevant, truth.get("relevant", everything)[None, kept]]),
-        )
-        quantities = {"log alpha": np.log(draws.alpha)}
-        if self.relevant == SOME:
-            quantities["log pi"] = np.log(draws.pi)
-            quantities["relevant features"] = draws.relevant.sum(axis=1)
-        quantities["log odds"] = log_odds(posterior, draws, case)
-        return compare_last(quantities, rng)
+        relevant = truth.get("relevant", everything)
+        true = (truth["alpha"], truth.get("pi", 1.0), truth["theta"][kept], relevant[kept])
+
+        def quantities(draws: Draws) -> Arrays:
+            return {
+                "log alpha": np.log(draws.alpha), "log odds": log_odds(posterior, draws, case)
+            }  # fmt: skip
+
+        return self.rank(sample(posterior, MOST, rng), true, quantities, rng)
 
     def pack(self, found: list[Posterior]) -> Arrays:
         """Return the arrays of result files: alpha, log_weight, log_discard, log_posterior (., K).
@@ -263,7 +242,7 @@ class NaiveBayes(TwoClasses):
         for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
             if (arrays[name] == arrays[name][:1]).all():
                 arrays[name] = arrays[name][:1]
-        if self.relevant == SOME:
+        if self.relevant == "some":
             arrays["log_joint"] = np.array([one.log_joint for one in found])
         return arrays | {"log_density": log_alpha_density(found[0])}
 
@@ -271,7 +250,7 @@ class NaiveBayes(TwoClasses):
         """Return the posterior of split s."""
         stored = {name: arrays[name][s % len(arrays[name])] for name in STORED}
         log_posterior = stored.pop("log_posterior")
-        some = self.relevant == SOME
+        some = self.relevant == "some"
         stored["log_joint"] = arrays["log_joint"][s] if some else log_posterior[:, None]
         return restore(training.selection, self, correct=training.correct, **stored)
 
@@ -386,7 +365,6 @@ class Posterior:
     Attributes
     ----------
     alpha : (K,) quadrature points.
-    pi : (J,) probabilities that a feature is relevant; 1 alone in the thesis's model.
     log_weight : (K,) log of the rule's weight times the prior at each alpha, up to a constant.
     log_discard : (K,) log P(|COR| <= gamma) of one relevant feature, or of what else is known of
         those left out, their mean; zeros where nothing was dropped.
@@ -399,12 +377,16 @@ class Posterior:
     settings: NaiveBayes
     kept: KeptCounts
     alpha: np.ndarray
-    pi: np.ndarray
     log_weight: np.ndarray
     log_discard: np.ndarray
     log_joint: np.ndarray
     integrals: PairIntegrals
     irrelevant: PairIntegrals | None
+
+    @property
+    def pi(self) -> np.ndarray:
+        """The probabilities that a feature is relevant, (J,); 1 alone in the thesis's model."""
+        return self.settings.pi_points
 
     @property
     def log_posterior(self) -> np.ndarray:
@@ -462,20 +444,12 @@ def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> 
 
 
 def restore(
-    selection: Selection,
-    settings: NaiveBayes,
-    *,
-    correct: bool,
-    alpha: np.ndarray,
-    log_weight: np.ndarray,
-    log_discard: np.ndarray,
-    log_joint: np.ndarray,
+    selection: Selection, settings: NaiveBayes, *, correct: bool, **stored: np.ndarray
 ) -> Posterior:
-    """Return the posterior that `fit` gave, from the arrays that were stored."""
+    """Return the posterior that `fit` gave, from the arrays that were stored, those of SAVED."""
     kept = KeptCounts.of(selection, correct)
-    found = _integrals(settings, kept, alpha)
-    pi = settings.pi_points
-    return Posterior(settings, kept, alpha, pi, log_weight, log_discard, log_joint, *found)
+    integrals, irrelevant = _integrals(settings, kept, stored["alpha"])
+    return Posterior(settings, kept, integrals=integrals, irrelevant=irrelevant, **stored)
 
 
 def log_alpha_density(posterior: Posterior) -> np.ndarray:
@@ -526,7 +500,7 @@ def _evaluate(
         raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
     log_joint -= np.logaddexp.reduce(log_joint.ravel())
     return Posterior(
-        settings, kept, alpha, pi, log_weight, log_discard, log_joint, integrals, irrelevant
+        settings, kept, alpha, log_weight, log_discard, log_joint, integrals, irrelevant
     )
 
 
@@ -800,8 +774,7 @@ def _log_predictive(
     return np.log(one) - log_zero, log_zero
 
 
-@dataclass(frozen=True)
-class Draws:
+class Draws(NamedTuple):
     """Draws of alpha and pi (L,); of each kept feature theta, and whether it is relevant (L, k)."""
 
     alpha: np.ndarray

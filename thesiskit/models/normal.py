@@ -56,36 +56,33 @@ by the posterior probabilities of the nodes; the products over features are aver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AfterValidator, Field
 from scipy import optimize, special
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
-from thesiskit.blocks import PositiveNumber, Probabilities, distinct
-from thesiskit.defaults import ALPHA_PRIOR, EFFECT_SHAPES, NORMAL_PI
+from thesiskit.blocks import PositiveNumber, distinct
+from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
     LARGEST,
-    LEAST_COUNT,
-    MOST_COUNT,
-    SOME,
     Arrays,
     Model,
+    SomeRelevant,
     Training,
     as_probability,
     check,
-    check_pi,
+    check_count,
     join_relevance,
     key,
     positive,
     shaped,
 )
-from thesiskit.models.ranks import MOST, Ranks, compare_last
+from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import FSelection
 
 RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
@@ -99,7 +96,7 @@ NEARLY = 1e-6  # of the log of a sum of probabilities
 
 
 @dataclass(frozen=True)
-class Normal(Model):
+class Normal(SomeRelevant):
     """Priors of the naive Bayes model of real features, and what to compare it with.
 
     ratio : the values of rho, each as probable as the others.
@@ -142,12 +139,7 @@ class Normal(Model):
         "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
         several=True,
     )
-    pi: tuple[float, ...] = key(
-        NORMAL_PI,
-        Probabilities,
-        "The values of pi that `some` averages over, each as probable as the others before the "
-        "data are seen.",
-    )
+    pi: tuple[float, ...] = SomeRelevant.pi_key(NORMAL_PI)
     effect_shapes: tuple[float | None, ...] = key(
         EFFECT_SHAPES,
         Annotated[list[PositiveNumber | None], Field(min_length=1), AfterValidator(distinct)],
@@ -161,13 +153,11 @@ class Normal(Model):
     def __post_init__(self):
         _check_dirichlet(self.class_prior)
         _check_shapes(self.effect_shapes)
-        check_pi(self.pi)
+        self.check_relevance()
         if not len(self.ratio):
             raise UserError("ratio must have at least one value")
         for value in self.ratio:
             positive("ratio", value)
-        if self.relevant not in ("all", "some"):
-            raise UserError(f"relevant must be all or some, got {quoted(self.relevant)}")
         if self.variance is not None:
             for name, value in zip("ab", self.variance, strict=True):
                 positive(name, value)
@@ -175,7 +165,7 @@ class Normal(Model):
     @classmethod
     def beside(cls, other: Model) -> Model:
         """Return this model with the priors of another model that it knows."""
-        return cls(class_prior=other.priors_of_draws["class_prior"])
+        return cls(class_prior=other.priors_of_draws.get("class_prior", 1.0))
 
     def check(self, classes: int) -> None:
         """Raise UserError where `class_prior` has numbers for another number of classes."""
@@ -191,17 +181,11 @@ class Normal(Model):
         several = isinstance(self.class_prior, tuple)
         return {
             "class_prior": self.class_prior[:2] if several else (self.class_prior,) * 2,  # type: ignore[index]
-            "alpha_prior": ALPHA_PRIOR,
             "pi": self.pi,
             "dirichlet": self.class_prior,
             "ratio": self.ratio,
             "effect_shapes": self.effect_shapes,
         }
-
-    @property
-    def pi_points(self) -> np.ndarray:
-        """The grid of pi, (J,)."""
-        return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
 
     @property
     def shapes(self) -> np.ndarray:
@@ -235,28 +219,18 @@ class Normal(Model):
         return 1 - promise(posterior, rng).max(axis=1).mean()
 
     def ranks(self, posterior, truth, kept, case, rng) -> Ranks:
-        """Rank log rho, and the log odds of each class against the first, given all effects.
+        """Rank log rho, and the log odds of each class against the first, given all effects."""
+        true = (truth["ratio"], truth["pi"], truth["shape"], truth["effect"][kept])
 
-        Where some features are relevant also log pi, and how many of the kept ones are.
-        """
-        draws = sample(posterior, MOST, rng)
-        # the truth is the last of the draws
-        draws = Draws(
-            np.append(draws.ratio, truth["ratio"]),
-            np.append(draws.pi, truth["pi"]),
-            np.append(draws.shape, truth["shape"]),
-            np.concatenate([draws.effect, truth["effect"][kept][None]]),
-        )
-        quantities = {"log rho": np.log(draws.ratio)}
-        if self.relevant == SOME:
-            quantities["log pi"] = np.log(draws.pi)
-            quantities["relevant features"] = draws.relevant.sum(axis=1)
-        log_p = log_probability(posterior, draws, case)
-        several = log_p.shape[1] > 2
-        for g in range(1, log_p.shape[1]):
-            name = f"log odds of class {g}" if several else "log odds"
-            quantities[name] = log_p[:, g] - log_p[:, 0]
-        return compare_last(quantities, rng)
+        def quantities(draws: Draws) -> Arrays:
+            log_p = log_probability(posterior, draws, case)
+            several = log_p.shape[1] > 2
+            return {"log rho": np.log(draws.ratio)} | {
+                f"log odds of class {g}" if several else "log odds": log_p[:, g] - log_p[:, 0]
+                for g in range(1, log_p.shape[1])
+            }
+
+        return self.rank(sample(posterior, MOST, rng), true, quantities, rng)
 
     def pack(self, found: list[Posterior]) -> Arrays:
         """Return the arrays of result files.
@@ -333,11 +307,7 @@ def _check_dirichlet(prior) -> None:
     if not values:
         raise UserError("class_prior must be a positive number, or one for each class")
     for value in values:
-        positive("class_prior", value)
-        if not LEAST_COUNT <= value <= MOST_COUNT:
-            raise UserError(
-                f"class_prior must be between {LEAST_COUNT:g} and {MOST_COUNT:g}, got {value:g}"
-            )
+        check_count("class_prior", value)
 
 
 def _check_shapes(shapes) -> None:
@@ -359,19 +329,6 @@ TAIL_STEP = 0.25  # of log rho_j, where T_j is wide
 SMALL = 1e-18  # relative to 1: what is left out of sums
 LEAST_F = 1e-12  # where the threshold is 0, in its place: factors have a limit
 MOST_TERMS = 20_000
-
-
-def log_discard_probability(
-    class_counts: Sequence[int], threshold: float, ratio: np.ndarray, *, shape: float | None
-) -> np.ndarray:
-    """Return log P(F <= threshold) of a feature whose effects have each ratio rho, like `ratio`.
-
-    class_counts (G,) are the cases that have the feature; shape is c, None where T_j is 1.
-    """
-    ratio = np.asarray(ratio, dtype=float)
-    counts = np.asarray(class_counts)
-    lower, upper = averaged_tails(counts, threshold, ratio.reshape(-1), shape)
-    return log_lower(lower, upper).reshape(ratio.shape)
 
 
 def log_lower(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -710,28 +667,18 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Pos
     else:
         variance = _estimate_variance(selection, settings, nodes, between, log_factor)
     evidence = Evidence.of(selection, nodes, between, variance)
-    log_joint = _normalised(log_factor + _log_likelihood(evidence, settings.pi_points))
+    log_joint = log_factor + _log_likelihood(evidence, settings.pi_points)
+    log_joint -= special.logsumexp(log_joint)
+    shape = (len(settings.effect_shapes), len(settings.ratio), -1)
     return Posterior(
-        settings, selection, nodes, between, log_discard, log_joint.reshape(
-            len(settings.effect_shapes), len(settings.ratio), -1
-        ), variance,
-    )  # fmt: skip
-
-
-def restore(
-    selection: FSelection,
-    settings: Normal,
-    *,
-    log_discard: np.ndarray,
-    log_joint: np.ndarray,
-    variance: np.ndarray,
-) -> Posterior:
-    """Return the posterior that `fit` gave, from the arrays that were stored."""
-    nodes = Nodes.of(settings, len(selection.class_counts))
-    between = Between.of(selection, nodes.ratio)
-    return Posterior(
-        settings, selection, nodes, between, log_discard, log_joint, np.asarray(variance, float)
+        settings, selection, nodes, between, log_discard, log_joint.reshape(shape), variance
     )
+
+
+def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> Posterior:
+    """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
+    nodes = Nodes.of(settings, len(selection.class_counts))
+    return Posterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
 
 
 def _left_out(
@@ -766,10 +713,6 @@ def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.
     return found
 
 
-def _normalised(log: np.ndarray) -> np.ndarray:
-    return log - special.logsumexp(log)
-
-
 def _estimate_variance(
     selection: FSelection,
     settings: Normal,
@@ -790,7 +733,7 @@ def _estimate_variance(
         a, ab = np.exp(found)
         evidence = Evidence.of(selection, nodes, between, np.array([a, ab / a]))
         log = log_factor[np.ix_(rows, columns)] + _log_likelihood(evidence, pi[columns], rows)
-        probability = np.exp(_normalised(log))
+        probability = np.exp(log - special.logsumexp(log))
         heavy = probability > LIGHT
         rows, columns = rows[heavy.any(axis=1)], columns[heavy.any(axis=0)]
         probability = probability[np.ix_(heavy.any(axis=1), heavy.any(axis=0))]
@@ -898,6 +841,7 @@ class Predictive:
         rows, at_row = np.unique(row, return_inverse=True)
         pis, at_pi = np.unique(j, return_inverse=True)
         width = -(-len(rows) // EIGHT) * EIGHT
+        more = ((0, 0), (0, width - len(rows)))  # columns that fill up the last eight
         log_weight = np.full((len(pis), width), -np.inf)
         log_weight[at_pi, at_row] = log_probability
         blocks = log_weight.reshape(len(pis), -1, EIGHT)
@@ -923,7 +867,8 @@ class Predictive:
             np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
             np.ascontiguousarray(1 / v.T), spread, np.maximum(node - 1, 0),
             np.where(node > 0, evidence.by_node[feature, node], 0.0),
-            _filled_up(nodes.weight.T, width, 0.0), _filled_up(evidence.averaged, width, 1.0),
+            np.ascontiguousarray(np.pad(nodes.weight.T, more)),
+            np.pad(evidence.averaged, more, constant_values=1.0),
             irrelevant.reshape(len(irrelevant), -1),
             between.mean[:, 0].copy(), TABLE_STEP * np.sqrt((a * b + selection.within) / (a + n)),
         )  # fmt: skip
@@ -953,13 +898,6 @@ class Predictive:
             densities.multiply(features[rows], together, product, log_scale[rows], fallen[rows])
             log_scale[rows] += np.log(product @ point_weight)
         return log_scale
-
-
-def _filled_up(table: np.ndarray, width: int, value: float) -> np.ndarray:
-    """Return a table with columns of some value more, so that there are `width`."""
-    found = np.full((len(table), width), value)
-    found[:, : table.shape[1]] = table
-    return found
 
 
 def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -1031,8 +969,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     return predict(posterior, features)
 
 
-@dataclass(frozen=True)
-class Draws:
+class Draws(NamedTuple):
     """Draws of rho, pi and c (L,), c infinite where T_j is 1; of each kept feature rho_j (L, k).
 
     effect : rho_j, 0 where a feature is not relevant.

@@ -465,7 +465,7 @@ def count_features(
         counts[:, :2], counts[:, 2:] = ones[hits], present if len(present) == 1 else present[hits]
         parts.append((columns.start + hits, counts, score[hits]))
         pending += len(hits)
-        if cut is None and pending > enough:
+        if k is not None and cut is None and pending > enough:
             # raise the floor to the k-th best so far; features that tie with it are kept
             place, counts, score = (np.concatenate(part) for part in zip(*parts, strict=True))
             floor = np.partition(score, pending - k)[pending - k] * (1 - NEARLY)

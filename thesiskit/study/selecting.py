@@ -545,7 +545,7 @@ class SelectionWork(Work):
         return arrays | {"tau": np.array(tau), "seconds": np.array(seconds)}
 
     def _sample(
-        self, model: Model, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
+        self, model: Any, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to.
 
