@@ -29,11 +29,11 @@ tables of P(I given n, alpha, theta), one for each n, not for each pair of them,
 rule for the largest numbers, which is exact for the smaller ones too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,6 +153,17 @@ class PairIntegrals(NamedTuple):
     complement_mean: np.ndarray
 
 
+class Tables(NamedTuple):
+    """Functions that return P(I given n, alpha, theta) for all I, (K, n + 1, G).
+
+    `weighted` has it times the weights of the rule.
+    """
+
+    rule: ThetaRule
+    plain: Callable[[int], np.ndarray]
+    weighted: Callable[[int], np.ndarray]
+
+
 def pair_integrals(
     pairs: np.ndarray,
     present: Any,
@@ -169,32 +180,46 @@ def pair_integrals(
     alpha : (K,).
     """
     alpha, pairs = as_alphas(alpha), np.asarray(pairs)
-    groups, which = np.reshape(present, (-1, 2)), np.zeros(1, dtype=np.intp)
+    groups = np.reshape(present, (-1, 2))
     if not ((pairs >= 0) & (pairs <= groups)).all():
         most = tuple(groups.max(axis=0).tolist())
         raise UserError(f"counts of ones must be from 0 to the class counts {most}")
-    if len(groups) > 1:
-        groups, which = np.unique(groups, axis=0, return_inverse=True)
-    which = np.broadcast_to(which.reshape(-1), len(pairs))
+    if len(groups) == 1:
+        n0, n1 = groups[0].tolist()
+        return _integrate_alike(pairs, n0, n1, alpha, quadrature)
     shape = (len(pairs), len(alpha))
     # what a feature that no case has says: nothing
     found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
-    if 0 in shape:
-        return found
-    for together in _sharing(groups, groups.sum(axis=1) > 0):
-        if groups[together].sum(axis=1).max() > TABLE_CASES:
-            mine, (n0, n1) = which == together[0], groups[together[0]].tolist()
-            part = _integrate_many_cases(pairs[mine], n0, n1, alpha, quadrature)
+    groups, which = np.unique(groups, axis=0, return_inverse=True)
+    members = [np.flatnonzero(which.reshape(-1) == d) for d in range(len(groups))]
+    some = [d for d, row in enumerate(groups.tolist()) if any(row)]
+    parts: Iterator[tuple[slice, Tables | None]] = iter([(slice(None), None)])
+    if some and groups.sum(axis=1).max() <= TABLE_CASES:
+        parts = _tables_of(groups[some].tolist(), alpha, quadrature)
+    for points, tables in parts:
+        for d in some:
+            n0, n1 = groups[d].tolist()
+            part = _integrate_alike(pairs[members[d]], n0, n1, alpha[points], quadrature, tables)
             for values, own in zip(found, part, strict=True):
-                values[mine] = own
-            continue
-        for points, tables in _tables_of(groups[together], alpha, quadrature):
-            for d in together:
-                mine, (n0, n1) = which == d, groups[d].tolist()
-                part = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs[mine])
-                np.log(part.log_marginal, out=part.log_marginal)
-                for values, own in zip(found, part, strict=True):
-                    values[mine, points] = own
+                values[members[d], points] = own
+    return found
+
+
+def _integrate_alike(
+    pairs: np.ndarray,
+    n0: int,
+    n1: int,
+    alpha: np.ndarray,
+    quadrature: str,
+    tables: Tables | None = None,
+) -> PairIntegrals:
+    """Integrate pairs of features that n0 and n1 cases have; tables, if others use them, too."""
+    if n0 + n1 > TABLE_CASES and len(pairs) and len(alpha):
+        return _integrate_many_cases(pairs, n0, n1, alpha, quadrature)
+    if tables is None:
+        tables = _tables(n0 + n1, quadrature, alpha.tobytes())
+    found = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs)
+    np.log(found.log_marginal, out=found.log_marginal)
     return found
 
 
@@ -299,23 +324,24 @@ def log_discard_probability(
     gamma > 0.  Never -inf: a constant feature has correlation 0.
     """
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
-    counts = np.column_stack([n0, n1]).astype(np.int64)
-    if (counts < 0).any() or (np.ndim(n0) == 0 and not counts.any()):
+    counts = list(zip(*(np.atleast_1d(n).tolist() for n in (n0, n1)), strict=True))
+    if min(map(min, counts)) < 0 or (np.ndim(n0) == 0 and not any(counts[0])):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
+    limits = [reach(*row, gamma_squared, attained=below) for row in counts]
     found = np.zeros((len(counts), len(alpha)))  # the probability of being retained
-    limits = [reach(*row, gamma_squared, attained=below) for row in counts.tolist()]
-    for together in _sharing(counts, np.array([limit[-1] >= 0 for limit in limits])):
-        if counts[together].sum(axis=1).max() > TABLE_CASES:
-            (d,) = together
-            low, high = counts[d].tolist()
+    some = [d for d, limit in enumerate(limits) if limit[-1] >= 0]
+    shared = max(map(sum, counts)) <= TABLE_CASES
+    for together in filter(None, [some] if shared else [[d] for d in some]):
+        if sum(counts[together[0]]) > TABLE_CASES:
+            d, (low, high) = together[0], counts[together[0]]
             found[d] = [_retained_adaptively(low, high, limits[d], a, quadrature) for a in alpha]
             continue
-        for points, tables in _tables_of(counts[together], alpha, quadrature):
+        for points, tables in _tables_of([counts[d] for d in together], alpha, quadrature):
             for d in together:
-                first, second = tables.weighted(int(counts[d, 0])), tables.plain(int(counts[d, 1]))
-                retained = np.empty(len(first))
-                kernel.sum_retained(first, second, limits[d], retained)
-                found[d, points] = retained
+                low, high = counts[d]
+                kernel.sum_retained(
+                    tables.weighted(low), tables.plain(high), limits[d], found[d, points]
+                )
     # a constant feature alone is worth 2 / (n + 1) or more, so this loses no digits that matter
     return np.log1p(-np.minimum(found, 1.0)).reshape(*np.shape(n0), -1)
 
@@ -330,16 +356,17 @@ def log_tied_probability(
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
     if gamma_squared == 0:
         return log_discard_probability(n0, n1, gamma_squared, alpha, quadrature=quadrature)
-    counts = np.column_stack([n0, n1])
+    counts = np.reshape([n0, n1], (2, -1)).T
     pairs = [tied_pairs(low, high, gamma_squared) for low, high in counts.tolist()]
-    row = np.repeat(np.arange(len(counts)), [len(each) for each in pairs])
-    integrals = pair_integrals(np.concatenate(pairs), counts[row], alpha, quadrature)
-    found = np.full((len(counts), len(alpha)), -np.inf)
-    np.logaddexp.at(found, row, integrals.log_marginal)
-    return found.reshape(*np.shape(n0), -1)
+    numbers = [len(each) for each in pairs]
+    present = counts if len(counts) == 1 else np.repeat(counts, numbers, axis=0)
+    integrals = pair_integrals(np.concatenate(pairs), present, alpha, quadrature)
+    log_marginal, ends = integrals.log_marginal, accumulate(numbers, initial=0)
+    found = [np.logaddexp.reduce(log_marginal[i:j], axis=0) for i, j in pairwise(ends)]
+    return np.reshape(found, (*np.shape(n0), -1))
 
 
-def _retained_adaptively(n0, n1, limit, alpha, quadrature) -> float:
+def _retained_adaptively(n0: int, n1: int, limit, alpha, quadrature: str) -> float:
     """P(|COR| > gamma given alpha) for any n, by panels in arcsin sqrt theta."""
 
     def values(theta, complement):
@@ -389,33 +416,14 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
     raise ThesiskitError("the integral of the adjustment factor over theta did not settle")
 
 
-def _sharing(counts: np.ndarray, wanted: np.ndarray) -> list[list[int]]:
-    """Return rows of counts (D, 2) that share tables: all that are wanted, or each by itself."""
-    rows = np.flatnonzero(wanted).tolist()
-    if counts.sum(axis=1).max(initial=0) > TABLE_CASES:
-        return [[d] for d in rows]
-    return [rows] if rows else []
-
-
-class Tables(NamedTuple):
-    """Functions that return P(I given n, alpha, theta) for all I, (K, n + 1, G).
-
-    `weighted` has it times the weights of the rule.
-    """
-
-    rule: ThetaRule
-    plain: Callable[[int], np.ndarray]
-    weighted: Callable[[int], np.ndarray]
-
-
 def _tables_of(
-    counts: np.ndarray, alpha: np.ndarray, quadrature: str
+    counts: Sequence[Sequence[int]], alpha: np.ndarray, quadrature: str
 ) -> Iterator[tuple[slice, Tables]]:
     """Yield tables for some alphas at a time, as many as TABLE_BYTES allow; for all of one row."""
-    most, step = int(counts.sum(axis=1).max()), len(alpha)
+    most, step = max(map(sum, counts)), len(alpha)
     if len(counts) > 1:
         nodes = len(theta_rule(quadrature, most).theta)
-        each = sum(8 * (n + 1) * nodes for column in counts.T for n in set(column.tolist()))
+        each = sum(8 * (n + 1) * nodes for column in zip(*counts, strict=True) for n in set(column))
         step = max(1, int(TABLE_BYTES // (2 * each)))
     for start in range(0, len(alpha), step):
         part = alpha[start : start + step]

@@ -343,13 +343,13 @@ class KeptCounts:
     @classmethod
     def of(cls, selection: Selection, correct: bool) -> KeptCounts:
         """Group the kept features of a selection."""
-        present = selection.class_counts if selection.present is None else selection.present
-        counts = np.empty((len(selection.ones), 4), dtype=np.intp)
-        counts[:, :2], counts[:, 2:] = selection.ones, present
+        counts = np.asarray(selection.ones, dtype=np.intp)
+        if selection.present is not None:
+            counts = np.hstack([counts, selection.present])
         rows, group, copies = distinct_counts(counts)
         pairs, present = rows[:, :2], rows[:, 2:]
-        if len(rows) == 0 or (present == present[0]).all():
-            present = np.array([selection.class_counts] if len(rows) == 0 else present[:1])
+        if selection.present is None:
+            present = np.array([selection.class_counts])
         left_out = selection.left_out if correct and selection.n_dropped else None
         return cls(selection.class_counts, pairs, present, group, copies, left_out)
 

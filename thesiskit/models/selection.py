@@ -207,16 +207,18 @@ def squared_correlation(ones0: int, ones1: int, n0: int, n1: int) -> Fraction:
 
 
 def distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct rows of counts (m, 4) in order, the row of each, and copies of each.
+    """Return the distinct rows of counts (m, 2) or (m, 4) in order, the row of each, and copies.
 
     Complex numbers are compared by real parts, then imaginary ones, much faster than rows are.
     """
-    width = counts.max(initial=0) + 1.0
-    code = counts[:, ::2] * width + counts[:, 1::2]  # exact below 2^53
-    _, first, which, copies = np.unique(
-        code[:, 0] + 1j * code[:, 1], return_index=True, return_inverse=True, return_counts=True
-    )
-    return counts[first], which, copies
+    width = np.int64(counts.max(initial=0) + 1)
+    code = counts[:, 0] * width + counts[:, 1]
+    if counts.shape[1] == 4:
+        code = code + 1j * (counts[:, 2] * width + counts[:, 3])  # exact below 2^53
+    code, which, copies = np.unique(code, return_inverse=True, return_counts=True)
+    parts = (code.real, code.imag)[: counts.shape[1] // 2]
+    rows = np.column_stack([digit for part in parts for digit in np.divmod(part, width)])
+    return rows.astype(counts.dtype), which, copies
 
 
 def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
@@ -343,19 +345,19 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     bound = (k, cut) if packed.known is None else (None, Fraction(0))
     columns, counts, score = count_features(packed, y, cases, *bound)
 
-    def exact(places: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
-        rows, which, _ = distinct_counts(counts[places])
-        return [squared_correlation(*row) for row in rows.tolist()], which
-
-    kept, cut, tied = _keep(score, exact, k, cut, rng)
     class_counts = _class_counts(y, cases)
-    at, out = np.setdiff1d(tied, kept), len(packed) - len(kept)
+    kept, cut, tied, tied_kept = _keep(
+        score, lambda places: _exact_squares(counts[places], class_counts), k, cut, rng
+    )
+    tied_out, out = len(tied) - tied_kept, len(packed) - len(kept)
     if packed.known is None:
-        events = {BELOW: out - len(at), AT: len(at)} if rule == "exact" else {WITHIN: out}
+        events = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
         left_out = LeftOut.of(events, class_counts, cut)
     else:
-        event = np.full((len(packed), 1), BELOW if rule == "exact" else WITHIN)
-        event[at if rule == "exact" else []] = AT
+        event = np.full((len(packed), 1), WITHIN)
+        if rule == "exact":
+            event[:] = BELOW
+            event[np.setdiff1d(tied, kept)] = AT
         rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
         left_out = LeftOut(_added_up(rows), cut)
     return Selection(
@@ -365,7 +367,7 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
         class_counts=class_counts,
         n_features=len(packed),
         tied=len(tied),
-        tied_kept=len(tied) - len(at),
+        tied_kept=tied_kept,
         correlation=np.sqrt(score[kept]),
         left_out=left_out,
         present=None if packed.known is None else counts[kept, 2:],
@@ -374,7 +376,16 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
 
 def _class_counts(y: np.ndarray, cases: np.ndarray | None) -> tuple[int, int]:
     used = y if cases is None else y[cases]
-    return len(used) - int(used.sum()), int(used.sum())
+    n1 = int(used.sum())
+    return len(used) - n1, n1
+
+
+def _exact_squares(
+    counts: np.ndarray, class_counts: tuple[int, int]
+) -> tuple[list[Fraction], np.ndarray]:
+    """Return COR^2 of the distinct rows of counts (m, 2) or (m, 4), and the row of each."""
+    rows, which, _ = distinct_counts(counts)
+    return [squared_correlation(*(*row, *class_counts)[:4]) for row in rows.tolist()], which
 
 
 def _leave_out_unseen(
@@ -428,8 +439,8 @@ def weakest_features(
     packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None = None
 ) -> tuple[Fraction, np.ndarray]:
     """Return the smallest COR^2 among features, and the columns that have it."""
-    counts, which, _ = distinct_counts(count_features(packed, y, cases)[1])
-    squares = [squared_correlation(*row) for row in counts.tolist()]
+    _, counts, _ = count_features(packed, y, cases)
+    squares, which = _exact_squares(counts, _class_counts(y, cases))
     weakest = min(squares)
     smallest = np.array([square == weakest for square in squares])
     return weakest, np.flatnonzero(smallest[which])
@@ -442,9 +453,10 @@ def count_features(
     k: int | None = None,
     cut: Fraction | None = Fraction(0),
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return column, counts (m, 4) and COR^2 of every feature that may be kept or tie at the cut.
+    """Return column, counts and COR^2 of every feature that may be kept or tie at the cut.
 
-    counts : ones in each class, and cases of each class that have the feature.
+    counts : ones in each class, (m, 2); where values are missing also the cases of each class that
+        have the feature, (m, 4).
     k, cut : how many features are kept, or what their COR^2 is above; by default all are returned.
     """
     masks, class_counts = case_masks(y, cases), _class_counts(y, cases)
@@ -452,18 +464,15 @@ def count_features(
     parts: list[tuple[np.ndarray, ...]] = []
     pending, enough = 0, 2 * (k or 0)
     for columns in packed.chunks():
-        ones = packed.count_classes(columns, masks)
-        present = np.array([class_counts], dtype=ones.dtype)
-        score = np.empty(len(ones))
+        counts = packed.count_classes(columns, masks)
+        score = np.empty(len(counts))
         if packed.known is None:
-            screening.score_counts(ones, *class_counts, score)
+            screening.score_counts(counts, *class_counts, score)
         else:
-            present = packed.count_known(columns, masks)
-            score = _squares(ones, present)
+            counts = np.hstack([counts, packed.count_known(columns, masks)])
+            score = _squares(counts[:, :2], counts[:, 2:])
         hits = np.flatnonzero(score >= floor)
-        counts = np.empty((len(hits), 4), dtype=ones.dtype)
-        counts[:, :2], counts[:, 2:] = ones[hits], present if len(present) == 1 else present[hits]
-        parts.append((columns.start + hits, counts, score[hits]))
+        parts.append((columns.start + hits, counts[hits], score[hits]))
         pending += len(hits)
         if k is not None and cut is None and pending > enough:
             # raise the floor to the k-th best so far; features that tie with it are kept
@@ -488,7 +497,8 @@ def _squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 
 def _keep(score, exact, k, cut, rng):
-    """Return positions to keep, strongest first, the exact cut, and the positions that tie with it.
+    """Return positions to keep, strongest first, the exact cut, those that tie with it, and how
+    many of these are kept.
 
     Keeps k, or with k None all above `cut`.  `exact` returns the exact squares of some positions:
     a list of distinct squares, and the index of each position in this list.  It is called only
@@ -499,20 +509,20 @@ def _keep(score, exact, k, cut, rng):
     sure = np.flatnonzero((score > edge) & ~near)
     near = np.flatnonzero(near)
     squares, which = exact(near)
-    squares = np.array(squares, dtype=object)
     if k is not None:
         # the square at which the k-th strongest is reached
         room = k - len(sure)
-        order = squares.argsort()[::-1]
+        order = sorted(range(len(squares)), key=squares.__getitem__, reverse=True)
         reached = np.cumsum(np.bincount(which, minlength=len(squares))[order])
-        cut = squares[order[np.searchsorted(reached, room)]]
-    above, tied = (near[one.astype(bool)[which]] for one in (squares > cut, squares == cut))
+        cut = squares[order[int(np.searchsorted(reached, room))]]
+    above = near[np.array([square > cut for square in squares], dtype=bool)[which]]
+    tied = near[np.array([square == cut for square in squares], dtype=bool)[which]]
     kept = tied[:0]
     if k is not None:
         wanted = k - len(sure) - len(above)
         kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
     positions = np.concatenate([sure, above, kept])
-    return positions[np.lexsort((positions, -score[positions]))], cut, tied
+    return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(kept)
 
 
 def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
@@ -659,7 +669,7 @@ def select_by_f(
         return score[positions].tolist(), np.arange(len(positions))
 
     cut = None if threshold is None else float(threshold)
-    place, cut, tied = _keep(score, exact, k, cut, rng)
+    place, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
     selected = varies[place]
     _, moments = _moments(read_columns(X, selected), rows)
     rest = np.setdiff1d(varies, selected, assume_unique=True)
@@ -675,7 +685,7 @@ def select_by_f(
         n_features=len(varies),
         n_constant=len(f) - len(varies),
         tied=0 if k is None else len(tied),
-        tied_kept=len(np.intersect1d(tied, place)),
+        tied_kept=tied_kept,
         left_out=left_out,
     )
     return found if screened is None else _add_unseen(found, screened, float(f[varies].min()))

@@ -298,6 +298,7 @@ class SelectionWork(Work):
         self.all_arms = {arm.name: arm for arm in arms(config)}
         self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.method in own}
         self.fitted_arms = self.all_arms if config.for_new_cases else self.own_arms
+        self.model_of = lru_cache(maxsize=None)(self._model_of)
         self._draws = lru_cache(maxsize=1)(
             lambda path, key: read_draws(path, key, command=self.command("fit"))
         )
@@ -345,7 +346,7 @@ class SelectionWork(Work):
 
     # ---- arms ----
 
-    def model_of(self, arm: Arm) -> Model:
+    def _model_of(self, arm: Arm) -> Model:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         with self._named():
             if arm.method in self.others:
