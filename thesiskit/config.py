@@ -676,7 +676,7 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
             )
         if config.scheme == "none" and config.replicates > 1:
             yield "replicates: nothing is divided at random here; leave it out"
-    if "cv" in config.model.temperature:
+    if "cv" in config.model.temperature:  # residual repeats no selection
         yield (
             "model.temperature: all cases took part in the screening of the table, so a "
             "cross-validation among them says too little; leave out cv"

@@ -96,7 +96,7 @@ PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 SELECTED = "selected-features"
 MOST_FOLDS = 10
-LEAST_TEMPERED = 6  # cases of each class, of which most are in a training set
+LEAST_TEMPERED = 3  # cases of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
@@ -895,11 +895,11 @@ def _selection(found: Found) -> str:
     measure, kind, other, pool = "correlation with the response", "", "another model", ""
     if found.real:
         measure, other, pool = "the F statistic", "models of all features", ", pool"
-        temperature = "[none] # cv needs more cases of each class"
+        temperature = "[none] # residual needs more cases of each class"
         if found.smallest >= LEAST_TEMPERED:
             temperature = (
-                "# cv: how far features say the same is found by cross-validation inside\n"
-                "    [none, cv]"
+                "# residual: how far features say the same, by the residuals within classes\n"
+                "    [none, residual]"
             )
         kind = f"""
   kind: normal # features are normal in each class; naive-bayes cuts them at medians

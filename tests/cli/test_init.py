@@ -261,7 +261,7 @@ def test_the_response_is_guessed(here):
         assert config_of(table(**columns))[0].data.response == response
 
 
-REAL = {"kind": "normal", "temperature": ["none", "cv"]}
+REAL = {"kind": "normal", "temperature": ["none", "residual"]}
 BITS = {"kind": "naive-bayes", "temperature": ["none"]}
 
 
@@ -280,10 +280,9 @@ def bits(seed=2):
         ({"x": [f"w{i % 4}" for i in range(30)], "z": np.linspace(0, 1, 30)}, None),
         ({"x": [True, False] * 15}, BITS),
         ({"x": np.linspace(0, 1, 30), "y": ["a", "b", "c"] * 10}, REAL),
-        ({"x": np.linspace(0, 1, 30), "y": ["a"] * 13 + ["b"] * 13 + ["c"] * 4},
+        ({"x": np.linspace(0, 1, 30), "y": ["a"] * 13 + ["b"] * 15 + ["c"] * 2},
          REAL | {"temperature": ["none"]}),
-        ({"x": np.linspace(0, 1, 30), "y": list("abcdefghij") * 3},
-         REAL | {"temperature": ["none"]}),
+        ({"x": np.linspace(0, 1, 30), "y": list("abcdefghij") * 3}, REAL),
         ({"y": ["a", "b", "c"] * 10}, None),
     ],
 )  # fmt: skip

@@ -11,11 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from thesiskit.errors import MOST_CHARACTERS, UserError
+from thesiskit.errors import MOST_CHARACTERS, UnreliableWarning, UserError
 from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, NormalClassifier
 from thesiskit.models import normal
+from thesiskit.models.base import IMITATION
 from thesiskit.models.selection import select_by_f
-from thesiskit.models.temperature import fit_temperature, inner_folds
+from thesiskit.models.temperature import fit_temperature, imitated_reals, inner_folds, temper
 
 CASES, COLUMNS = 48, 60
 
@@ -42,6 +43,7 @@ def test_it_is_the_model(correct, relevant):
     X, y, new = real_data()
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     options = {"correct": correct, "relevant": relevant, "class_prior": (1.0, 2.0, 3.0)}
+    options["temperature"] = None
     model = NormalClassifier(8, effect_shapes=(5, None), **options).fit(X, y)
     selection = select_by_f(X, y, 8, np.random.default_rng(0))
     settings = normal.Normal((1.0, 2.0, 3.0), relevant, effect_shapes=(5, None))
@@ -93,7 +95,7 @@ def test_a_memory_mapped_table(tmp_path):
 
 def test_logs_of_probabilities_go_on_where_probabilities_end():
     X, y, _ = real_data(shift=20.0)
-    model = NormalClassifier(5).fit(X, y)
+    model = NormalClassifier(5, temperature=None).fit(X, y)
     p, log = model.predict_proba(X), model.predict_log_proba(X)
     assert p.min() == 2.0**-53
     assert (p < 1).all()
@@ -143,20 +145,98 @@ def test_a_temperature_is_that_of_predictions_of_cases_left_out():
     """A slow twin, in which selection and fit are repeated for each fold."""
     X, y, new = real_data(classes=2, p=300, shift=0.4)
     options = {"correct": False, "random_state": 5}
-    plain = NormalClassifier(10, **options).fit(X, y)
+    plain = NormalClassifier(10, temperature=None, **options).fit(X, y)
     model = NormalClassifier(10, temperature="cv", **options).fit(X, y)
     np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
     seed = np.random.RandomState(5).randint(np.iinfo(np.int32).max)
     fold = inner_folds(y, np.random.default_rng([seed, 1]))
     log = np.empty((CASES, 2))
     for f in range(5):
-        part = NormalClassifier(10, correct=False).fit(X[fold != f], y[fold != f])
+        part = NormalClassifier(10, temperature=None, correct=False)
+        part.fit(X[fold != f], y[fold != f])
         log[fold == f] = part.predict_log_proba(X[fold == f])
-    assert model.tau_ == pytest.approx(fit_temperature(log, y), rel=1e-9)
+    expected = fit_temperature(log, y)
+    assert model.tau_ == pytest.approx(expected.tau, rel=1e-6)
+    np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-6)
     assert model.tau_ > 1.5  # the selection was repeated: noise was kept, and trusted
     odds, divided = (np.subtract(*one.predict_log_proba(new).T) for one in (plain, model))
-    np.testing.assert_allclose(divided, odds / model.tau_, rtol=1e-10)
-    assert (model.predict(new) == plain.predict(new)).all()
+    shift = model.offset_[0] - model.offset_[1]
+    np.testing.assert_allclose(divided, odds / model.tau_ + shift, rtol=1e-10)
+
+
+def test_a_temperature_of_imitated_cases_is_that_of_the_model():
+    """A slow twin of the parts: the fit, its imitated cases, and the temperature of these."""
+    X, y, new = real_data(classes=3, p=300, shift=0.4)
+    model = NormalClassifier(10, random_state=5).fit(X, y)
+    assert model.temperature == "residual"
+    plain = NormalClassifier(10, temperature=None, random_state=5).fit(X, y)
+    np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
+    moments = normal.means_of(model._posterior)
+    rng = np.random.default_rng(IMITATION)
+    cases, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
+    log = normal.predict_log(model._posterior, cases)
+    expected = fit_temperature(log, classes, strength=16, copies=8)
+    assert model.tau_ == pytest.approx(expected.tau, rel=1e-9)
+    np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-9)
+    after = temper(plain.predict_log_proba(new), model.tau_, model.offset_)
+    np.testing.assert_allclose(model.predict_log_proba(new), after, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["normal", "naive Bayes"])
+def test_features_that_go_together_are_counted_once(kind):
+    """Two hundred features of ten hidden ones: a model without a temperature is over-confident."""
+    rng = np.random.default_rng(3)
+
+    def draw(n):
+        y = np.arange(n) % 2
+        hidden = rng.normal(size=(n, 10))
+        hidden[:, :3] += y[:, None] - 0.5
+        return 0.9 * np.repeat(hidden, 20, axis=1) + 0.4 * rng.normal(size=(n, 200)), y
+
+    scores = []  # log loss, and errors beyond those that are predicted, without and with
+    for _ in range(6):
+        (X, y), (new, actual) = draw(80), draw(2000)
+        model = NormalClassifier(30) if kind == "normal" else NaiveBayesClassifier(30)
+        if kind != "normal":
+            X, new = bits_of(X), bits_of(new)
+        for temperature in (None, "residual"):
+            p = model.set_params(temperature=temperature).fit(X, y).predict_proba(new)
+            wrong = (p.argmax(axis=1) != actual).mean()
+            loss = -np.log(p[np.arange(len(new)), actual]).mean()
+            scores.append([loss, wrong - (1 - p.max(axis=1)).mean(), model.tau_])
+    plain, softened = (np.mean(scores[i::2], axis=0) for i in (0, 1))
+    assert softened[2] > 3
+    assert plain[0] > softened[0] + 0.3
+    assert plain[1] > 0.15  # more errors than are predicted
+    assert abs(softened[1]) < 0.06
+
+
+def test_features_that_are_independent_need_no_temperature():
+    rng = np.random.default_rng(4)
+    taus = []
+    for _ in range(9):
+        y = np.arange(100) % 2
+        X = rng.normal(size=(100, 200))
+        X[:, :20] += 0.8 * y[:, None]
+        taus.append(NormalClassifier(20).fit(X, y).tau_)
+    assert np.median(taus) < 1.3
+
+
+def test_a_screened_table_has_a_temperature_of_imitated_cases():
+    X, y, _ = real_data(classes=2, p=300, shift=0.4)
+    best = np.sort(NormalClassifier(20).fit(X, y).selected_)
+    model = NormalClassifier(None, screened={"of": 300}, random_state=0).fit(X[:, best], y)
+    assert model.tau_ >= 1
+
+
+@pytest.mark.parametrize("model", [NormalClassifier(1), NormalClassifier(5)])
+def test_a_class_with_one_case_has_no_residual(model):
+    X, y, new = real_data(classes=2)
+    few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
+    with pytest.warns(UnreliableWarning, match="has one training case"):
+        model.fit(X[few], y[few])
+    assert (model.tau_, model.offset_.tolist()) == (1.0, [0.0, 0.0])
+    assert np.isfinite(model.predict_log_proba(new)).all()
 
 
 @pytest.mark.parametrize("kind", ["normal", "naive Bayes", "mixture"])
@@ -168,7 +248,7 @@ def test_selected_noise_is_worth_less_in_every_model(kind):
         "normal": NormalClassifier(8),
         "naive Bayes": NaiveBayesClassifier(8),
         "mixture": MixtureClassifier(8, chains=1, iterations=60, alpha_points=10),
-    }[kind].set_params(random_state=1, correct=False)
+    }[kind].set_params(random_state=1, correct=False, temperature=None)
     if kind != "normal":
         X, new = bits_of(X), bits_of(new)
     with warnings.catch_warnings():
@@ -177,11 +257,12 @@ def test_selected_noise_is_worth_less_in_every_model(kind):
         cooled = clone(model).set_params(temperature="cv").fit(X, y)
     assert plain.tau_ == 1.0
     assert cooled.tau_ > 2
+    shift = cooled.offset_[1] - cooled.offset_[0]
     before, after = plain.predict_log_proba(new), cooled.predict_log_proba(new)
     assert -before[actual].mean() > 0.8
     assert -after[actual].mean() < 0.75
     np.testing.assert_allclose(
-        after[:, 1] - after[:, 0], (before[:, 1] - before[:, 0]) / cooled.tau_, rtol=1e-8
+        after[:, 1] - after[:, 0], (before[:, 1] - before[:, 0]) / cooled.tau_ + shift, rtol=1e-8
     )
     np.testing.assert_allclose(np.exp(after), cooled.predict_proba(new), rtol=1e-6, atol=1e-12)
 
@@ -223,8 +304,8 @@ def refused(model, X, y, words, kind=ValueError):
         ({"class_prior": (1, 1)}, "class_prior has 2 numbers for 3 classes"),
         ({"effect_shapes": 3}, "effect_shapes must be a list"),
         ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
-        ({"temperature": 2.0}, 'temperature must be None or "cv", got 2.0'),
-        ({"temperature": "CV"}, 'temperature must be None or "cv"'),
+        ({"temperature": 2.0}, 'temperature must be None or "cv" or "residual", got 2.0'),
+        ({"temperature": "CV"}, 'temperature must be None or "cv" or "residual"'),
         ({"temperature": "cv", "screened": {"of": 100}}, "a screening has seen all cases"),
         ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),
         ({"screened": {"of": 100, "g": 1}}, "screened must be a dict such as"),
@@ -260,7 +341,7 @@ def test_bad_tables():
         refused(NormalClassifier(), X, np.arange(CASES), "more cases than classes")
 
 
-@pytest.mark.parametrize("model", [NormalClassifier(5), NaiveBayesClassifier(5)])
+@pytest.mark.parametrize("model", [NormalClassifier(5, temperature=None), NaiveBayesClassifier(5)])
 def test_a_class_with_one_case(model):
     X, _, new = real_data()
     y = np.array(["usual"] * (CASES - 1) + ["rare"], dtype=object)

@@ -16,44 +16,133 @@ def drawn(scale, G=3, n=400, seed=1):
     return special.log_softmax(scale * log, axis=1), y
 
 
-@pytest.mark.parametrize("G", [2, 3])
-@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
-def test_tau_minimises_the_cross_entropy(scale, G):
-    log, y = drawn(scale, G)
+def cross_entropy(x, log, y, strength):
+    """The loss as it is defined, with log tau and an offset for each class but the first."""
+    G = log.shape[1]
+    offset = np.append(-np.sum(x[1:]), x[1:])
     counts = np.bincount(y, minlength=G)[y]
-    target = (counts + 1) / (counts + 2)
+    target = (strength * counts + 1) / (strength * counts + 2)
+    p = np.exp(temperature.temper(log, np.exp(x[0]), offset))
+    own = p[np.arange(len(y)), y]
+    rest = np.where(np.arange(G) == y[:, None], 0, p).sum(axis=1)
+    loss = -(target * np.log(own) + (1 - target) * np.log(rest)).sum()
+    return loss + 2 * (offset**2).sum()
 
-    def loss(log_tau):
-        p = np.exp(temperature.temper(log, np.exp(log_tau)))
-        own = p[np.arange(len(y)), y]
-        rest = np.where(np.arange(G) == y[:, None], 0, p).sum(axis=1)
-        return -(target * np.log(own) + (1 - target) * np.log(rest)).sum()
 
-    best = np.exp(optimize.minimize_scalar(loss, bounds=(0, 8), method="bounded",
-                                           options={"xatol": 1e-10}).x)  # fmt: skip
-    tau = temperature.fit_temperature(log, y)
-    assert tau == pytest.approx(best, rel=1e-4)
-    assert tau == 1 if scale == 0.5 else tau > 1
+@pytest.mark.parametrize("G", [2, 3])
+@pytest.mark.parametrize("strength", [4, 16])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
+def test_tau_and_offsets_minimise_the_cross_entropy(scale, strength, G):
+    log, y = drawn(scale, G)
+    log += np.arange(G) / 2  # so that offsets are needed
+    bounds = [(0, np.log(1000)), *[(-5, 5)] * (G - 1)]
+    best = min(
+        (optimize.minimize(cross_entropy, [start] + [0.0] * (G - 1), args=(log, y, strength),
+                           bounds=bounds) for start in (0.0, 1.0, 3.0)),
+        key=lambda found: found.fun,
+    )  # fmt: skip
+    found = temperature.fit_temperature(log, y, strength=strength)
+    assert found.tau == pytest.approx(np.exp(best.x[0]), rel=1e-3)
+    assert found.offset[1:] == pytest.approx(best.x[1:], abs=1e-3)
+    assert abs(found.offset.sum()) < 1e-12
+    assert found.tau == 1 if scale == 0.5 else found.tau > 1
+    copied = temperature.fit_temperature(
+        np.tile(log, (3, 1)), np.tile(y, 3), strength=strength, copies=3
+    )
+    assert copied.tau == pytest.approx(found.tau, rel=1e-5)
+    assert copied.errors == pytest.approx(found.errors)
 
 
 def test_no_error_does_not_sharpen_and_no_signal_ends():
     y = np.repeat([0, 1], 10)
     sure = np.where(y[:, None] == [0, 1], -1e-9, -40.0)
-    tau = temperature.fit_temperature(sure, y)
-    # Platt's targets of 10 cases: 11/12, so log odds of 40 become log 11
-    assert 40 / tau == pytest.approx(np.log(11), rel=1e-6)
-    assert temperature.fit_temperature(sure[::-1], y) == 1e6
-    assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12]) == 1.0
+    found = temperature.fit_temperature(sure, y)
+    # the targets of 10 cases: 41/42, so log odds of 40 become log 41
+    assert 40 / found.tau == pytest.approx(np.log(41), rel=1e-5)
+    assert (found.errors, found.offset) == (0, pytest.approx(np.zeros(2), abs=1e-8))
+    wrong = temperature.fit_temperature(sure[::-1], y)
+    assert (wrong.tau, wrong.errors) == (pytest.approx(1000), 20)
+    assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12]).tau == 1.0
     infinite = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1])))
+    assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1])).tau)
 
 
 def test_a_class_that_is_far_away_does_not_soften_the_others():
     """A third class that is out of the question: tau is that of the other two alone."""
     log, y = drawn(10.0, 2)
     far = np.column_stack([log, np.full(len(y), -4000.0)])
-    tau = temperature.fit_temperature(log, y)
-    assert temperature.fit_temperature(far, y) == pytest.approx(tau, rel=1e-9)
+    tau = temperature.fit_temperature(log, y).tau
+    assert temperature.fit_temperature(far, y).tau == pytest.approx(tau, rel=1e-4)
+
+
+def test_offsets_keep_the_shares_of_classes_where_features_say_nothing():
+    """Dividing all log odds would take predictions to a half; the offsets take them back."""
+    y = np.repeat([0, 1], [180, 20])
+    noise = np.random.default_rng(4).normal(size=200) * 8
+    log = special.log_expit(np.stack([-noise, noise], axis=1) + np.log([0.9, 0.1]) / 2)
+    found = temperature.fit_temperature(log, y, strength=16)
+    p = np.exp(temperature.temper(log, found.tau, found.offset))[:, 1]
+    assert found.tau > 20
+    assert 0.09 < p.mean() < 0.2
+
+
+def test_imitated_reals_have_the_means_errors_and_residuals_that_are_asked_for(monkeypatch):
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1, 2], [30, 20, 10])
+    values = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + y[:, None]
+    means, spread = rng.normal(size=(4, 3)), rng.random((4, 3)) / 10
+    variance = np.array([1.0, 2.0, 0.5, 3.0])
+    monkeypatch.setattr(temperature, "DRAWS", 4000)
+    cases, _ = temperature.imitated_reals(values, y, means, spread, variance, rng)
+    assert cases.shape == (240_000, 4)
+    cases = cases.reshape(4000, 60, 4)
+    mine = values - np.array([values[y == g].mean(axis=0) for g in range(3)])[y]
+    for g in range(3):
+        middle = cases[:, y == g].mean(axis=1)  # of each draw
+        assert middle.mean(axis=0) == pytest.approx(means[:, g], abs=0.02)
+        assert middle.var(axis=0) == pytest.approx(spread[:, g] * variance, rel=0.15)
+        # errors of means go together as residuals do
+        assert np.corrcoef(middle.T) == pytest.approx(np.corrcoef(mine.T), abs=0.06)
+    away = (cases - cases[:, y == 0].mean(axis=1)[:, None])[0, y == 0]
+    assert np.corrcoef(away.T) == pytest.approx(np.corrcoef(mine[y == 0].T), abs=1e-9)
+    grown = cases[0, y == 2] - cases[0, y == 2].mean(axis=0)
+    scale = grown / mine[y == 2]
+    assert scale == pytest.approx(np.tile(scale[0], (10, 1)))  # whole vectors, one factor a feature
+    whole = np.sqrt(variance * 57 / (mine**2).sum(axis=0) * 10 / 9)
+    assert scale[0] == pytest.approx(whole)
+
+
+def test_imitated_cases_miss_what_training_cases_miss_and_constant_features_stay_constant():
+    rng, y = np.random.default_rng(6), np.repeat([0, 1], 5)
+    values = rng.normal(size=(10, 3))
+    values[2, 1], values[:, 2] = np.nan, 7.0
+    means = np.array([[0.0, 1.0], [0.0, 1.0], [7.0, 7.0]])
+    cases, _ = temperature.imitated_reals(values, y, means, np.zeros((3, 2)), np.ones(3), rng)
+    assert (np.isnan(cases) == np.tile(np.isnan(values), (8, 1))).all()
+    assert (cases[:, 2] == 7).all()
+    bits = (values > 0).astype(float)
+    bits[2, 1] = np.nan
+    cases, _ = temperature.imitated_bits(bits, y, np.full((2, 3), 0.5), rng)
+    assert (np.isnan(cases) == np.tile(np.isnan(bits), (8, 1))).all()
+
+
+def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(monkeypatch):
+    rng, y = np.random.default_rng(7), np.repeat([0, 1], [60, 40])
+    first = rng.random(100) < 0.3 + 0.4 * y
+    values = np.column_stack([first, np.where(rng.random(100) < 0.9, first, ~first)]).astype(float)
+    rates = np.array([values[y == g].mean(axis=0) for g in (0, 1)])
+    shrunken = rates + np.array([[0.05], [-0.05]])
+    monkeypatch.setattr(temperature, "DRAWS", 4000)
+    cases, classes = temperature.imitated_bits(values, y, shrunken, rng)
+    for g in (0, 1):
+        mine = cases[classes == g]
+        assert mine.mean(axis=0) == pytest.approx(shrunken[g], abs=0.01)
+        per_draw = mine.reshape(4000, -1, 2).mean(axis=1)
+        # the error of a rate is that of a bootstrap sample, and what is flipped by lot
+        n = (y == g).sum()
+        assert (per_draw.var(axis=0) > rates[g] * (1 - rates[g]) / n * 0.9).all()
+        assert np.corrcoef(per_draw.T)[0, 1] > 0.4
+        assert np.corrcoef(mine.T)[0, 1] > 0.5
 
 
 def test_inner_folds_divide_each_class():
@@ -77,6 +166,6 @@ def test_cross_validation_predicts_each_case_without_it():
         seen.extend(test.tolist())
         return log[test]
 
-    tau = temperature.cross_validated(predict, y, np.random.default_rng(3))
+    found = temperature.cross_validated(predict, y, np.random.default_rng(3))
     assert sorted(seen) == list(range(60))
-    assert tau == pytest.approx(temperature.fit_temperature(log, y), rel=1e-9)
+    assert found.tau == pytest.approx(temperature.fit_temperature(log, y).tau, rel=1e-6)

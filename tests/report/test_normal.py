@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.report import posteriors as told
-from thesiskit.report.posteriors import number, temperatures
+from thesiskit.report.posteriors import Temperature, number, temperatures
 from thesiskit.study.experiment import Experiment
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
@@ -139,14 +139,19 @@ def test_temperatures_are_those_of_the_fits(folder):
 
 
 def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkeypatch, folder):
-    assert [number(one) for one in (1, 23.4, 1e4, 1e6)] == ["1.00", "23", "10,000", "above 10,000"]
+    assert [number(one) for one in (1, 23.4, 400, 1e3)] == ["1.00", "23", "400", "1,000 or more"]
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
-    endless = {arm: np.full(3, 1e6) for arm in temperatures(record)}
+    many = Temperature(np.full(3, 1e3), np.ones(3))
+    endless = dict.fromkeys(temperatures(record), many)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     assert "the features predict nothing" in told.temperature_sentence(record)
+    bounded = dict.fromkeys(temperatures(record), Temperature(np.full(3, 7.0), np.zeros(3)))
+    monkeypatch.setattr(told, "temperatures", lambda _: bounded)
+    assert "7.0, but none of the cases" in told.temperature_sentence(record)
+    monkeypatch.setattr(told, "temperatures", lambda _: endless)
     (found,) = told.temperature_table(record)
-    assert "Where it is above 10,000, the features predict nothing" in found.caption
+    assert "Where it is 1,000 or more, the features predict nothing" in found.caption
 
 
 def test_the_page_says_what_is_asked(folder):
@@ -183,7 +188,7 @@ def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
 
 
 def test_parts_say_what_they_need(folder):
-    for part, words in (("temperature-table", "cv in model.temperature"),
+    for part, words in (("temperature-table", "cv or residual in model.temperature"),
                         ("log-alpha", "model.kind: naive-bayes")):  # fmt: skip
         text = MINE.replace("[none, cv]", "none").replace("[score-table", f"[{part}, score-table")
         (folder / "other.yaml").write_text(text.replace("experiment: mine", "experiment: other"))

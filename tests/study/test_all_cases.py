@@ -19,7 +19,7 @@ from thesiskit.estimators import (
     SequenceClassifier,
 )
 from thesiskit.files import Results
-from thesiskit.models.temperature import temper
+from thesiskit.models.temperature import Temperature, temper
 from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
 
@@ -71,11 +71,12 @@ def test_a_test_table_is_predicted_as_new_cases_are(kind, folder):
     model = fitted(folder, CONFIGS[kind])
     for arm in model.arms:
         found = model.predict_proba(path, arm)
-        if arm.endswith("tempered"):  # the folds inside are others, and with them tau
+        if arm.endswith(" tempered"):  # the folds inside are others, and with them tau
             log, plain = np.log(found), np.log(expected[arm.removesuffix(" tempered")])
             if plain.ndim == 1:
                 plain = np.stack([np.log1p(-np.exp(plain)), plain], axis=1)
-            np.testing.assert_allclose(log, temper(plain, model.arms[arm].tau), rtol=1e-9)
+            softened = model.arms[arm].softened
+            np.testing.assert_allclose(log, temper(plain, softened.tau, softened.offset), rtol=1e-9)
             continue
         wanted = expected[arm]
         np.testing.assert_array_equal(found if wanted.ndim == 2 else found[:, 1], wanted)
@@ -87,9 +88,10 @@ def test_log_odds_are_divided_by_a_temperature(kind, folder):
     assert sum(name.endswith("tempered") for name in model.arms) == len(model.arms) / 2
     for name, arm in model.arms.items():
         plain = np.log(model.predict_proba(folder / NEW[kind], name))
-        arm.tau = 3.0 * arm.tau
+        tau, offset = (1.0, 0.0) if arm.softened is None else arm.softened[:2]
+        arm.softened = Temperature(3.0 * tau, np.zeros(plain.shape[1]))
         found = model.predict_proba(folder / NEW[kind], name)
-        np.testing.assert_allclose(found, np.exp(temper(plain, 3.0)), rtol=1e-9)
+        np.testing.assert_allclose(found, np.exp(temper(plain - offset, 3.0)), rtol=1e-9)
 
 
 def test_test_sequences_are_predicted_as_new_ones_are(folder):
@@ -206,14 +208,16 @@ def test_the_normal_model_agrees_with_its_estimator(kind, folder):
     y, X_new = tissues.pop("status"), new[tissues.columns]
     prior = 1.0 if kind == "normal" else (1, 2, 1)
     for method in ("corrected", "uncorrected"):
-        estimator = NormalClassifier(2, correct=method == "corrected", class_prior=prior)
+        estimator = NormalClassifier(
+            2, correct=method == "corrected", class_prior=prior, temperature=None
+        )
         estimator.fit(tissues, y)
         arm = f"2 {method} exact some"
         assert list(model.arms[arm].selected) == list(estimator.selected_)
         order = [model.classes.index(name) for name in estimator.classes_]
         found = model.predict_proba(new, arm)[:, order]
         np.testing.assert_allclose(found, estimator.predict_proba(X_new), rtol=0, atol=1e-12)
-        assert model.arms[f"{arm} tempered"].tau >= 1
+        assert model.arms[f"{arm} tempered"].softened.tau >= 1
     assert np.ptp(found[:, 1]) > 0.05
 
 

@@ -12,7 +12,7 @@ DRAWN = {
     "data": {"source": "normal", "features": 60, "train": [9, 10, 8], "test": [5, 6, 7],
              "ratio": 2.0, "relevant": 0.2},
     "selection": {"features": [3]},
-    "model": {"kind": "normal"},
+    "model": {"kind": "normal", "temperature": "none"},
     "report": {"parts": ["selection-table"]},
 }  # fmt: skip
 TWO = DRAWN["data"] | {"train": [11, 12], "test": [9, 9]}

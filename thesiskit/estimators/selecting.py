@@ -38,7 +38,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import cross_validated
+from thesiskit.models.temperature import Temperature, cross_validated
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
@@ -66,7 +66,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         cls._model_class = model
         keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
         first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
-        every = first | keys | defaults | {"temperature": None, "random_state": None}
+        usual = None if model.usual_temperature == "none" else model.usual_temperature
+        every = first | keys | defaults | {"temperature": usual, "random_state": None}
         cls.__init__ = initialiser(  # type: ignore[assignment]
             {name: value for name, value in every.items() if name not in without}
         )
@@ -93,9 +94,12 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             raise UserError(NOT_BINARY)
         table = PackedFeatures.pack(X) if bits else X
         selection = self._select(table, y, None, rng)
+        training = self._training(table, y, None, selection, rng)
+        self._posterior = self._model.fit(training)
         # it has a generator of its own: the fit is the same with a temperature and without
-        self.tau_ = self._temperature(table, y, np.random.default_rng([seed, 1]))
-        self._posterior = self._learn(table, y, None, selection, rng)
+        self._softened = self._temperature(table, training, np.random.default_rng([seed, 1]))
+        softened = self._softened or Temperature.none(len(self.classes_))
+        self.tau_, self.offset_ = softened.tau, softened.offset
         self.selected_ = selection.selected
         for name, source in self._attributes.items():
             has = selection if hasattr(selection, source) else self._posterior
@@ -140,32 +144,47 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
             raise UserError(f"n_features must be a whole number or None, got {quoted(k)}")
         wanted = self.temperature
-        if wanted is not None and not (isinstance(wanted, str) and wanted == "cv"):
-            raise UserError(f'temperature must be None or "cv", got {quoted(wanted)}')
-        if wanted is not None and self.screened is not None:
+        kinds = ["cv", "residual"] if self._model_class.imitates else ["cv"]
+        if wanted is not None and not (isinstance(wanted, str) and wanted in kinds):
+            words = " or ".join(f'"{kind}"' for kind in kinds)
+            raise UserError(f"temperature must be None or {words}, got {quoted(wanted)}")
+        if wanted == "cv" and self.screened is not None:
             raise UserError(
                 'temperature="cv" repeats the selection inside, and a screening has seen all cases '
                 "already; leave out temperature, or fit to the table before its screening"
+                + (', or take temperature="residual"' if "residual" in kinds else "")
             )
 
-    def _temperature(self, table, y, rng: np.random.Generator) -> float:
-        """Return what log odds are divided by, found by predicting parts of the training cases."""
+    def _temperature(
+        self, table, training: Training, rng: np.random.Generator
+    ) -> Temperature | None:
+        """Return the temperature; None without one."""
         if self.temperature is None:
-            return 1.0
+            return None
+        y = training.response
         cases = np.bincount(y)
+        rare = quoted(self.classes_.tolist()[cases.argmin()])
+        if self.temperature == "residual":
+            if cases.min() < 2:
+                warnings.warn(
+                    f'temperature="residual": class {rare} has one training case, which says '
+                    "nothing of how features go together; tau is 1",
+                    UnreliableWarning,
+                    stacklevel=3,
+                )
+            return self._model.residual_temperature(self._posterior, training)
         if cases.min() < 2:
-            rare = self.classes_.tolist()[cases.argmin()]
             raise UserError(
                 'temperature="cv" needs two training cases of each class, and class '
-                f"{quoted(rare)} has one; leave out temperature, or add cases of this class"
+                f"{rare} has one; leave out temperature, or add cases of this class"
             )
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
-            posterior = self._learn(table, y, train, selection, rng)
+            posterior = self._model.fit(self._training(table, y, train, selection, rng))
             return self._model.log_probability(posterior, _kept(table, selection, test))
 
-        return float(cross_validated(predict, y, rng))
+        return cross_validated(predict, y, rng)
 
     def _select(self, table, y, cases, rng) -> Any:
         """Select features by some cases, (m,) row numbers; None for all."""
@@ -181,16 +200,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         before = as_screened(self.screened, y)
         return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
 
-    def _learn(self, table, y, cases, selection, rng) -> Any:
-        """Return the posterior of the features kept, given some cases."""
+    def _training(self, table, y, cases, selection, rng) -> Training:
+        """Return what the model is fitted to: the features kept of some cases."""
         rows = slice(None) if cases is None else cases
         chains = self._model.chains
-        return self._model.fit(
-            Training(
-                selection, y[rows], lambda: _kept(table, selection, rows), bool(self.correct),
-                rngs=rng.spawn(chains) if chains else (),
-                jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
-            )
+        return Training(
+            selection, y[rows], lambda: _kept(table, selection, rows), bool(self.correct),
+            rngs=rng.spawn(chains) if chains else (),
+            jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
         )  # fmt: skip
 
     # ---- predictions ----
@@ -198,7 +215,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
         kept = self._kept_of(X)
-        return self._model.predict(self._posterior, kept, self.tau_)
+        return self._model.predict(self._posterior, kept, self._softened)
 
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -207,7 +224,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         probability is below 2^-53.
         """
         kept = self._kept_of(X)
-        return self._model.predict_log(self._posterior, kept, self.tau_)
+        return self._model.predict_log(self._posterior, kept, self._softened)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,)."""
@@ -320,9 +337,11 @@ class NaiveBayesClassifier(
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
     alpha_points : number of prior quantiles of alpha to average over.
     quadrature : "exact", or "simpson-21" to replicate the thesis.
-    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
-        as so much evidence each; tau is fitted to predictions of parts of the training cases, for
-        which selection and fit are repeated without them.  None: tau is 1.
+    temperature : log odds are divided by tau >= 1, because features that go together are counted
+        as so much evidence each, and each class gets an offset.  "residual": they are fitted to
+        cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
+        predictions of parts of the training cases, for which selection and fit are repeated without
+        them; of no use where the table was screened.  None: tau is 1.
     random_state : breaks ties between features at the cut.
 
     Attributes
@@ -337,6 +356,7 @@ class NaiveBayesClassifier(
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
     tau_ : what log odds are divided by.
+    offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
@@ -378,9 +398,11 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     effect_shapes : each relevant feature has an effect of its own; its variance is the common one
         times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
         None: the effects of all have the same variance.
-    temperature : "cv" divides log odds by tau >= 1, because features that go together are counted
-        as so much evidence each; tau is fitted to predictions of parts of the training cases, for
-        which selection and fit are repeated without them.  None: tau is 1.
+    temperature : log odds are divided by tau >= 1, because features that go together are counted
+        as so much evidence each, and each class gets an offset.  "residual": they are fitted to
+        cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
+        predictions of parts of the training cases, for which selection and fit are repeated without
+        them; of no use where the table was screened.  None: tau is 1.
     random_state : breaks ties between features at the cut, and divides the cases for tau.
 
     Attributes
@@ -392,6 +414,7 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
     tau_ : what log odds are divided by.
+    offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
@@ -468,8 +491,9 @@ class MixtureClassifier(
 
     Parameters
     ----------
-    n_features, screened, temperature : as of NaiveBayesClassifier.  With a temperature the chains
-        run for each of the inner folds as well.
+    n_features, screened : as of NaiveBayesClassifier.
+    temperature : None, or "cv" as of NaiveBayesClassifier; the chains then run for each of the
+        inner folds as well.
     correct : condition on the selection.
     sampler : "collapsed", or "thesis" to replicate the thesis.
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
@@ -492,7 +516,7 @@ class MixtureClassifier(
 
     Attributes
     ----------
-    classes_, selected_, gamma_squared_, tau_, n_features_in_, feature_names_in_ : as of
+    classes_, selected_, gamma_squared_, tau_, offset_, n_features_in_, feature_names_in_ : as of
         NaiveBayesClassifier.
     alpha_ : (K,) grid of alpha.
     draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,

@@ -19,6 +19,7 @@ from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import model_by
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import BITS, Task
+from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
 ENGINES = {"patterns": "slice", "process": "gp"}  # by the kind of an arm of patterns
@@ -54,14 +55,16 @@ class SelectedArm(FittedArm):
 
     selected : (k,) the features kept.
     posterior : as the model fits it.
-    tau : the temperature, by which log odds are divided.
+    softened : the temperature, if the arm has one.
     """
 
     def __init__(
-        self, name: str, selected: np.ndarray, model: Model, posterior: Any, tau: float = 1.0
-    ):
+        self, name: str, selected: np.ndarray, model: Model, posterior: Any,
+        softened: Temperature | None = None,
+    ):  # fmt: skip
         super().__init__(name, model.kind, model.warning(posterior))
-        self.selected, self.model, self.posterior, self.tau = selected, model, posterior, tau
+        self.selected, self.model, self.posterior = selected, model, posterior
+        self.softened = softened
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")
@@ -73,22 +76,27 @@ class SelectedArm(FittedArm):
                 f"a value is missing in case {case + 1}, feature {name}, and the {self.kind} model "
                 "takes none; fill it in, or leave the case out"
             )
-        return {"probability": self.model.predict(self.posterior, table, self.tau)}
+        return {"probability": self.model.predict(self.posterior, table, self.softened)}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.model.saved(self.posterior)
-        return about | {"tau": self.tau}, arrays | {"selected": self.selected}
+        if self.softened is not None:
+            about |= {"tau": self.softened.tau, "offset": self.softened.offset.tolist()}
+        return about, arrays | {"selected": self.selected}
 
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
-        tau, kind = about.get("tau", 1.0), about["kind"]
+        kind, tau = about["kind"], about.get("tau", 1.0)
+        offset = np.array(about.get("offset", np.zeros(len(inputs.classes))), dtype=float)
         if inputs.family != "table":
             raise ValueError("its cases have no features to select")
         check(isinstance(tau, float) and 1 <= tau < LARGEST)
+        check(offset.shape == (len(inputs.classes),) and (np.abs(offset) < LARGEST).all())
         named = MODELS["mixture" if kind == EXACT else kind]
         selected = inputs.checked(arrays["selected"], bits=named.takes == "bits")
         model, posterior = named.restored(about, arrays, selected, len(inputs.classes))
-        return cls(str(about["name"]), selected, model, posterior, tau)
+        softened = None if tau == 1 and not offset.any() else Temperature(tau, offset)
+        return cls(str(about["name"]), selected, model, posterior, softened)
 
 
 class PeerArm(FittedArm):

@@ -24,7 +24,7 @@ from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_
 from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
-FORMAT = 3  # 1 had no temperatures and no normal models, 2 no methods of others
+FORMAT = 4  # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 

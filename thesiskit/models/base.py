@@ -27,9 +27,10 @@ from pydantic import AfterValidator, Field, create_model, field_validator
 from scipy import special
 
 from thesiskit.blocks import Block, Probabilities, Several, distinct
+from thesiskit.defaults import TEMPERED
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
-from thesiskit.models.temperature import as_log_probability, temper
+from thesiskit.models.temperature import Temperature, as_log_probability, of_imitated, temper
 
 Arrays = dict[str, np.ndarray]
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own
@@ -41,6 +42,12 @@ OTHERS = {
 }
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
+SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
+IMITATION = 2007  # the seed of imitated cases
+RESIDUAL = (
+    " With `residual` they are fitted to cases that are imitated with the residuals of the "
+    "training cases, which needs one fit, and can be had of a table that was screened before."
+)
 
 
 def key(default: Any, kind: Any, text: str, *, several: bool = False) -> Any:
@@ -107,9 +114,9 @@ class SelectingBlock(Block):
 
     temperature: Several[Literal["none", "cv"]] = ["none"]
     """With `cv` log odds are divided by a temperature, tau, of at least 1: by how many times the
-    same evidence was counted, as it is where features go together. tau is found in each training
-    set, by a cross-validation that repeats selection and fit; the part `temperature-table` shows
-    it. `[none, cv]` compares both."""
+    same evidence was counted, as it is where features go together; and each class gets an offset.
+    Both are found in each training set, by a cross-validation that repeats selection and fit; the
+    part `temperature-table` shows tau. `[none, cv]` compares both."""
 
     @field_validator("methods", check_fields=False)
     @classmethod
@@ -154,6 +161,8 @@ class Model(ABC):
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
     selects: ClassVar[bool] = True  # whether it takes a part of the features, or always all
+    imitates: ClassVar[bool] = False  # whether it has a temperature from residuals: `imitate`
+    usual_temperature: ClassVar[str] = "none"  # of a config that does not say
     has_chains: ClassVar[bool] = False  # whether it has the methods of a sampled model: see Mixture
     chains: int = 0
     chains_apart: int = 0  # chains of an arm that are a cell each
@@ -209,14 +218,39 @@ class Model(ABC):
     def log_probability(self, posterior: Any, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
 
-    def predict(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
-        """Return P(class), (T, G), with log odds divided by tau."""
-        return as_probability(self.predict_log(posterior, table, tau))
+    def predict(
+        self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
+    ) -> np.ndarray:
+        """Return P(class), (T, G), perhaps with a temperature."""
+        return as_probability(self.predict_log(posterior, table, softened))
 
-    def predict_log(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
-        """Return log P(class), (T, G), with log odds divided by tau."""
+    def predict_log(
+        self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
+    ) -> np.ndarray:
+        """Return log P(class), (T, G), perhaps with a temperature."""
         log_probability = self.log_probability(posterior, table)
-        return log_probability if tau == 1 else temper(log_probability, tau)
+        if softened is None:
+            return log_probability
+        return temper(log_probability, softened.tau, softened.offset)
+
+    def imitate(
+        self, posterior: Any, training: Training, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return imitated cases (., k) and their classes: see models/temperature.py."""
+        raise NotImplementedError
+
+    def residual_temperature(self, posterior: Any, training: Training) -> Temperature:
+        """Return the temperature of imitated cases.
+
+        There is none where a class has one training case, or no feature was kept.  The draws are
+        always the same: the same training cases have the same temperature in an experiment, in a
+        model file and in an estimator.
+        """
+        counts = np.asarray(training.selection.class_counts)
+        if counts[counts > 0].min() < 2 or not len(training.selection.selected):
+            return Temperature.none(len(counts))
+        cases, y = self.imitate(posterior, training, np.random.default_rng(IMITATION))
+        return of_imitated(self.log_probability(posterior, cases), y)
 
     def expected_error(self, posterior: Any, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases; NaN if it cannot say."""
@@ -249,8 +283,8 @@ class Model(ABC):
     @classmethod
     def join(cls, found: list[Arrays]) -> Arrays:
         """Return the arrays of a stage from those of its arms, (splits, arms, ...) each."""
-        names = [name for name in ("tau", "seconds", "promised") if name in found[0]]
-        return {name: np.array([one[name] for one in found]).T for name in names}
+        names = [name for name in (*SOFTENED, "seconds", "promised") if name in found[0]]
+        return {name: np.stack([one[name] for one in found], axis=1) for name in names}
 
     def saved(self, posterior: Any) -> tuple[dict[str, Any], Arrays]:
         """Return what of a posterior a model file has: what JSON can hold, and arrays."""
@@ -278,14 +312,24 @@ class TwoClasses(Model):
         """Return log P(class), (T, 2), for the kept features of new cases, (T, k)."""
         return as_log_probability(self.log_odds(posterior, table))
 
-    def predict(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
-        """Return P(class), (T, 2), with log odds divided by tau."""
-        p = of_log_odds(self.log_odds(posterior, table) / tau)
+    def predict(
+        self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
+    ) -> np.ndarray:
+        """Return P(class), (T, 2), perhaps with a temperature."""
+        p = of_log_odds(self._softened(posterior, table, softened))
         return np.stack([1 - p, p], axis=1)
 
-    def predict_log(self, posterior: Any, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
-        """Return log P(class), (T, 2), with log odds divided by tau."""
-        return as_log_probability(self.log_odds(posterior, table) / tau)
+    def predict_log(
+        self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
+    ) -> np.ndarray:
+        """Return log P(class), (T, 2), perhaps with a temperature."""
+        return as_log_probability(self._softened(posterior, table, softened))
+
+    def _softened(self, posterior, table, softened: Temperature | None) -> np.ndarray:
+        log_odds = self.log_odds(posterior, table)
+        if softened is None:
+            return log_odds
+        return log_odds / softened.tau + (softened.offset[1] - softened.offset[0])
 
 
 class SomeRelevant(Model):
@@ -368,6 +412,10 @@ def block_of(model: type[Model]) -> type[SelectingBlock]:
         "kind": (tag, Field(model.kind, description=model.about_kind)),
         "methods": (methods, Field(list(OWN), description=model.about_methods)),
     }
+    if model.imitates:
+        text = SelectingBlock.model_fields["temperature"].description + RESIDUAL  # type: ignore[operator]
+        temperatures: Any = list_of[Literal[("none", *TEMPERED)]]  # type: ignore[valid-type]
+        mine["temperature"] = temperatures, Field([model.usual_temperature], description=text)
     for one in fields(model):  # type: ignore[arg-type]
         if one.metadata:
             kind, default = one.metadata["kind"], one.default

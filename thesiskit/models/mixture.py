@@ -88,6 +88,7 @@ from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.packed import as_bits
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
+from thesiskit.models.temperature import Temperature
 
 COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
 # section "A Simulation Experiment", mixture; how many are dropped it does not say
@@ -101,7 +102,7 @@ QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
     "rhat": (len(QUANTITIES),), "ess": (len(QUANTITIES),), "at_end": (2,), "table": (2,),
     "means": (2,), "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
-    "exchanged": (0,), "tau": (),
+    "exchanged": (0,), "tau": (), "offset": (2,), "tau_errors": (),
 }  # fmt: skip
 NUMBERS = tuple(name for name in REACHED if name != "worst")  # besides, with `until`
 
@@ -403,10 +404,12 @@ class Mixture(TwoClasses):
         assert posterior.target is not None
         return posterior.target.predict_log_odds(posterior.flat, table)
 
-    def predict(self, posterior: Fitted, table: np.ndarray, tau: float = 1.0) -> np.ndarray:
-        """Return P(class), (T, 2), with log odds divided by tau."""
-        if posterior.predictive is None or tau != 1:
-            return super().predict(posterior, table, tau)
+    def predict(
+        self, posterior: Fitted, table: np.ndarray, softened: Temperature | None = None
+    ) -> np.ndarray:
+        """Return P(class), (T, 2), perhaps with a temperature."""
+        if posterior.predictive is None or softened is not None:
+            return super().predict(posterior, table, softened)
         p = posterior.predictive[table[:, 0]]
         return np.stack([1 - p, p], axis=1)
 

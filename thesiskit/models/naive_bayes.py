@@ -92,6 +92,7 @@ from thesiskit.models.integrals import (
 from thesiskit.models.packed import as_bits, find_missing
 from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
+from thesiskit.models.temperature import imitated_bits
 
 ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
 ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
@@ -115,7 +116,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
     Equations prior-psi-b to prior-phi-b.
     """
 
-    kind, variant = "naive-bayes", "quadrature"
+    kind, variant, imitates = "naive-bayes", "quadrature", True
     words = "naive Bayes"
     rivals = (
         "normal-corrected",
@@ -213,6 +214,10 @@ class NaiveBayes(TwoClasses, SomeRelevant):
     def log_odds(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
         """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
         return predict_log_odds(posterior, table)
+
+    def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
+        """Return imitated cases of the kept features, and their classes."""
+        return imitated_bits(training.table(), training.response, rates_of(posterior), rng)
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""
@@ -725,6 +730,14 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
         one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
         row[:] = rng.random(len(row)) < one[posterior.kept.group]
     return predict(posterior, rows)
+
+
+def rates_of(posterior: Posterior) -> np.ndarray:
+    """Return P(x_j* = 1) in each class, given the data, for each kept feature, (2, k)."""
+    slopes, _, single, log_weight = _log_odds(posterior)
+    weight, G = special.softmax(log_weight), len(log_weight)
+    rates = [np.exp(slopes[:, y * G : (y + 1) * G] + single[y]) @ weight for y in (0, 1)]
+    return np.array(rates)[:, posterior.kept.group]
 
 
 def _log_odds(

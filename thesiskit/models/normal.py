@@ -84,6 +84,7 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import FSelection
+from thesiskit.models.temperature import imitated_reals
 
 RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
@@ -104,7 +105,7 @@ class Normal(SomeRelevant):
         those that make the kept features most probable.
     """
 
-    kind, takes = "normal", "reals"
+    kind, takes, imitates, usual_temperature = "normal", "reals", True, "residual"
     words = "naive Bayes with normal features"
     rivals = (
         "naive-corrected",
@@ -213,6 +214,10 @@ class Normal(SomeRelevant):
     def log_probability(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
         return predict_log(posterior, table)
+
+    def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
+        """Return imitated cases of the kept features, and their classes."""
+        return imitated_reals(training.table(), training.response, *means_of(posterior), rng)
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""
@@ -967,6 +972,28 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
         features[:, j] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
     return predict(posterior, features)
+
+
+def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what the posterior expects of each kept feature: class means, and variances.
+
+    means, spread (k, G) : the mean of each class, and its variance in units of w_j.
+    variance (k,) : w_j.
+    """
+    selection, nodes, (a, b) = posterior.selection, posterior.nodes, posterior.variance
+    probability = np.exp(posterior.log_joint.reshape(-1, len(posterior.pi)))
+    rows = np.flatnonzero(probability.max(axis=1) > LIGHT)
+    shares = _shares(posterior.evidence, nodes, posterior.pi, rows, probability[rows])
+    cases = selection.counts.sum(axis=1)
+    squares = (shares * posterior.between.squares).sum(axis=1)
+    variance = (a * b + selection.within + squares) / np.maximum(a + cases - 3, 1)
+    means, spread = np.empty_like(selection.means), np.empty_like(selection.means)
+    for j, share in enumerate(shares):
+        used = share > NO_SHARE
+        location, v, _ = predictive(selection.counts[j], selection.means[j], nodes.ratio[used])
+        means[j] = share[used] @ location
+        spread[j] = share[used] @ (v - 1 + (location - means[j]) ** 2 / variance[j])
+    return means, spread, variance
 
 
 class Draws(NamedTuple):

@@ -1,16 +1,30 @@
 """A temperature: by how much predictions that trust their features too much are to be softened.
 
 Features go together, which a naive Bayes model, or a mixture of two components, does not know: it
-counts evidence again and again that features share.  So log odds are divided by tau >= 1.  tau is
-fitted to predictions of cases that were left out, where the selection and the fit are repeated
-without them.  The targets are those of Platt (1999): not 0 and 1 but what the frequency of a class
-would be with one more case of it and one of another, so that few cases without an error do not make
-tau 1.  Of more than two classes each stands against all others together.  To share the rest equally
-among the others would ask as much of the least probable class as of the second one, though naive
-Bayes tells these apart by hundreds, and tau would be many times too large.
+counts evidence again and again that features share.  So log odds are divided by tau >= 1, and each
+class gets an offset, without which a division of all log odds would take predictions to equal
+shares of the classes:
+
+    log P(y) is proportional to o_y + l_y / tau,    sum_y o_y = 0.
+
+Both are fitted to log probabilities l of cases whose classes are known but were not learnt from:
+
+- `cv`: training cases that were left out, where the selection and the fit are repeated;
+- `residual`: imitated cases (`imitate` of a model), which need no repetition.  A selection makes
+  differences of classes too large, which the correction undoes; what features have in common
+  within classes it leaves as it is.  So new cases are made of the corrected means, of errors of
+  means, and of whole vectors of residuals, whose features go together as those of the training
+  cases do.  A table that somebody else has screened has such a temperature, too.
+
+The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
+class and s = 4 (`cv`) or 16 (`residual`), so that few cases without an error do not make tau 1.  Of
+more than two classes each stands against all others together.  To share the rest equally among the
+others would ask as much of the least probable class as of the second one, though naive Bayes tells
+these apart by hundreds, and tau would be many times too large.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -18,15 +32,38 @@ from scipy import optimize, special
 from thesiskit.errors import UserError
 
 FOLDS = 5
-TAUS = np.logspace(0, 6, 61)  # between which the least cross-entropy is looked for
+DRAWS = 8  # times that all training cases are imitated
+CV_CASES, IMITATED_CASES = 4, 16  # s of the targets
+MOST_TAU = 1000.0
+STARTS = np.linspace(0, np.log(MOST_TAU), 28)  # values of log tau from which the search begins
+PENALTY = 2.0  # of squared offsets
 
 # of training rows and other rows, by their numbers, to log probabilities (T, G) of the latter
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def temper(log_probability: np.ndarray, tau: float) -> np.ndarray:
-    """Return log probabilities (T, G) of which the log odds are divided by tau."""
-    return special.log_softmax(log_probability / tau, axis=1)
+class Temperature(NamedTuple):
+    """What log odds are divided by, and what is added to the logs of the classes, (G,).
+
+    errors : how many of the cases that it was fitted to were predicted wrongly; without an error
+        tau is only bounded by the number of cases.
+    expected : the error rate that softened predictions of these cases expect.
+    """
+
+    tau: float
+    offset: np.ndarray
+    errors: float = np.nan
+    expected: float = np.nan
+
+    @classmethod
+    def none(cls, classes: int) -> "Temperature":
+        """Return the temperature that changes nothing."""
+        return cls(1.0, np.zeros(classes))
+
+
+def temper(log_probability: np.ndarray, tau: float, offset: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return log probabilities (T, G): log odds divided by tau, with an offset for each class."""
+    return special.log_softmax(log_probability / tau + offset, axis=1)
 
 
 def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
@@ -34,42 +71,50 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
     return special.log_expit(np.stack([-log_odds, log_odds], axis=1))
 
 
-def fit_temperature(log_probability: np.ndarray, y: np.ndarray) -> float:
-    """Return the tau >= 1 with the least cross-entropy to the targets of the classes y (n,).
+def fit_temperature(
+    log_probability: np.ndarray, y: np.ndarray, *, strength: float = CV_CASES, copies: int = 1
+) -> Temperature:
+    """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
-    log_probability (n, G).  The target of the actual class y is (n_y + 1) / (n_y + 2), and the rest
-    is that of all other classes together: with p = softmax(l / tau) and t the target,
+    log_probability (n, G); strength is s of the targets; copies: how many times each case is there,
+    which then counts once.  With p of `temper` and t the target of the own class,
 
-        - sum over cases of [t log p_y + (1 - t) log(1 - p_y)]
+        - sum over cases of [t log p_y + (1 - t) log(1 - p_y)] / copies + PENALTY sum_y o_y^2
 
-    is the least on a grid of tau, and its slope by 1 / tau is 0.
+    is minimised over 1 <= tau <= MOST_TAU and offsets.
     """
-    log, y = np.maximum(log_probability, -1e6), np.asarray(y, dtype=np.intp)
-    counts = np.bincount(y, minlength=log.shape[1])[y]
-    target = (counts + 1) / (counts + 2)
-    rows = np.arange(len(y))
+    y = np.asarray(y, dtype=np.intp)
+    n, G = log_probability.shape
+    counts = np.bincount(y, minlength=G)[y] / copies
+    target = (strength * counts + 1) / (strength * counts + 2)
+    rows = np.arange(n)
+    log = np.maximum(log_probability, -1e6)
     log -= log.max(axis=1, keepdims=True)  # equal probabilities are equal to the last bit
-    own, others = log[rows, y], log.copy()
-    others[rows, y] = -np.inf
 
-    def loss(inverse: float) -> float:
-        every, rest = (special.logsumexp(inverse * one, axis=1) for one in (log, others))
-        return float((every - target * inverse * own - (1 - target) * rest).sum())
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        inverse, offset = np.exp(-x[0]), x[1:] - x[1:].mean()
+        every = inverse * log + offset
+        own, others = every[rows, y], every.copy()
+        others[rows, y] = -np.inf
+        total, rest = special.logsumexp(every, axis=1), special.logsumexp(others, axis=1)
+        value = (total - target * own - (1 - target) * rest).sum() / copies
+        slope = np.exp(every - total[:, None])
+        slope -= (1 - target[:, None]) * np.exp(others - rest[:, None])
+        slope[rows, y] -= target
+        by_offset = slope.sum(axis=0) / copies
+        by_offset += 2 * PENALTY * offset - by_offset.mean()
+        by_log_tau = -inverse * (slope * log).sum() / copies
+        return value + PENALTY * (offset @ offset), np.append(by_log_tau, by_offset)
 
-    def slope(inverse: float) -> float:
-        every, rest = (special.softmax(inverse * one, axis=1) for one in (log, others))
-        shares = every - (1 - target[:, None]) * rest
-        return float(((shares * log).sum(axis=1) - target * own).sum())
-
-    inverses = 1 / TAUS
-    best = int(np.argmin([loss(inverse) for inverse in inverses]))
-    warmer = inverses[max(0, best - 1)]
-    colder = inverses[min(best + 1, len(inverses) - 1)]
-    if slope(warmer) <= 0:
-        return float(1 / warmer)
-    if slope(colder) >= 0:
-        return float(1 / colder)
-    return 1 / float(optimize.brentq(slope, colder, warmer, xtol=1e-14, rtol=1e-12))
+    starts = np.column_stack([STARTS, np.zeros((len(STARTS), G))])
+    start = min(starts, key=lambda x: loss(x)[0])
+    bounds = [(0, np.log(MOST_TAU)), *[(None, None)] * G]
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
+                              options={"ftol": 1e-14, "gtol": 1e-9}).x  # fmt: skip
+    tau, offset = float(np.exp(found[0])), found[1:] - found[1:].mean()
+    errors = float((log.argmax(axis=1) != y).sum() / copies)
+    expected = float(1 - np.exp(temper(log, tau, offset).max(axis=1)).mean())
+    return Temperature(tau, offset, errors, expected)
 
 
 def inner_folds(y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS) -> np.ndarray:
@@ -110,8 +155,8 @@ def stratified(y: np.ndarray, rng: np.random.Generator, folds: int) -> np.ndarra
 
 def cross_validated(
     predict: Predict, y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS
-) -> float:
-    """Return the tau of predictions of cases that were left out.
+) -> Temperature:
+    """Return the temperature of predictions of cases that were left out.
 
     predict : repeats selection and fit with the first rows, and returns the log probabilities of
         the classes of the others, (T, G).
@@ -121,3 +166,75 @@ def cross_validated(
     parts = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     found = [predict(np.flatnonzero(fold != f), test) for f, test in enumerate(parts)]
     return fit_temperature(np.concatenate(found), np.asarray(y)[np.concatenate(parts)])
+
+
+def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
+    """Return the temperature of predictions of imitated cases, DRAWS times each training case."""
+    return fit_temperature(log_probability, y, strength=IMITATED_CASES, copies=DRAWS)
+
+
+def imitated_reals(
+    values: np.ndarray, y: np.ndarray, means: np.ndarray, spread: np.ndarray, variance: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return imitated cases of real features, (DRAWS n, k), and their classes.
+
+    values (n, k), NaN where missing, y (n,) : the training cases.
+    means, spread (k, G) : the expected mean of each class, and its variance in units of
+    variance (k,), the expected variance within classes.
+
+        u_ij = (x_ij - m_jg) sqrt(w_j / s_j^2),   s_j^2 = W_j / (N - G)
+        mu_jg* = mean + sqrt(spread) z_g'u_j / sqrt(N - G),   z_g ~ N(0, I_N)
+        x_ij* = mu_jg* + u_ij sqrt(n_g / (n_g - 1)),   g = y_i
+
+    Errors of means and residuals go together between features as the training cases do.
+    """
+    n, G = len(y), means.shape[1]
+    counts = np.bincount(y, minlength=G)
+    residual = np.zeros(values.shape)
+    for g in np.flatnonzero(counts):
+        mine = values[y == g]
+        there = ~np.isnan(mine)
+        center = np.where(there, mine, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
+        residual[y == g] = np.where(there, mine - center, 0)
+    squares, degrees = (residual**2).sum(axis=0), max(n - G, 1)
+    residual *= np.sqrt(variance * degrees / np.where(squares > 0, squares, np.inf))
+    grown = residual * np.sqrt(counts / np.maximum(counts - 1, 1))[y][:, None]
+    cases = np.empty((DRAWS, *values.shape))
+    for one in cases:
+        error = rng.standard_normal((G, n)) @ residual / np.sqrt(degrees)
+        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown
+    cases[:, np.isnan(values)] = np.nan
+    return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+
+
+def imitated_bits(
+    values: np.ndarray, y: np.ndarray, rates: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return imitated cases of binary features, (DRAWS n, k), and their classes.
+
+    values (n, k) of 0, 1 and NaN (missing), y (n,) : the training cases.
+    rates (G, k) : P(x* = 1) in each class, given the data.
+
+    The target of a rate r of the training cases of a class is t = rates + r_b - r, with r_b the
+    rate of a bootstrap sample of these cases, whose errors go together.  Each case keeps its
+    values, but for as many ones that become zeros, or zeros that become ones, as takes r to t.
+    """
+    cases = np.tile(values.astype(float), (DRAWS, 1, 1))
+    for one in cases:
+        for g in np.unique(y):
+            mine = np.flatnonzero(y == g)
+            rows, again = one[mine], values[rng.choice(mine, len(mine))]
+            rate, other = (_rate(table) for table in (rows, again))
+            target = np.clip(rates[g] + other - rate, 0, 1)
+            falls = np.maximum(rate - target, 0) / np.where(rate > 0, rate, 1)
+            rises = np.maximum(target - rate, 0) / np.where(rate < 1, 1 - rate, 1)
+            flipped = rng.random(rows.shape) < np.where(rows == 1, falls, rises)
+            one[mine] = np.where(flipped, 1 - rows, rows)
+    return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+
+
+def _rate(table: np.ndarray) -> np.ndarray:
+    """Return the share of ones in each column without NaN, (k,); of a column without values 0."""
+    there = ~np.isnan(table)
+    return np.where(there, table, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))

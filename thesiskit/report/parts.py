@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from thesiskit import defaults
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
@@ -94,7 +95,10 @@ METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
 RIDGE = _in_model("l2-logistic in model.methods", "methods", "l2-logistic")
-TEMPERED = _in_model("cv in model.temperature", "temperature", "cv")
+TEMPERED = Need(
+    "cv or residual in model.temperature",
+    lambda c: not {*defaults.TEMPERED}.isdisjoint(_of_model(c, "temperature")),
+)
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)
 SLICE = Need("model.engine: slice", lambda c: "slice" in _of_model(c, "engine"))

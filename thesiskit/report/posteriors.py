@@ -20,8 +20,8 @@ from thesiskit.report.layout import (
     grid,
     kept_words,
 )
-from thesiskit.report.record import TEMPERED, Arm, Manner, Record
-from thesiskit.report.stages import counted, listed
+from thesiskit.report.record import Arm, Manner, Record
+from thesiskit.report.stages import FITTED_BY, counted, listed
 
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
 STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
@@ -32,7 +32,7 @@ Curve = tuple[str, Any, np.ndarray, np.ndarray]  # a posterior: its name, line, 
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
-USELESS = 1e4  # above it features predict nothing
+USELESS = 999.0  # above it features predict nothing
 
 
 def base_label(label: str) -> str:
@@ -512,13 +512,32 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
 # ---- temperatures: how often the evidence of features was counted ----
 
 
-def temperatures(record: Record) -> dict[Arm, np.ndarray]:
-    """Return the temperatures of the arms that have one, (splits,) each."""
+class Temperature(NamedTuple):
+    """The temperatures of an arm, (splits,).
+
+    errors : of the cases that each was fitted to, how many were predicted wrongly; NaN in results
+        that do not say it.
+    """
+
+    tau: np.ndarray
+    errors: np.ndarray
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no case was predicted wrongly, so that tau says how many cases there are."""
+        return bool((self.errors == 0).all())
+
+
+def temperatures(record: Record) -> dict[Arm, Temperature]:
+    """Return the temperatures of the arms that have one."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too
         columns = [(arm.row, arm) for arm in record.arms if arm.row not in record.silent]
     stage = record.predictions if record.tests else record.fits
-    return {arm: stage["tau"][:, j] for j, arm in columns if arm.temperature == TEMPERED}
+    errors = stage.get("tau_errors", np.full_like(stage["tau"], np.nan))
+    return {
+        arm: Temperature(stage["tau"][:, j], errors[:, j]) for j, arm in columns if arm.tempered
+    }
 
 
 def temperature_sentence(record: Record) -> str:
@@ -528,7 +547,7 @@ def temperature_sentence(record: Record) -> str:
         return ""
     corrected = [arm for arm in found if arm.method in ("corrected", "complete")] or list(found)
     arm = max(corrected, key=lambda arm: (record.kept(arm.label), arm.relevant == "some"))
-    by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm])
+    by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm].tau)
     if middle <= COOL:
         return (
             f"{by}, the temperature is {number(middle)}: nothing shows that the evidence of "
@@ -536,9 +555,15 @@ def temperature_sentence(record: Record) -> str:
         )
     if middle > USELESS:
         return (
-            f"{by}, the temperature is {number(middle)}: in a cross-validation within the "
-            "training cases the features predict nothing, so all classes become about "
-            "equally probable."
+            f"{by}, the temperature is {number(middle)}: in the cases that it was fitted to the "
+            "features predict nothing, so the classes become about as probable as they are "
+            "frequent."
+        )
+    if found[arm].bounded:
+        return (
+            f"{by}, the temperature is {number(middle)}, but none of the cases that it was fitted "
+            "to was predicted wrongly: so it is only bounded by how many cases there are, and says "
+            "little of how often evidence was counted."
         )
     return (
         f"{by}, evidence turned out to be counted {number(middle)} times, as it is where "
@@ -550,9 +575,11 @@ def temperature_sentence(record: Record) -> str:
 def temperature_table(record: Record) -> list[Table]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     found = temperatures(record)
-    sets, within = len(next(iter(found.values()))), "component" if record.mixture else "class"
+    kinds = dict.fromkeys(arm.temperature for arm in found)
+    sets = len(next(iter(found.values())).tau)
+    within = "component" if record.mixture else "class"
     rows = []
-    for arm, tau in found.items():
+    for arm, (tau, _) in found.items():
         row = record.keys(arm) | {"temperature: median": number(np.median(tau))}
         if sets > 1:
             row["temperature: lowest"] = number(tau.min())
@@ -563,14 +590,14 @@ def temperature_table(record: Record) -> list[Table]:
         f"These models take features as independent within a {within}. Features that go "
         "together say the same thing several times, and each time counts: probabilities come "
         "too near to 0 and 1. The log odds of an arm are therefore divided by its "
-        "temperature, a number of at least 1 that makes predictions in a cross-validation "
-        "within the training cases, selection included, most probable. It is about how often "
+        "temperature, a number of at least 1, and each class gets an offset, which are fitted "
+        f"{' or '.join(FITTED_BY[kind] for kind in kinds)}. The temperature is about how often "
         "the same evidence was counted; at 1 there is nothing to mend."
     )
-    if max(tau.max() for tau in found.values()) > USELESS:
+    if max(tau.max() for tau, _ in found.values()) > USELESS:
         caption += (
-            f" Where it is {number(np.inf)}, the features predict nothing, and all classes become "
-            "about equally probable."
+            f" Where it is {number(np.inf)}, the features predict nothing, and the classes become "
+            "about as probable as they are frequent."
         )
     if sets > 1:
         caption += (
@@ -584,5 +611,5 @@ def temperature_table(record: Record) -> list[Table]:
 def number(tau: float) -> str:
     """Return a temperature as sentences have it: two digits; no number where it has no bound."""
     if tau > USELESS:
-        return f"above {USELESS:,.0f}"
+        return "1,000 or more"
     return f"{tau:.2f}" if tau < 2 else f"{tau:.1f}" if tau < 10 else f"{tau:,.0f}"

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import TEMPERED
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
@@ -35,7 +36,7 @@ EXACT = "enumeration"  # the variant without draws
 WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
 OURS = ("corrected", "uncorrected", "complete")
 PRIORS = ("cauchy", "gaussian")
-NONE, TEMPERED = "none", "cv"  # temperatures
+NONE = "none"
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 WORST = {
     "rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any",
@@ -74,7 +75,7 @@ class Manner(NamedTuple):
     def words(self) -> str:
         """What tables and legends add to the method; often nothing."""
         some = ", some relevant" if self.relevant == "some" else ""
-        return some + (", tempered" if self.temperature == TEMPERED else "")
+        return some + (f", {TEMPERED[self.temperature]}" if self.temperature in TEMPERED else "")
 
 
 class Way(NamedTuple):
@@ -122,6 +123,11 @@ class Arm:
     def manner(self) -> Manner:
         """What sets it apart from other arms of its method."""
         return Manner(self.relevant, self.temperature)
+
+    @property
+    def tempered(self) -> bool:
+        """Whether its log odds are divided by a temperature."""
+        return self.temperature in TEMPERED
 
     @property
     def own(self) -> bool:
@@ -528,7 +534,7 @@ class Record:
         They are corrected if the arms keep all features.
         """
         used = {arm.way for arm in self.arms if arm.row not in self.silent}
-        others = (Manner(NONE), Manner(NONE, TEMPERED))
+        others = [Manner(NONE, temperature) for temperature in (NONE, *TEMPERED)]
         wanted = (Way(*one) for one in product(order, (*self.manners, *others)))
         return [way for way in wanted if way in used] or [
             Way("corrected", manner) for manner in self.manners

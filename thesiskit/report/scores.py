@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.defaults import TEMPERED
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -21,7 +22,7 @@ from thesiskit.report.layout import (
     size_words,
 )
 from thesiskit.report.posteriors import base_label, log_alphas
-from thesiskit.report.record import TEMPERED, Arm, Manner, Record, Way
+from thesiskit.report.record import Arm, Manner, Record, Way
 from thesiskit.report.stages import counted, manner_words
 
 STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
@@ -57,7 +58,7 @@ def style(way: Way) -> dict[str, Any]:
     """Return how the line of a method is drawn; with a temperature, its markers are half full."""
     relevant, temperature = way.manner
     found = SOME[way.method] if relevant == "some" else STYLES[way.method]
-    return {"markerfacecolor": "white"} | found | (HALF if temperature == TEMPERED else {})
+    return {"markerfacecolor": "white"} | found | (HALF if temperature in TEMPERED else {})
 
 
 # ---- tables ----

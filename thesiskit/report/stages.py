@@ -5,15 +5,19 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import UNTIL_FIRST
+from thesiskit.defaults import TEMPERED, UNTIL_FIRST
 from thesiskit.errors import cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned
 from thesiskit.report.metrics import headline as headline_of
-from thesiskit.report.record import TEMPERED, Record, method_words
+from thesiskit.report.record import Record, method_words
 
 Arrays = dict[str, np.ndarray]
+FITTED_BY = {  # temperatures
+    "cv": "by a cross-validation within the training cases, selection included",
+    "residual": "to cases that are imitated with the residuals of the training cases",
+}
 MOST_NAMED = 6  # classes of a question
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
@@ -124,10 +128,10 @@ def manner_words(record: Record) -> str:
             "that is estimated"
         )
         told += "; in the other arms of ours all features do." if "all" in relevant else "."
-    if any(arm.temperature == TEMPERED for arm in record.arms):
+    for temperature in dict.fromkeys(arm.temperature for arm in record.arms if arm.tempered):
         told += (
-            " A 'tempered' arm divides its log odds by a number of at least 1, the temperature, "
-            "which is fitted by a cross-validation within the training cases."
+            f" A '{TEMPERED[temperature]}' arm divides its log odds by a number of at least 1, the "
+            f"temperature, which is fitted {FITTED_BY[temperature]}."
         )
     return told
 
@@ -483,7 +487,7 @@ def _short_names(record: Record, arrays: Arrays) -> list[str]:
         f"{label} {method}"
         + (f" {variant}" if several else "")
         + (" some" if relevant == "some" else "")
-        + (" tempered" if temperature == TEMPERED else "")
+        + (f" {TEMPERED[temperature]}" if temperature in TEMPERED else "")
         for label, method, variant, relevant, temperature in zip(
             *(arrays[name] for name in names), strict=True
         )

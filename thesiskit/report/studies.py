@@ -30,7 +30,7 @@ from thesiskit.report.layout import (
 )
 from thesiskit.report.posteriors import temperatures
 from thesiskit.report.promises import GREEN, NEAR, RED, dumbbells
-from thesiskit.report.record import OURS, TEMPERED, WHOLE, Arm, Record, method_words
+from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
 from thesiskit.report.scores import square
 from thesiskit.report.stages import counted, manner_words
 
@@ -495,7 +495,7 @@ def board_of(study: Record) -> pd.DataFrame:
     ridge = next(i for i, arm in enumerate(study.arms) if arm.method == WHOLE)
     rows = []
     for name, table in study.tables.items():
-        taus = {arm.row: np.median(tau) for arm, tau in temperatures(table).items()}
+        taus = {arm.row: np.median(one.tau) for arm, one in temperatures(table).items()}
         for i, (arm, one) in enumerate(zip(study.arms, table.scores, strict=True)):
             if np.isnan(one.amlp):
                 continue
@@ -567,7 +567,7 @@ def _name(arm: Arm) -> str:
 def _statements(study: Record) -> tuple[str, ...]:
     board = board_of(study)
     ours = [i for i, arm in enumerate(study.arms) if arm.method == "corrected"]
-    cooled = [i for i in ours if study.arms[i].temperature == TEMPERED]
+    cooled = [i for i in ours if study.arms[i].tempered]
     whole = board.groupby("i").filter(lambda mine: len(mine) == len(study.tables))
     # how far the promised error rate is from the actual one, mean over tables
     gap = (whole["promised"] - whole["error"]).abs().groupby(whole["i"]).mean()
@@ -718,7 +718,7 @@ def _colour(arm: Arm) -> str:
 
 def short_words(arm: Arm) -> str:
     """Return what a method is called on a small panel: which features are relevant is left out."""
-    return f"{method_words(arm.method)}{', tempered' if arm.temperature == TEMPERED else ''}"
+    return method_words(arm.method) + Manner("", arm.temperature).words
 
 
 def _two_lines(words: str) -> str:
@@ -732,7 +732,7 @@ def _two_lines(words: str) -> str:
 def board_losses(study: Record) -> list[Figure]:
     """AMLP of the methods, a row for each table."""
     board, arms = board_of(study), study.arms
-    last = {(arm.method, arm.temperature == TEMPERED): i for i, arm in enumerate(arms)}
+    last = {(arm.method, arm.tempered): i for i, arm in enumerate(arms)}
     chosen = [last[key] for key in MARKS if key in last and key not in UNSHOWN]  # that keep most
     ridge = board[board["method"] == WHOLE].sort_values("amlp", ascending=False, kind="stable")
     names = list(ridge["table"])
@@ -745,7 +745,7 @@ def board_losses(study: Record) -> list[Figure]:
         axis.plot([np.nanmin(column), np.nanmax(column)], [height] * 2, color=PALE, linewidth=5,
                   solid_capstyle="round", zorder=1)  # fmt: skip
     for row, i in enumerate(chosen):
-        mark = MARKS[arms[i].method, arms[i].temperature == TEMPERED]
+        mark = MARKS[arms[i].method, arms[i].tempered]
         look = {"markersize": 6, "markeredgewidth": 1.4} | mark
         axis.plot(
             np.maximum(values[row], LOWEST), heights, linestyle="none", zorder=3 + row / 100,

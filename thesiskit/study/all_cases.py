@@ -17,9 +17,10 @@ from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
-from thesiskit.models.base import OWN
+from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.peers import BITS, PEERS, Task
+from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
@@ -110,7 +111,9 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         model = work.model_of(arm)
         selected = pair[0].of_table(pair[1].selected).astype(np.intp)
         posterior = work.posterior(stored, 0, arm, pair, block)
-        arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, float(stored["tau"][0]))
+        tau, offset, _ = (stored[name][0] for name in SOFTENED)
+        softened = Temperature(float(tau), offset) if arm.tempered else None
+        arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
         kept += [selected] if model.takes == "bits" else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}

@@ -24,16 +24,17 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
+from thesiskit.defaults import TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import (
     OTHERS,
     OWN,
+    SOFTENED,
     Arrays,
     Model,
     Training,
-    as_probability,
     pack_relevance,
 )
 from thesiskit.models.chains import marked
@@ -49,12 +50,12 @@ from thesiskit.models.selection import (
     f_of_correlation,
     select_features,
 )
-from thesiskit.models.temperature import cross_validated, temper
+from thesiskit.models.temperature import Temperature, cross_validated
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import FOLDS, Design, Split, keep_best, screening_limit
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-NONE, CV = "none", "cv"  # temperatures
+NONE, CV, RESIDUAL = "none", "cv", "residual"  # temperatures
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(name for name in peers.names(BITS, REALS) if not PEERS[name].selects)
@@ -79,7 +80,7 @@ class Arm:
         None where it was not, or where the arms of this selection do not ask.
     variant : the rule for theta, or the sampler; "none" for a peer.
     relevant : which features may be relevant, "all" or "some"; "none" for a peer.
-    temperature : "none" or "cv".
+    temperature : "none", "cv" or "residual".
     """
 
     label: str
@@ -93,13 +94,14 @@ class Arm:
     @property
     def name(self) -> str:
         """What it is called, the same whatever else is done."""
-        others = (self.method, self.variant, self.relevant, "tempered" if self.tempered else NONE)
+        tempered = TEMPERED.get(self.temperature, NONE)
+        others = (self.method, self.variant, self.relevant, tempered)
         return " ".join([self.label, *(word for word in others if word not in (NONE, "all"))])
 
     @property
     def tempered(self) -> bool:
         """Whether its log odds are divided by a temperature."""
-        return self.temperature == CV
+        return self.temperature != NONE
 
 
 def selections(config: Config) -> list[Arm]:
@@ -379,7 +381,9 @@ class SelectionWork(Work):
         one = self.own_arms.get(arm)
         if stage != "fit" or one is None or not self.model_of(one).sampled:
             return None
-        name = f"{one.label}-{one.method}-{one.variant}".lower() + "-tempered" * one.tempered
+        words = [one.label, one.method, one.variant]
+        words += [TEMPERED[one.temperature]] if one.tempered else []
+        name = "-".join(words).lower()
         return re.sub(r"[^0-9a-z.]+", "-", name).strip("-")
 
     # ---- settings ----
@@ -471,7 +475,7 @@ class SelectionWork(Work):
         for arm in self.own_arms.values():
             size, iterations = self.model_of(arm).needs(sizes.train, kept[arm.label])
             held.append(splits * size)
-            needed.iterations += splits * iterations * (1 + FOLDS * arm.tempered)
+            needed.iterations += splits * iterations * (1 + FOLDS * (arm.temperature == CV))
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
         return needed
@@ -506,10 +510,10 @@ class SelectionWork(Work):
             return self.kind.join(mine) | {"arm": np.array(places)} | described
         drawn = block.load("simulate", ("response", "fold"))
         tested = self.design().tested(block.replicates, drawn) | described
-        for name in ("probability", "tau", "seconds", "cross_validated"):
+        for name in ("probability", "tau", "tau_errors", "seconds", "cross_validated"):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
-        tested |= {name: tested[name].T for name in ("tau", "seconds")}
+        tested |= {name: tested[name].T for name in ("tau", "tau_errors", "seconds")}
         return tested | (ranks.of_arms(made) if self.config.evaluation.ranks else {})
 
     def _splits(self, block: Block) -> Iterator[Split]:
@@ -526,24 +530,27 @@ class SelectionWork(Work):
     def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
-        Also tau and seconds (splits,).  Where some features are relevant, `pack_relevance` says
-        what else; where no case is tested, promised (splits,) is the error that the model expects.
+        Also the temperatures, and seconds (splits,).  Where some features are relevant,
+        `pack_relevance` says what else; where no case is tested, promised (splits,) is the error
+        that the model expects.
         """
         posteriors: list[Any] = []
-        seconds, tau, promised = [], [], []
+        seconds, softened, promised = [], [], []
         for split, selection in self.pairs(arm, block):
             started = time.perf_counter()
-            posteriors.append(model.fit(self._training(arm, split, selection)))
-            tau.append(self.temperature(arm, split))
+            mine = self._training(arm, split, selection)
+            posteriors.append(model.fit(mine))
+            softened.append(self.temperature(arm, split, posteriors[-1], mine))
             seconds.append(time.perf_counter() - started)
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
                 rng = generator(self.config.seed, "promise", split.replicate)
-                promised.append(model.expected_error(posteriors[-1], rng))
+                expected = model.expected_error(posteriors[-1], rng)
+                promised.append(softened[-1].expected if arm.tempered else expected)
         arrays = model.pack(posteriors)
         arrays |= pack_relevance(posteriors) if arm.relevant == "some" else {}
         arrays |= {"promised": np.array(promised)} if promised else {}
-        return arrays | {"tau": np.array(tau), "seconds": np.array(seconds)}
+        return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
     def _sample(
         self, model: Any, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
@@ -570,7 +577,8 @@ class SelectionWork(Work):
         if chain is not None:
             return {f"{s}/{name}": one for s, fit in enumerate(fits) for name, one in fit.items()}
         for fit, (split, _) in zip(fits, self.pairs(arm, block), strict=True):
-            fit["tau"] = np.array(self.temperature(arm, split))
+            found = self.temperature(arm, split, None, None)
+            fit |= {name: one[0] for name, one in _as_arrays([found]).items()}
         if model.sampled:
             about = {"key": block.key("fit", arm.name), "method": arm.method,
                      "features_kept": arm.label}  # fmt: skip
@@ -587,37 +595,49 @@ class SelectionWork(Work):
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
-    def temperature(self, arm: Arm, split: Split) -> float:
-        """Return by what an arm's log odds are divided in a split: 1 without a temperature.
+    def temperature(
+        self, arm: Arm, split: Split, posterior: Any, training: Training | None
+    ) -> Temperature:
+        """Return the temperature of an arm in a split.
 
-        The division of its training cases into folds is the same for all arms.
+        With `cv` the division of its training cases into folds is the same for all arms; what was
+        fitted is only asked for with `residual`.
         """
         if not arm.tempered:
-            return 1.0
+            return Temperature.none(split.classes)
         model = self.model_of(arm)
+        if arm.temperature == RESIDUAL:
+            assert training is not None
+            return model.residual_temperature(posterior, training)
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             train, test = split.train[train], split.train[test]
             part = replace(split.whole or split, train=train, test=test)  # with all columns
             part = keep_best(self.config, part, at_most=True)
-            return model.log_probability(*self._again(model, arm, part))
+            return model.log_probability(*self._again(model, arm, part)[:2])
 
         rng = generator(self.config.seed, "temperature", *split.place)
-        return float(cross_validated(predict, split.response[split.train], rng, folds=FOLDS))
+        return cross_validated(predict, split.response[split.train], rng, folds=FOLDS)
 
-    def _again(self, model: Model, arm: Arm, split: Split) -> tuple[Any, np.ndarray]:
-        """Return the posterior after a selection of its own, and the features of the test cases."""
+    def _again(self, model: Model, arm: Arm, split: Split) -> tuple[Any, np.ndarray, Training]:
+        """Fit after a selection of its own.
+
+        Return the posterior, the features of the test cases, and what it was fitted to.
+        """
         selection = select_one(self.config, split, arm, model.takes, at_most=True)
         training = self._training(arm, split, selection, within=True)
-        return model.fit(training), split.values(selection.selected, split.test, model.takes)
+        table = split.values(selection.selected, split.test, model.takes)
+        return model.fit(training), table, training
 
     # ---- predictions ----
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
-        probability, seconds, ranked, promised, tau = [], [], [], [], []
+        probability, seconds, ranked, promised, softened = [], [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
-            temperature = 1.0 if fitted is None else fitted["tau"][s]
+            temperature = Temperature.none(split.classes)
+            if fitted is not None:
+                temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.perf_counter()
             if fitted is not None:
@@ -631,10 +651,11 @@ class SelectionWork(Work):
                 promised.append(promise)
             seconds.append(time.perf_counter() - started)
             probability.append(answer)
-            tau.append(temperature)
+            softened.append(temperature)
             if self.config.evaluation.ranks and fitted is not None:
                 ranked.append(self._rank(posterior, arm, split, selection))
-        arrays = {"tau": np.array(tau), "seconds": np.array(seconds)}
+        arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
+        del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
             arrays["cross_validated"] = np.array(promised or [np.nan] * len(seconds))
         return arrays | {"probability": np.concatenate(probability)} | ranks.of_arm(ranked)
@@ -646,13 +667,15 @@ class SelectionWork(Work):
             fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
         return model.unpack(fitted, s, self._training(arm, *pair))
 
-    def _predict_other(self, arm: Arm, split: Split) -> tuple[np.ndarray, float]:
+    def _predict_other(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what a model of ours of another kind predicts, and its temperature."""
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
-            return np.full((len(split.test), split.classes), np.nan), np.nan
-        tau = self.temperature(arm, split)
-        return _predicted(model, *self._again(model, arm, split), arm, tau), tau
+            unknown = Temperature.none(split.classes)._replace(tau=np.nan)
+            return np.full((len(split.test), split.classes), np.nan), unknown
+        posterior, table, training = self._again(model, arm, split)
+        softened = self.temperature(arm, split, posterior, training)
+        return _predicted(model, posterior, table, arm, softened), softened
 
     def _predict_peer(self, method: str, split: Split, k: int) -> tuple[np.ndarray, float]:
         """Return what a method of others predicts of the test cases of a split, and a promise.
@@ -717,12 +740,17 @@ class SelectionWork(Work):
         return Training(selection, y, table, method != "uncorrected", rngs)
 
 
-def _predicted(model: Model, posterior: Any, table: np.ndarray, arm: Arm, tau: float) -> np.ndarray:
+def _as_arrays(found: list[Temperature]) -> Arrays:
+    """Return tau, offset and tau_errors of each temperature."""
+    values = ([one.tau, one.offset, one.errors] for one in found)
+    return dict(zip(SOFTENED, map(np.array, zip(*values, strict=True)), strict=True))
+
+
+def _predicted(
+    model: Model, posterior: Any, table: np.ndarray, arm: Arm, softened: Temperature
+) -> np.ndarray:
     """Return P(class 1) of test cases, (T,), or P(class), (T, G), of more than two classes."""
-    if arm.tempered:
-        p = as_probability(temper(model.log_probability(posterior, table), tau))
-    else:
-        p = model.predict(posterior, table)
+    p = model.predict(posterior, table, softened if arm.tempered else None)
     return p[:, 1] if p.shape[1] == 2 else p
 
 

@@ -41,7 +41,7 @@ def table(tmp_path):
                                    {"class_prior": [1.0, 2.0, 3.0]}])  # fmt: skip
 @pytest.mark.parametrize("selection", [{"features": [3]}, {"thresholds": [0.5]}])
 def test_predictions_are_those_of_the_model(tmp_path, selection, model):
-    changes = {"selection": selection, "model": {"kind": "normal"} | model}
+    changes = {"selection": selection, "model": {"kind": "normal", "temperature": "none"} | model}
     found, _ = made(tmp_path, DRAWN, **changes)
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
     X, y = drawn.train.features, drawn.train.response
@@ -101,7 +101,8 @@ def test_bytes_do_not_depend_on_jobs(tmp_path):
 
 def test_a_table_of_three_classes(tmp_path, table):
     X, y = table
-    model = {"kind": "normal", "methods": ["corrected", "naive-corrected"]}
+    model = {"kind": "normal", "temperature": "none",
+             "methods": ["corrected", "naive-corrected"]}  # fmt: skip
     found, notes = made(tmp_path, OWN, model=model)
     assert any("naive-corrected: no predictions where there are more than two" in one
                for one in notes)  # fmt: skip
@@ -161,7 +162,8 @@ def test_gaps_and_constant_columns(tmp_path, table):
 
 
 def test_naive_bayes_beside_the_normal_model(tmp_path):
-    model = {"kind": "normal", "methods": ["corrected", "naive-corrected", "naive-uncorrected"]}
+    model = {"kind": "normal", "temperature": "none",
+             "methods": ["corrected", "naive-corrected", "naive-uncorrected"]}  # fmt: skip
     made(tmp_path, DRAWN, data=TWO, model=model, selection={"thresholds": [0.45]})
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(1)
     cut = np.median(drawn.train.features, axis=0)
@@ -182,7 +184,7 @@ def test_the_normal_model_beside_naive_bayes(tmp_path):
     data = {"source": "signals", "settings": [
         {"relevant": 4, "of": 50, "effect": 1.5, "train": [9, 10], "test": [8, 8]}]}  # fmt: skip
     one = {"methods": ["corrected", "normal-corrected", "normal-uncorrected"]}
-    other = {"kind": "normal"}
+    other = {"kind": "normal", "temperature": "none"}
     beside, _ = made(tmp_path, DRAWN, data=data, model=one, results="beside")
     alone, _ = made(tmp_path, DRAWN, data=data, model=other, results="alone")
     np.testing.assert_allclose(
@@ -227,7 +229,7 @@ def test_constant_columns_are_no_features_before_a_screening_either(tmp_path, ta
     frame = pd.read_csv(tmp_path / "t.csv")
     frame.iloc[:, 20:25] = 1.0
     frame.to_csv(tmp_path / "t.csv", index=False)
-    model, found = {"kind": "normal", "methods": ["corrected"]}, []
+    model, found = {"kind": "normal", "methods": ["corrected"], "temperature": "none"}, []
     for more in ({}, {"screened": {"keep": 8}}):
         selection = {"features": [3]} | more
         found.append(made(tmp_path, OWN, model=model, selection=selection, results=str(more))[0])
@@ -242,7 +244,8 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
     # an F of half the smallest one, and the same as a correlation ratio
     f = float(whole.f[-1]) / 2
     ratio = float(correlation_of_f(np.array([f]), whole.class_counts[None])[0])
-    model, promised = {"kind": "normal", "methods": ["corrected"]}, []
+    model = {"kind": "normal", "methods": ["corrected"], "temperature": "none"}
+    promised = []
     for known in ({"f": f}, {"threshold": ratio}):
         selection = {"features": [2, "all"], "screened": {"of": [25, 500]} | known}
         found, notes = made(tmp_path, OWN, selection=selection, evaluation={}, model=model,

@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from commands import invoke, must_fail
+from commands import arrays, invoke, must_fail, run
 from real_tables import DRAWN, OWN, TWO, made, write
 from small import opened
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier, NormalClassifier
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import select_by_f, select_features
 from thesiskit.models.temperature import as_log_probability, cross_validated, temper
@@ -61,13 +62,15 @@ def test_selection_and_fit_are_repeated_in_folds_of_the_training_cases(
     drawn = Design(loaded, tmp_path).drawn(0)
     X, y = drawn.train.features, drawn.train.response
     predict, everything = again(X, y), np.arange(len(y))
-    tau = cross_validated(predict, y, generator(1, "temperature", 0, 0, 0))
-    assert found["fit"]["tau"][0] == pytest.approx([1, tau], rel=1e-6)
-    assert found["predict"]["tau"][0] == pytest.approx([1, tau], rel=1e-6)
+    tau, offset, errors, _ = cross_validated(predict, y, generator(1, "temperature", 0, 0, 0))
+    for stage in ("fit", "predict"):
+        assert found[stage]["tau"][0] == pytest.approx([1, tau], rel=1e-5)
+        assert found[stage]["tau_errors"][0, 1] == errors
+    np.testing.assert_allclose(found["fit"]["offset"][0], [0 * offset, offset], atol=1e-5)
     assert found["predict"]["temperature"].tolist() == ["none", "cv"]
     log = predict(everything, everything, drawn.test.features)
-    for row, one in enumerate((1.0, tau)):
-        expected = np.exp(temper(log, one))
+    for row, one in enumerate(((1.0, 0.0), (tau, offset))):
+        expected = np.exp(temper(log, *one))
         expected = expected[:, 1] if expected.shape[1] == 2 else expected
         np.testing.assert_allclose(found["predict"]["probability"][row], expected, atol=1e-6)
 
@@ -82,6 +85,35 @@ def copies(tmp_path):
     frame = pd.DataFrame(X.round(4), columns=[f"g{j}" for j in range(X.shape[1])])
     frame["tissue"] = np.array(["well", "sick"])[y]
     frame.to_csv(tmp_path / "t.csv", index=False)
+
+
+@pytest.mark.parametrize("kind", ["normal", "naive-bayes"])
+def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, kind):
+    """In an experiment, and of the fit to all cases that is exported."""
+    model = {"kind": kind, "methods": ["corrected"], "temperature": ["none", "residual"]}
+    data = OWN["data"] | {"positive": "sick"}
+    found, _ = made(tmp_path, OWN, data=data, model=model, selection={"features": [48]})
+    assert found["fit"]["temperature"].tolist() == ["none", "residual"]
+    assert (found["fit"]["tau"][:, 1] > 2).all()
+    p, y = found["predict"]["probability"], found["predict"]["response"]
+    loss = -np.log(np.where(y == 1, p, 1 - p)).mean(axis=1)
+    assert loss[1] < loss[0]
+    run("export", tmp_path / "small.yaml", tmp_path / "m", "--results", tmp_path / "results")
+    table = pd.read_csv(tmp_path / "t.csv")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    run("predict", "--model", tmp_path / "m", "--new", tmp_path / "new.csv",
+        "--output", tmp_path / "p.csv")  # fmt: skip
+    rows = pd.read_csv(tmp_path / "p.csv").groupby("arm", sort=False)
+    (_, plain), (name, softened) = rows
+    assert name.endswith("residual-tempered")
+    X, y = table.drop(columns="tissue").to_numpy(), (table.tissue == "sick").to_numpy()
+    estimator = NormalClassifier(48) if kind == "normal" else NaiveBayesClassifier(48)
+    if kind == "naive-bayes":
+        X = MedianBinarizer().fit_transform(X)
+        estimator.set_params(relevant="all", temperature="residual")
+    p = estimator.fit(X, y).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(softened["probability: sick"], p, atol=1e-6)
+    assert not np.allclose(softened["probability: sick"], plain["probability: sick"], atol=0.01)
 
 
 METHODS = {
@@ -104,10 +136,10 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
     assert (tau[~tempered] == 1).all()
     assert (tau[tempered] > 2).all()
     assert (loss[tempered] < loss[~tempered]).all()
-    np.testing.assert_array_equal(p[tempered] > 0.5, p[~tempered] > 0.5)
     record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
     assert [arm.method for arm in temperatures(record)] == METHODS[kind]
-    np.testing.assert_allclose([one.mean() for one in temperatures(record).values()], tau[tempered])
+    means = [one.tau.mean() for one in temperatures(record).values()]
+    np.testing.assert_allclose(means, tau[tempered])
 
 
 MIXTURE = BITS | {
@@ -134,8 +166,8 @@ def test_of_a_mixture(tmp_path, sampler):
     assert tau > (1.01 if sampler == "collapsed" else 0.999)
     assert predicted["tau"][0, :2].tolist() == [1, tau]
     # the chains are the same: only the log odds are divided
-    odds = np.log(p) - np.log1p(-p)
-    np.testing.assert_allclose(odds[1] * tau, odds[0], atol=1e-9)
+    odds, (low, high) = np.log(p) - np.log1p(-p), fit["offset"][0, 1]
+    np.testing.assert_allclose((odds[1] - (high - low)) * tau, odds[0], atol=1e-9)
     if sampler == "collapsed":
         names = sorted(path.name for path in (tmp_path / "results/small/fit").glob("*.nc"))
         assert names == [
@@ -199,4 +231,21 @@ def test_a_table_that_was_screened_with_all_its_cases_has_no_temperature(tmp_pat
     path = write(tmp_path, OWN, selection=selection, evaluation={},
                  model={"kind": "normal", "temperature": "cv"})  # fmt: skip
     with pytest.raises(ConfigError, match=r"model\.temperature: all cases took part in the scr"):
+        load_config(path)
+
+
+def test_a_table_that_was_screened_has_a_temperature_of_imitated_cases(tmp_path, copies):
+    selection = {"features": ["all"], "screened": {"of": 1000}}
+    data = OWN["data"] | {"positive": "sick"}
+    model = {"kind": "normal", "methods": ["corrected"], "temperature": ["none", "residual"]}
+    made(tmp_path, OWN, upto="fit", selection=selection, evaluation={}, data=data, model=model)
+    fit = arrays(tmp_path / "results/small/fit/0000.npz")
+    plain, softened = fit["promised"][0]
+    assert fit["tau"][0, 1] > 2
+    assert plain < softened - 0.02  # the copies of a feature are no evidence of their own
+
+
+def test_a_mixture_has_no_temperature_of_imitated_cases(tmp_path):
+    path = write(tmp_path, MIXTURE, model=MIXTURE["model"] | {"temperature": "residual"})
+    with pytest.raises(ConfigError, match=r"model\.temperature"):
         load_config(path)
