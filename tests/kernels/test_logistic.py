@@ -38,7 +38,6 @@ from logistic_cases import (
     tree_once,
     widths_twice,
 )  # fmt: skip
-from reference_splitting import cauchy_split_cdf
 from scipy import special, stats
 from statistical import ALARM
 
@@ -869,7 +868,7 @@ def test_predictions_of_one_draw(rng):
                     if part and rest and cauchy:
                         x = np.tan(np.pi * (midpoints(4001) - 0.5))
                         grid = np.sort(np.concatenate([part * x, s + rest * x]))
-                        cdf = cauchy_split_cdf(grid, s, part, rest)
+                        cdf = logistic.cauchy_split_cdf(grid, s, part, rest)
                         total += np.interp(rng.random(size), cdf, grid)
                     elif part and rest:
                         share = part / (part + rest)
@@ -900,7 +899,7 @@ def test_splits_of_cauchy_sums(ratio):
                 np.full(size, s * unit), np.full(size, ratio), np.ones(size), True, out,
                 rng.bit_generator.capsule,
             )  # fmt: skip
-            u = cauchy_split_cdf(out, s * unit, ratio, 1.0)
+            u = logistic.cauchy_split_cdf(out, s * unit, ratio, 1.0)
             assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM / 12
 
 
@@ -918,7 +917,7 @@ def test_splits_of_gaussian_sums_and_ends(rng):
             assert (out[:9] == wanted).all()
     for scale in (1e-200, 1e200):
         splitting.split_off(np.full(size, scale), *np.full((2, size), scale), True, out, capsule)
-        u = cauchy_split_cdf(out / scale, 1, 1, 1)
+        u = logistic.cauchy_split_cdf(out / scale, 1, 1, 1)
         assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM
 
 

@@ -122,7 +122,7 @@ def test_cdf_against_quadrature_over_the_whole_grid(rng):
     """Equations eqn-cond-cauchy to eqn-C-cauchy."""
     for s, a, b in CELLS:
         x = points(s, a, b, rng)
-        cdf, expected = twin.cauchy_split_cdf(x, s, a, b), reference_cdf(x, s, a, b)
+        cdf, expected = model.cauchy_split_cdf(x, s, a, b), reference_cdf(x, s, a, b)
         np.testing.assert_allclose(cdf, expected, rtol=1e-12, atol=0, err_msg=f"{s} {a} {b}")
         np.testing.assert_allclose(cdf, expected, rtol=0, atol=1e-14, err_msg=f"{s} {a} {b}")
         assert (np.diff(cdf) >= -1e-15).all()
@@ -133,9 +133,9 @@ def test_cdf_does_not_change_with_the_scale(rng):
         if s and abs(s) < 1e-100:
             continue
         x = points(s, a, b, rng)
-        expected = twin.cauchy_split_cdf(x, s, a, b)
+        expected = model.cauchy_split_cdf(x, s, a, b)
         for scale in (2.0**-890, 2.0**850):
-            got = twin.cauchy_split_cdf(x * scale, s * scale, a * scale, b * scale)
+            got = model.cauchy_split_cdf(x * scale, s * scale, a * scale, b * scale)
             np.testing.assert_array_equal(got, expected)
 
 
@@ -143,14 +143,14 @@ def test_cdf_where_the_printed_form_keeps_its_digits(rng):
     """Equation eqn-cdf-split-cc1."""
     s, a, b = rng.uniform(1, 5, size=(3, 200))
     x = 5 * rng.standard_cauchy(200)
-    got = twin.cauchy_split_cdf(x, s, a, 1.5 * a + b)
+    got = model.cauchy_split_cdf(x, s, a, 1.5 * a + b)
     np.testing.assert_allclose(got, printed_cdf(x, s, a, 1.5 * a + b), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("a", [1e-250, 0.3, 1.0, 1e250])
 def test_cdf_is_students_where_the_widths_agree_and_s_is_0(a):
     t = np.concatenate([-np.logspace(-3, 12, 61), np.linspace(-2, 2, 31)])
-    cdf = twin.cauchy_split_cdf(a * t, 0, a, a)
+    cdf = model.cauchy_split_cdf(a * t, 0, a, a)
     np.testing.assert_allclose(cdf, students_cdf(t, 1), rtol=1e-12)
 
 
@@ -167,7 +167,7 @@ def test_cdf_symmetries(x_size, s_size, s_sign, a_size, x_sign, b_size):
         for sign, size in ((x_sign, x_size), (s_sign, s_size))
     )
     a, b = 10**a_size, 10**b_size
-    cdf = twin.cauchy_split_cdf
+    cdf = model.cauchy_split_cdf
     here = cdf(x, s, a, b)
     assert here == pytest.approx(1 - cdf(-x, -s, a, b), abs=1e-15, rel=0)
     assert here == pytest.approx(1 - cdf(s - x, s, b, a), abs=1e-15, rel=0)
@@ -176,7 +176,7 @@ def test_cdf_symmetries(x_size, s_size, s_sign, a_size, x_sign, b_size):
 
 
 def test_cdf_at_its_ends_and_at_widths_of_0():
-    cdf = twin.cauchy_split_cdf
+    cdf = model.cauchy_split_cdf
     x = np.array([-np.inf, -1e308, 1e308, np.inf])
     np.testing.assert_array_equal(cdf(x, [[3.0], [0.0]], 1e-3, 2), [[0, 0, 1, 1]] * 2)
     x = np.array([-np.inf, -1, -1e-300, 0, 2, 5, np.nextafter(5, 6), np.inf])
@@ -195,8 +195,8 @@ def test_cdf_at_its_ends_and_at_widths_of_0():
 def kolmogorov(draws, s, a, b):
     """Return the p-value of the Kolmogorov-Smirnov test, fair to draws rounded to doubles."""
     x, n = np.sort(draws), len(draws)
-    above = twin.cauchy_split_cdf(np.nextafter(x, np.inf), s, a, b)
-    below = twin.cauchy_split_cdf(np.nextafter(x, -np.inf), s, a, b)
+    above = model.cauchy_split_cdf(np.nextafter(x, np.inf), s, a, b)
+    below = model.cauchy_split_cdf(np.nextafter(x, -np.inf), s, a, b)
     rank = np.arange(n + 1) / n
     return stats.kstwo.sf(max((rank[1:] - above).max(), (below - rank[:-1]).max()), n)
 
@@ -327,7 +327,7 @@ def test_poles_almost_the_same(s):
     same = model.expected_logistic_cauchy(location, 0, 0.1, 0.1, 0)
     np.testing.assert_allclose(got, same, rtol=1e-15)
     x = np.array([-1, -1e-3, 0, 0.2])
-    np.testing.assert_allclose(twin.cauchy_split_cdf(x, s, 0.1, 0.1), students_cdf(x, 0.1))
+    np.testing.assert_allclose(model.cauchy_split_cdf(x, s, 0.1, 0.1), students_cdf(x, 0.1))
 
 
 @pytest.mark.parametrize("v", [1e-6, 0.5, 1e3])
@@ -387,7 +387,7 @@ def assert_mean(values, expected):
 @pytest.mark.parametrize("bad", [-1e-9, np.nan, np.inf, "wide", 1e300])
 def test_bad_widths(rng, bad):
     for call in (
-        lambda *w: twin.cauchy_split_cdf(0.0, 1, *w),
+        lambda *w: model.cauchy_split_cdf(0.0, 1, *w),
         lambda *w: twin.sample_cauchy_split(1, *w, rng),
         lambda *w: twin.gaussian_split(1, *w),
         lambda *w: twin.sample_gaussian_split(1, *w, rng),
@@ -413,6 +413,6 @@ def test_bad_sums_and_locations(rng, bad):
     with pytest.raises(UserError, match=r"^location must"):
         model.expected_logistic_cauchy(bad, 0, 1, 1, 1)
     with pytest.raises(UserError, match=r"^x must"):
-        twin.cauchy_split_cdf(np.nan, 0, 1, 1)
+        model.cauchy_split_cdf(np.nan, 0, 1, 1)
     with pytest.raises(UserError, match="broadcast"):
-        twin.cauchy_split_cdf(np.zeros(2), np.zeros(3), 1, 1)
+        model.cauchy_split_cdf(np.zeros(2), np.zeros(3), 1, 1)

@@ -98,7 +98,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         self._posterior = self._model.fit(training)
         # it has a generator of its own: the fit is the same with a temperature and without
         self._softened = self._temperature(table, training, np.random.default_rng([seed, 1]))
-        softened = self._softened or Temperature.none(len(self.classes_))
+        softened = self._softened or Temperature(1.0, np.zeros(len(self.classes_)))
         self.tau_, self.offset_ = softened.tau, softened.offset
         self.selected_ = selection.selected
         for name, source in self._attributes.items():

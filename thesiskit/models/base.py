@@ -46,7 +46,7 @@ SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
 IMITATION = 2007  # the seed of imitated cases
 RESIDUAL = (
     " With `residual` they are fitted to cases that are imitated with the residuals of the "
-    "training cases, which needs one fit, and can be had of a table that was screened before."
+    "training cases, which needs one fit, and serves a table that had a screening before, too."
 )
 
 
@@ -248,7 +248,7 @@ class Model(ABC):
         """
         counts = np.asarray(training.selection.class_counts)
         if counts[counts > 0].min() < 2 or not len(training.selection.selected):
-            return Temperature.none(len(counts))
+            return Temperature(1.0, np.zeros(len(counts)))
         cases, y = self.imitate(posterior, training, np.random.default_rng(IMITATION))
         return of_imitated(self.log_probability(posterior, cases), y)
 

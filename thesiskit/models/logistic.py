@@ -92,6 +92,7 @@ from thesiskit.models.patterns import Groups, Shared, one_by_one
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
+    cauchy_split_cdf,
     expected_logistic_gaussian,
     original_coefficients,
     predict,
@@ -100,7 +101,7 @@ from thesiskit.models.splitting import (
 
 __all__ = [
     "SCALES", "Chain", "Draws", "Linear", "Logistic", "Model", "Normal", "Probe", "Response",
-    "check_sigma", "expected_logistic_gaussian", "flat",
+    "cauchy_split_cdf", "check_sigma", "expected_logistic_gaussian", "flat",
     "original_coefficients", "predict", "predict_response", "sample", "saved_from",
     "separated", "separates",
 ]  # fmt: skip

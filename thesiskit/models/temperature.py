@@ -14,7 +14,7 @@ Both are fitted to log probabilities l of cases whose classes are known but were
   differences of classes too large, which the correction undoes; what features have in common
   within classes it leaves as it is.  So new cases are made of the corrected means, of errors of
   means, and of whole vectors of residuals, whose features go together as those of the training
-  cases do.  A table that somebody else has screened has such a temperature, too.
+  cases do.  So a table of which somebody else has left features out has a temperature.
 
 The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
 class and s = 4 (`cv`) or 16 (`residual`), so that few cases without an error do not make tau 1.  Of
@@ -54,11 +54,6 @@ class Temperature(NamedTuple):
     offset: np.ndarray
     errors: float = np.nan
     expected: float = np.nan
-
-    @classmethod
-    def none(cls, classes: int) -> "Temperature":
-        """Return the temperature that changes nothing."""
-        return cls(1.0, np.zeros(classes))
 
 
 def temper(log_probability: np.ndarray, tau: float, offset: np.ndarray | float = 0.0) -> np.ndarray:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from thesiskit import defaults
+from thesiskit.defaults import TEMPERED as TEMPERATURES
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
@@ -97,7 +97,7 @@ METHODS = _in_model(
 RIDGE = _in_model("l2-logistic in model.methods", "methods", "l2-logistic")
 TEMPERED = Need(
     "cv or residual in model.temperature",
-    lambda c: not {*defaults.TEMPERED}.isdisjoint(_of_model(c, "temperature")),
+    lambda c: not {*TEMPERATURES}.isdisjoint(_of_model(c, "temperature")),
 )
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)

@@ -604,7 +604,7 @@ class SelectionWork(Work):
         fitted is only asked for with `residual`.
         """
         if not arm.tempered:
-            return Temperature.none(split.classes)
+            return Temperature(1.0, np.zeros(split.classes))
         model = self.model_of(arm)
         if arm.temperature == RESIDUAL:
             assert training is not None
@@ -635,7 +635,7 @@ class SelectionWork(Work):
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
         probability, seconds, ranked, promised, softened = [], [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
-            temperature = Temperature.none(split.classes)
+            temperature = Temperature(1.0, np.zeros(split.classes))
             if fitted is not None:
                 temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
             table = split.values(selection.selected, split.test, self.kind.takes)
@@ -658,7 +658,8 @@ class SelectionWork(Work):
         del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
             arrays["cross_validated"] = np.array(promised or [np.nan] * len(seconds))
-        return arrays | {"probability": np.concatenate(probability)} | ranks.of_arm(ranked)
+        arrays["probability"] = np.concatenate(probability)
+        return arrays | (ranks.of_arm(ranked) if ranked else {})
 
     def posterior(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Any:
         """Return the posterior of an arm in split s from its stored arrays."""
@@ -671,7 +672,7 @@ class SelectionWork(Work):
         """Return what a model of ours of another kind predicts, and its temperature."""
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
-            unknown = Temperature.none(split.classes)._replace(tau=np.nan)
+            unknown = Temperature(np.nan, np.zeros(split.classes))
             return np.full((len(split.test), split.classes), np.nan), unknown
         posterior, table, training = self._again(model, arm, split)
         softened = self.temperature(arm, split, posterior, training)
