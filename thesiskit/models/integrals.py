@@ -324,8 +324,9 @@ def log_discard_probability(
     gamma > 0.  Never -inf: a constant feature has correlation 0.
     """
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
-    counts = list(zip(*(np.atleast_1d(n).tolist() for n in (n0, n1)), strict=True))
-    if min(map(min, counts)) < 0 or (np.ndim(n0) == 0 and not any(counts[0])):
+    several = isinstance(n0, np.ndarray)
+    counts = list(zip(n0.tolist(), n1.tolist(), strict=True)) if several else [(n0, n1)]
+    if min(map(min, counts)) < 0 or not (several or any(counts[0])):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
     limits = [reach(*row, gamma_squared, attained=below) for row in counts]
     found = np.zeros((len(counts), len(alpha)))  # the probability of being retained
@@ -343,7 +344,8 @@ def log_discard_probability(
                     tables.weighted(low), tables.plain(high), limits[d], found[d, points]
                 )
     # a constant feature alone is worth 2 / (n + 1) or more, so this loses no digits that matter
-    return np.log1p(-np.minimum(found, 1.0)).reshape(*np.shape(n0), -1)
+    found = np.log1p(-np.minimum(found, 1.0))
+    return found if several else found[0]
 
 
 def log_tied_probability(
