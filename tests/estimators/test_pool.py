@@ -26,7 +26,7 @@ def test_it_predicts_better_than_naive_bayes_where_features_go_together():
     rng = np.random.default_rng(1)
     X, y = together(400, rng)
     model = PoolClassifier(random_state=0).fit(X[:100], y[:100])
-    naive = NormalClassifier(50, random_state=0).fit(X[:100], y[:100])
+    naive = NormalClassifier(50, temperature=None, random_state=0).fit(X[:100], y[:100])
     losses = [-one.predict_log_proba(X[100:])[np.arange(300), y[100:]].mean()
               for one in (model, naive)]  # fmt: skip
     assert losses[0] < 0.8 * losses[1]

@@ -30,7 +30,8 @@ OURS = ("first division", "fit and predict")  # beside a column that is called "
 CLASSES = "probability: "  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
-INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
+INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
+GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, grid, percent
+from thesiskit.report.layout import GREEN, GREY, INK, PALE, RED, Figure, Table, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
 from thesiskit.report.record import WHOLE, Arm, Record
 from thesiskit.report.scores import STYLES, style
@@ -19,7 +19,7 @@ NEXT = (
     "screening, name their file in data.test_path, and this page will test the methods with them."
 )
 PROMISES, MAKES = "promises", "makes"  # the series of the figure
-GREEN, RED, NEAR = "#00785a", "#c44e00", 0.05  # of promises that are kept, or nearly
+NEAR = 0.05  # between a promise and what is made of it
 GAP = 0.9  # above each of the two groups of methods
 
 

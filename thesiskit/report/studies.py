@@ -18,9 +18,13 @@ import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
+    BLUE,
+    GREEN,
     GREY,
     INK,
     PALE,
+    RED,
+    SHADE,
     Figure,
     Table,
     canvas,
@@ -29,7 +33,7 @@ from thesiskit.report.layout import (
     percent,
 )
 from thesiskit.report.posteriors import temperatures
-from thesiskit.report.promises import GREEN, NEAR, RED, dumbbells
+from thesiskit.report.promises import NEAR, dumbbells
 from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
 from thesiskit.report.scores import square
 from thesiskit.report.stages import counted, manner_words
@@ -461,7 +465,6 @@ def screened_figure(record: Record) -> list[Figure]:
 # ---- the board: a study of several tables, and how each method stands against tuned ridge ----
 
 RIDGE = "tuned ridge"
-BLUE, SHADE = "#2f6fb0", "#f6ede4"
 COLOURED = (
     "Green is the model of this page, blue naive Bayes of features that are cut at their medians."
 )
