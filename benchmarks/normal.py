@@ -23,7 +23,7 @@ def drawn(n=100, p=10_000, tests=1_000, strong=50, effect=1.5, classes=2):
 
 def seconds(k, repeats=5, **sizes):
     X, y, new = drawn(**sizes)
-    model, times = NormalClassifier(k, random_state=0), []
+    model, times = NormalClassifier(k, temperature=None, random_state=0), []
     for _ in range(repeats):
         started = time.perf_counter()
         model.fit(X, y).predict_proba(new)
@@ -45,7 +45,7 @@ import numpy as np
 from thesiskit.estimators import NormalClassifier
 X = np.load(sys.argv[1], mmap_mode="r")
 started = time.perf_counter()
-model = NormalClassifier(1000, random_state=0).fit(X[:1000], np.arange(1000) % 2)
+model = NormalClassifier(1000, temperature=None, random_state=0).fit(X[:1000], np.arange(1000) % 2)
 p = model.predict_proba(X[1000:])
 seconds = time.perf_counter() - started
 print(seconds, int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e6)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 36_382,
+    "lines": 36_411,
     "files": 84,
     "functions of at most 3 lines": 760,
     "isinstance": 127,

@@ -35,7 +35,7 @@ def cross_entropy(x, log, y, strength):
 def test_tau_and_offsets_minimise_the_cross_entropy(scale, strength, G):
     log, y = drawn(scale, G)
     log += np.arange(G) / 2  # so that offsets are needed
-    bounds = [(0, np.log(1000)), *[(-5, 5)] * (G - 1)]
+    bounds = [(0, np.log(1e6)), *[(-5, 5)] * (G - 1)]
     best = min(
         (optimize.minimize(cross_entropy, [start] + [0.0] * (G - 1), args=(log, y, strength),
                            bounds=bounds) for start in (0.0, 1.0, 3.0)),
@@ -61,7 +61,7 @@ def test_no_error_does_not_sharpen_and_no_signal_ends():
     assert 40 / found.tau == pytest.approx(np.log(41), rel=1e-5)
     assert (found.errors, found.offset) == (0, pytest.approx(np.zeros(2), abs=1e-8))
     wrong = temperature.fit_temperature(sure[::-1], y)
-    assert (wrong.tau, wrong.errors) == (pytest.approx(1000), 20)
+    assert (wrong.tau, wrong.errors) == (pytest.approx(1e6), 20)
     assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12]).tau == 1.0
     infinite = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
     assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1])).tau)
@@ -124,6 +124,32 @@ def test_imitated_cases_miss_what_training_cases_miss_and_constant_features_stay
     bits[2, 1] = np.nan
     cases, _ = temperature.imitated_bits(bits, y, np.full((2, 3), 0.5), rng)
     assert (np.isnan(cases) == np.tile(np.isnan(bits), (8, 1))).all()
+
+
+@pytest.mark.parametrize("there", [1.0, 0.5, 0.3])
+def test_missing_values_change_no_variance(there):
+    """Each feature has its own cases: residuals are scaled by what is there."""
+    rng, y = np.random.default_rng(8), np.repeat([0, 1], 50)
+    values = rng.normal(size=(100, 300))
+    values[rng.random(values.shape) > there] = np.nan
+    zero = np.zeros((300, 2))
+    cases, classes = temperature.imitated_reals(values, y, zero, zero, np.full(300, 4.0), rng)
+    mine = cases[:100]
+    mine = mine - np.array([np.nanmean(mine[y == g], axis=0) for g in (0, 1)])[classes[:100]]
+    known = (~np.isnan(mine)).sum(axis=0)
+    found = np.nansum(mine**2, axis=0) / (known - 2)
+    # a residual is a part of a new case's: n_g / (n_g - 1) of its square
+    assert 4.0 < found.mean() < 4.0 * (1 + 1.5 / (50 * there))
+
+
+def test_rounding_is_no_residual():
+    y = np.repeat([0, 1], 3)
+    values = np.where(y == 0, 0.1, 0.3)[:, None] * np.ones((6, 2))
+    values[:3, 0] = np.array([0.1, 0.2, 0.3]) / [1, 2, 3]  # 0.1 but for rounding
+    means = np.tile([0.1, 0.3], (2, 1))
+    rng = np.random.default_rng(9)
+    cases, _ = temperature.imitated_reals(values, y, means, np.ones((2, 2)), np.ones(2), rng)
+    np.testing.assert_allclose(cases, np.tile(means.T[y], (8, 1)), atol=1e-12)
 
 
 def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(monkeypatch):

@@ -139,19 +139,22 @@ def test_temperatures_are_those_of_the_fits(folder):
 
 
 def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkeypatch, folder):
-    assert [number(one) for one in (1, 23.4, 400, 1e3)] == ["1.00", "23", "400", "1,000 or more"]
+    assert [number(one) for one in (1, 23.4, 1e4, 1e6)] == ["1.00", "23", "10,000", "above 10,000"]
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
-    many = Temperature(np.full(3, 1e3), np.ones(3))
+    many = Temperature(np.full(3, 1e6), np.ones(3))
     endless = dict.fromkeys(temperatures(record), many)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     assert "the features predict nothing" in told.temperature_sentence(record)
     bounded = dict.fromkeys(temperatures(record), Temperature(np.full(3, 7.0), np.zeros(3)))
     monkeypatch.setattr(told, "temperatures", lambda _: bounded)
     assert "7.0, but none of the cases" in told.temperature_sentence(record)
+    unknown = dict.fromkeys(temperatures(record), Temperature(np.ones(3), np.full(3, np.nan)))
+    monkeypatch.setattr(told, "temperatures", lambda _: unknown)
+    assert "no temperature could be found" in told.temperature_sentence(record)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     (found,) = told.temperature_table(record)
-    assert "Where it is 1,000 or more, the features predict nothing" in found.caption
+    assert "Where it is above 10,000, the features predict nothing" in found.caption
 
 
 def test_the_page_says_what_is_asked(folder):

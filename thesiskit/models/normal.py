@@ -854,7 +854,8 @@ class Predictive:
         irrelevant = np.zeros((len(posterior.selection.selected), len(pis), width))
         for place, one in enumerate(pis):
             irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, one)
-        irrelevant = irrelevant.reshape(len(irrelevant), len(pis), -1, EIGHT)[:, pi, block]
+        shape = (len(irrelevant), len(pis), width // EIGHT, EIGHT)
+        irrelevant = irrelevant.reshape(shape)[:, pi, block]
         a, b = posterior.variance
         selection = posterior.selection
         nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
@@ -874,7 +875,7 @@ class Predictive:
             np.where(node > 0, evidence.by_node[feature, node], 0.0),
             np.ascontiguousarray(np.pad(nodes.weight.T, more)),
             np.pad(evidence.averaged, more, constant_values=1.0),
-            irrelevant.reshape(len(irrelevant), -1),
+            irrelevant.reshape(len(irrelevant), len(pi) * EIGHT),
             between.mean[:, 0].copy(), TABLE_STEP * np.sqrt((a * b + selection.within) / (a + n)),
         )  # fmt: skip
 
@@ -990,9 +991,10 @@ def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     means, spread = np.empty_like(selection.means), np.empty_like(selection.means)
     for j, share in enumerate(shares):
         used = share > NO_SHARE
+        weight = share[used] / share[used].sum()
         location, v, _ = predictive(selection.counts[j], selection.means[j], nodes.ratio[used])
-        means[j] = share[used] @ location
-        spread[j] = share[used] @ (v - 1 + (location - means[j]) ** 2 / variance[j])
+        means[j] = weight @ location
+        spread[j] = weight @ (v - 1 + (location - means[j]) ** 2 / variance[j])
     return means, spread, variance
 
 

@@ -34,9 +34,10 @@ from thesiskit.errors import UserError
 FOLDS = 5
 DRAWS = 8  # times that all training cases are imitated
 CV_CASES, IMITATED_CASES = 4, 16  # s of the targets
-MOST_TAU = 1000.0
-STARTS = np.linspace(0, np.log(MOST_TAU), 28)  # values of log tau from which the search begins
+MOST_TAU = 1e6
+STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
+ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
 
 # of training rows and other rows, by their numbers, to log probabilities (T, G) of the latter
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -178,28 +179,29 @@ def imitated_reals(
     means, spread (k, G) : the expected mean of each class, and its variance in units of
     variance (k,), the expected variance within classes.
 
-        u_ij = (x_ij - m_jg) sqrt(w_j / s_j^2),   s_j^2 = W_j / (N - G)
-        mu_jg* = mean + sqrt(spread) z_g'u_j / sqrt(N - G),   z_g ~ N(0, I_N)
-        x_ij* = mu_jg* + u_ij sqrt(n_g / (n_g - 1)),   g = y_i
+        u_ij = (x_ij - m_jg) sqrt(w_j / s_j^2),   s_j^2 = W_j / (N_j - G)
+        mu_jg* = mean + sqrt(spread) z_g'u_j / sqrt(N_j - G),   z_g ~ N(0, I_N)
+        x_ij* = mu_jg* + u_ij sqrt(n_jg / (n_jg - 1)),   g = y_i
 
-    Errors of means and residuals go together between features as the training cases do.
+    Errors of means and residuals go together between features as the training cases do.  n_jg of
+    N_j cases have feature j; a missing value has no residual.
     """
     n, G = len(y), means.shape[1]
-    counts = np.bincount(y, minlength=G)
-    residual = np.zeros(values.shape)
-    for g in np.flatnonzero(counts):
-        mine = values[y == g]
-        there = ~np.isnan(mine)
-        center = np.where(there, mine, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
-        residual[y == g] = np.where(there, mine - center, 0)
-    squares, degrees = (residual**2).sum(axis=0), max(n - G, 1)
-    residual *= np.sqrt(variance * degrees / np.where(squares > 0, squares, np.inf))
-    grown = residual * np.sqrt(counts / np.maximum(counts - 1, 1))[y][:, None]
+    there = ~np.isnan(values)
+    known = np.where(there, values, 0)
+    counts = np.array([there[y == g].sum(axis=0) for g in range(G)])  # (G, k)
+    center = np.array([known[y == g].sum(axis=0) for g in range(G)]) / np.maximum(counts, 1)
+    residual = np.where(there, known - center[y], 0)
+    degrees = np.maximum(counts.sum(axis=0) - (counts > 0).sum(axis=0), 1)
+    squares = (residual**2).sum(axis=0)
+    noise = n * (ROUNDING * np.abs(known).max(axis=0, initial=0)) ** 2  # of a constant feature
+    residual *= np.sqrt(variance * degrees / np.where(squares > noise, squares, np.inf))
+    grown = residual * np.sqrt(counts / np.maximum(counts - 1, 1))[y]
     cases = np.empty((DRAWS, *values.shape))
     for one in cases:
         error = rng.standard_normal((G, n)) @ residual / np.sqrt(degrees)
         one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown
-    cases[:, np.isnan(values)] = np.nan
+    cases[:, ~there] = np.nan
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 
@@ -215,7 +217,7 @@ def imitated_bits(
     rate of a bootstrap sample of these cases, whose errors go together.  Each case keeps its
     values, but for as many ones that become zeros, or zeros that become ones, as takes r to t.
     """
-    cases = np.tile(values.astype(float), (DRAWS, 1, 1))
+    cases = np.tile(values, (DRAWS, 1, 1))
     for one in cases:
         for g in np.unique(y):
             mine = np.flatnonzero(y == g)

@@ -32,7 +32,7 @@ Curve = tuple[str, Any, np.ndarray, np.ndarray]  # a posterior: its name, line, 
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
-USELESS = 999.0  # above it features predict nothing
+USELESS = 1e4  # above it features predict nothing
 
 
 def base_label(label: str) -> str:
@@ -548,16 +548,15 @@ def temperature_sentence(record: Record) -> str:
     corrected = [arm for arm in found if arm.method in ("corrected", "complete")] or list(found)
     arm = max(corrected, key=lambda arm: (record.kept(arm.label), arm.relevant == "some"))
     by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm].tau)
+    if np.isnan(found[arm].errors).all():
+        return (
+            f"{by}, no temperature could be found: a class has one training case, which says "
+            "nothing of how features go together."
+        )
     if middle <= COOL:
         return (
             f"{by}, the temperature is {number(middle)}: nothing shows that the evidence of "
             "features was counted more than once, and there is nothing to mend."
-        )
-    if middle > USELESS:
-        return (
-            f"{by}, the temperature is {number(middle)}: in the cases that it was fitted to the "
-            "features predict nothing, so the classes become about as probable as they are "
-            "frequent."
         )
     if found[arm].bounded:
         return (
@@ -565,10 +564,16 @@ def temperature_sentence(record: Record) -> str:
             "to was predicted wrongly: so it is only bounded by how many cases there are, and says "
             "little of how often evidence was counted."
         )
+    if middle > USELESS:
+        return (
+            f"{by}, the temperature is {number(middle)}: in the cases that it was fitted to the "
+            "features predict nothing, so the classes become about as probable as they are "
+            "frequent."
+        )
+    also = ", or where the selection is not corrected" if arm.temperature == "cv" else ""
     return (
         f"{by}, evidence turned out to be counted {number(middle)} times, as it is where "
-        "features go together, or where the selection is not corrected; so log odds are divided "
-        "by that."
+        f"features go together{also}; so log odds are divided by that."
     )
 
 
@@ -611,5 +616,5 @@ def temperature_table(record: Record) -> list[Table]:
 def number(tau: float) -> str:
     """Return a temperature as sentences have it: two digits; no number where it has no bound."""
     if tau > USELESS:
-        return "1,000 or more"
+        return f"above {USELESS:,.0f}"
     return f"{tau:.2f}" if tau < 2 else f"{tau:.1f}" if tau < 10 else f"{tau:,.0f}"

@@ -85,7 +85,8 @@ def promised_table(record: Record) -> list[Table]:
         rows.append(row | ({"relevant features": says.get(one.arm, "")} if says else {}))
     caption = (
         "The promised error is the error rate that an arm expects to have on new cases, which are "
-        "drawn from its own posterior distribution. 'Kept from' is how many features it is told "
+        "drawn from its own posterior distribution; of a tempered arm they are the imitated cases. "
+        "'Kept from' is how many features it is told "
         "that there were before the screening; an uncorrected arm is told nothing, and so believes "
         "that the features in the table are all there ever were." + manner_words(record)
     )
@@ -120,7 +121,8 @@ def _promised(record: Record, found: list[Told]) -> str:
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return ""
-    manner = max((one.arm.manner for one in corrected), key=lambda one: one.relevant == "some")
+    manners = (one.arm.manner for one in corrected)
+    manner = max(manners, key=lambda one: (one.relevant == "some", one.temperature != "none"))
     size = max(corrected, key=lambda one: record.kept(one.arm.label)).size
     alike = [one for one in found if one.size == size and one.arm.manner == manner]
     mine = [one for one in alike if one.of is not None]

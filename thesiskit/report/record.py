@@ -44,9 +44,20 @@ WORST = {
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
 SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_kept",
             "class_counts", "seconds")  # fmt: skip
-FITTED = ("seconds", "tau", "at_end", "table", "means", "errors", "exchanged", *WORST, *REACHED)
+FITTED = (
+    "seconds",
+    "tau",
+    "tau_errors",
+    "at_end",
+    "table",
+    "means",
+    "errors",
+    "exchanged",
+    *WORST,
+    *REACHED,
+)
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
-BY_CASE = ("response", "replicate", "group", "fold", "case", "tau")
+BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors")
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
            "same")  # fmt: skip

@@ -416,12 +416,18 @@ class Design:
                 "class has more cases"
             )
         notes += self._notes_of_screening()
-        fewest, rarest = self._fewest()
-        if fewest < FOLDS:
-            notes.append(
-                f"model.temperature: {fewest} folds are made within a training set, not {FOLDS}, "
-                f"because it has {fewest} cases of class {rarest}"
-            )
+        for kind in {"cv", "residual"} & {*self.config.model.temperature}:
+            fewest, rarest = self._fewest()
+            if kind == "cv" and fewest < FOLDS:
+                notes.append(
+                    f"model.temperature: {fewest} folds are made within a training set, not "
+                    f"{FOLDS}, because it has {fewest} cases of class {rarest}"
+                )
+            elif kind == "residual" and fewest < 2:
+                notes.append(
+                    f"model.temperature: residual has no temperature in a training set with one "
+                    f"case of class {rarest}, which says nothing of how features go together"
+                )
         if any(table.missing for table in self.tables):
             notes += [
                 f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
@@ -434,7 +440,7 @@ class Design:
     def check(self) -> None:
         """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
         assert self.folds
-        fewest, rarest = self._fewest()
+        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
         if fewest < 2:
             raise self.config.wrong(
                 "model.temperature",
@@ -471,10 +477,8 @@ class Design:
     def _fewest(self) -> tuple[int, str]:
         """Return how few training cases a class has in any training set, and which class.
 
-        Of drawn data the first data set is looked at; without a temperature FOLDS are enough.
+        Of drawn data the first data set is looked at.
         """
-        if "cv" not in self.config.model.temperature:
-            return FOLDS, ""
         if self.data.drawn:
             responses = [self.drawn(0).train.response]
         else:

@@ -50,7 +50,7 @@ from thesiskit.models.selection import (
     f_of_correlation,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, cross_validated
+from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import FOLDS, Design, Split, keep_best, screening_limit
 
@@ -475,6 +475,8 @@ class SelectionWork(Work):
         for arm in self.own_arms.values():
             size, iterations = self.model_of(arm).needs(sizes.train, kept[arm.label])
             held.append(splits * size)
+            if arm.temperature == RESIDUAL:  # cases are imitated one training set at a time
+                needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
             needed.iterations += splits * iterations * (1 + FOLDS * (arm.temperature == CV))
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
@@ -546,7 +548,8 @@ class SelectionWork(Work):
                 # no errors are seen
                 rng = generator(self.config.seed, "promise", split.replicate)
                 expected = model.expected_error(posteriors[-1], rng)
-                promised.append(softened[-1].expected if arm.tempered else expected)
+                soft = softened[-1].expected  # NaN without a temperature
+                promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)
         arrays |= pack_relevance(posteriors) if arm.relevant == "some" else {}
         arrays |= {"promised": np.array(promised)} if promised else {}

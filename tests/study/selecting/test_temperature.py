@@ -245,6 +245,40 @@ def test_a_table_that_was_screened_has_a_temperature_of_imitated_cases(tmp_path,
     assert plain < softened - 0.02  # the copies of a feature are no evidence of their own
 
 
+def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path):
+    cases(tmp_path, 1)
+    selection = {"features": ["all"], "screened": {"of": 1000}}
+    data = OWN["data"] | {"positive": "sick"}
+    model = {"kind": "normal", "methods": ["corrected"], "temperature": "residual"}
+    report = {"parts": ["summary", "temperature-table"]}
+    path = write(tmp_path, OWN, selection=selection, evaluation={}, data=data, model=model,
+                 report=report)  # fmt: skip
+    done = run("run", path, "--results", tmp_path / "results")
+    assert "with one case of class 'sick'" in done
+    assert "no temperature could be found" in (tmp_path / "results/small/report.html").read_text()
+    promised = arrays(tmp_path / "results/small/fit/0000.npz")["promised"]
+    assert 0 <= promised.item() < 0.5
+
+
+def test_errors_behind_a_temperature_are_of_every_replicate(tmp_path):
+    made(tmp_path, DRAWN, data=TWO, replicates=3,
+         model={"kind": "normal", "methods": ["corrected"], "temperature": "residual"})  # fmt: skip
+    record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
+    (found,) = temperatures(record).values()
+    assert found.tau.shape == found.errors.shape == (3,)
+    assert not np.isnan(found.errors).any()
+
+
+def test_no_feature_above_a_threshold_predicts_the_shares_of_classes(tmp_path):
+    model = {"kind": "normal", "methods": ["corrected"], "temperature": ["none", "residual"]}
+    selection = {"thresholds": [0.99]}
+    found, _ = made(tmp_path, DRAWN, data=TWO, model=model, selection=selection)
+    assert (found["fit"]["tau"] == 1).all()
+    p = found["predict"]["probability"]
+    assert np.ptp(p) < 1e-9
+    assert 0 < p.mean() < 1
+
+
 def test_a_mixture_has_no_temperature_of_imitated_cases(tmp_path):
     path = write(tmp_path, MIXTURE, model=MIXTURE["model"] | {"temperature": "residual"})
     with pytest.raises(ConfigError, match=r"model\.temperature"):
