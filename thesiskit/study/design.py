@@ -416,14 +416,14 @@ class Design:
                 "class has more cases"
             )
         notes += self._notes_of_screening()
-        for kind in {"cv", "residual"} & {*self.config.model.temperature}:
+        if {*self.config.model.temperature} - {"none"}:
             fewest, rarest = self._fewest()
-            if kind == "cv" and fewest < FOLDS:
+            if "cv" in self.config.model.temperature and fewest < FOLDS:
                 notes.append(
                     f"model.temperature: {fewest} folds are made within a training set, not "
                     f"{FOLDS}, because it has {fewest} cases of class {rarest}"
                 )
-            elif kind == "residual" and fewest < 2:
+            elif fewest < 2:
                 notes.append(
                     f"model.temperature: residual has no temperature in a training set with one "
                     f"case of class {rarest}, which says nothing of how features go together"
