@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.errors import MOST_CHARACTERS, UnreliableWarning, UserError
 from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, NormalClassifier
 from thesiskit.models import normal
-from thesiskit.models.base import IMITATION
+from thesiskit.models.base import IMITATION, Training
 from thesiskit.models.selection import select_by_f
 from thesiskit.models.temperature import fit_temperature, imitated_reals, inner_folds, temper
 
@@ -237,6 +237,21 @@ def test_a_class_with_one_case_has_no_residual(model):
         model.fit(X[few], y[few])
     assert (model.tau_, model.offset_.tolist()) == (1.0, [0.0, 0.0])
     assert np.isfinite(model.predict_log_proba(new)).all()
+
+
+def test_a_case_alone_among_three_classes_borrows_the_residuals_of_others():
+    X, y, _ = real_data(classes=3, shift=2.0)
+    few = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:1]]
+    model = NormalClassifier(5).fit(X[few], y[few])
+    assert model.offset_.all()  # fitted
+    cases, g = model._model.imitate(
+        model._posterior,
+        Training(model._posterior.selection, y[few], lambda: X[few][:, model.selected_]),
+        np.random.default_rng(1),
+    )
+    # whole vectors of residuals, and not errors of means alone, which are alike in all draws
+    spread = np.std(cases[g == 2], axis=0) / np.std(cases[g == 1], axis=0)
+    assert (spread > 0.5).all()
 
 
 @pytest.mark.parametrize("kind", ["normal", "naive Bayes", "mixture"])

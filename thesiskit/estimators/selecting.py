@@ -38,7 +38,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, cross_validated
+from thesiskit.models.temperature import Temperature, cross_validated, says_nothing
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
@@ -165,7 +165,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         cases = np.bincount(y)
         rare = quoted(self.classes_.tolist()[cases.argmin()])
         if self.temperature == "residual":
-            if cases.min() < 2:
+            if says_nothing(cases):
                 warnings.warn(
                     f'temperature="residual": class {rare} has one training case, which says '
                     "nothing of how features go together; tau is 1",

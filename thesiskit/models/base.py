@@ -30,7 +30,13 @@ from thesiskit.blocks import Block, Probabilities, Several, distinct
 from thesiskit.defaults import TEMPERED
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
-from thesiskit.models.temperature import Temperature, as_log_probability, of_imitated, temper
+from thesiskit.models.temperature import (
+    Temperature,
+    as_log_probability,
+    of_imitated,
+    says_nothing,
+    temper,
+)
 
 Arrays = dict[str, np.ndarray]
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own
@@ -242,12 +248,12 @@ class Model(ABC):
     def residual_temperature(self, posterior: Any, training: Training) -> Temperature:
         """Return the temperature of imitated cases.
 
-        There is none where a class has one training case, or no feature was kept.  The draws are
-        always the same: the same training cases have the same temperature in an experiment, in a
-        model file and in an estimator.
+        There is none where fewer than two classes have two training cases, or no feature was kept.
+        The draws are always the same: the same training cases have the same temperature in an
+        experiment, in a model file and in an estimator.
         """
         counts = np.asarray(training.selection.class_counts)
-        if counts[counts > 0].min() < 2 or not len(training.selection.selected):
+        if says_nothing(counts) or not len(training.selection.selected):
             return Temperature(1.0, np.zeros(len(counts)))
         cases, y = self.imitate(posterior, training, np.random.default_rng(IMITATION))
         return of_imitated(self.log_probability(posterior, cases), y)

@@ -17,14 +17,14 @@ Both are fitted to log probabilities l of cases whose classes are known but were
   cases do.  So a table of which somebody else has left features out has a temperature.
 
 The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
-class and s = 4 (`cv`) or 16 (`residual`), so that few cases without an error do not make tau 1.  Of
-more than two classes each stands against all others together.  To share the rest equally among the
-others would ask as much of the least probable class as of the second one, though naive Bayes tells
-these apart by hundreds, and tau would be many times too large.
+class and s = 4 (`cv`) or min(16, n_y) (`residual`), so that few cases without an error do not make
+tau 1.  Of more than two classes each stands against all others together.  To share the rest equally
+among the others would ask as much of the least probable class as of the second one, though naive
+Bayes tells these apart by hundreds, and tau would be many times too large.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -33,7 +33,7 @@ from thesiskit.errors import UserError
 
 FOLDS = 5
 DRAWS = 8  # times that all training cases are imitated
-CV_CASES, IMITATED_CASES = 4, 16  # s of the targets
+CV_CASES, MOST_IMITATED = 4, 16  # s of the targets
 MOST_TAU = 1e6
 STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
@@ -68,12 +68,13 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
 
 
 def fit_temperature(
-    log_probability: np.ndarray, y: np.ndarray, *, strength: float = CV_CASES, copies: int = 1
+    log_probability: np.ndarray, y: np.ndarray, *, strength: Any = CV_CASES, copies: int = 1
 ) -> Temperature:
     """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
-    log_probability (n, G); strength is s of the targets; copies: how many times each case is there,
-    which then counts once.  With p of `temper` and t the target of the own class,
+    log_probability (n, G); strength is s of the targets, of all or of each case; copies: how many
+    times each case is there, which then counts once.  With p of `temper` and t the target of the
+    own class,
 
         - sum over cases of [t log p_y + (1 - t) log(1 - p_y)] / copies + PENALTY sum_y o_y^2
 
@@ -166,7 +167,15 @@ def cross_validated(
 
 def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
     """Return the temperature of predictions of imitated cases, DRAWS times each training case."""
-    return fit_temperature(log_probability, y, strength=IMITATED_CASES, copies=DRAWS)
+    cases = np.bincount(y)[y] / DRAWS
+    return fit_temperature(
+        log_probability, y, strength=np.minimum(cases, MOST_IMITATED), copies=DRAWS
+    )
+
+
+def says_nothing(class_counts: np.ndarray) -> bool:
+    """Whether training cases cannot be imitated: fewer than two classes have two of them."""
+    return bool((np.asarray(class_counts) > 1).sum() < 2)
 
 
 def imitated_reals(
@@ -184,7 +193,8 @@ def imitated_reals(
         x_ij* = mu_jg* + u_ij sqrt(n_jg / (n_jg - 1)),   g = y_i
 
     Errors of means and residuals go together between features as the training cases do.  n_jg of
-    N_j cases have feature j; a missing value has no residual.
+    N_j cases have feature j; a missing value has no residual.  A case that is alone in its class has
+    the residuals of another case.
     """
     n, G = len(y), means.shape[1]
     there = ~np.isnan(values)
@@ -197,11 +207,15 @@ def imitated_reals(
     noise = n * (ROUNDING * np.abs(known).max(axis=0, initial=0)) ** 2  # of a constant feature
     residual *= np.sqrt(variance * degrees / np.where(squares > noise, squares, np.inf))
     grown = residual * np.sqrt(counts / np.maximum(counts - 1, 1))[y]
+    alone = np.bincount(y)[y] < 2
+    others = np.flatnonzero(~alone)
     cases = np.empty((DRAWS, *values.shape))
     for one in cases:
         error = rng.standard_normal((G, n)) @ residual / np.sqrt(degrees)
-        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown
-    cases[:, ~there] = np.nan
+        of = np.arange(n)
+        of[alone] = rng.choice(others, alone.sum())
+        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown[of]
+        one[~there[of]] = np.nan
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 

@@ -583,13 +583,18 @@ def temperature_table(record: Record) -> list[Table]:
     kinds = dict.fromkeys(arm.temperature for arm in found)
     sets = len(next(iter(found.values())).tau)
     within = "component" if record.mixture else "class"
+    without_error = any((errors == 0).any() for _, errors in found.values())
     rows = []
-    for arm, (tau, _) in found.items():
+    for arm, (tau, errors) in found.items():
         row = record.keys(arm) | {"temperature: median": number(np.median(tau))}
         if sets > 1:
             row["temperature: lowest"] = number(tau.min())
             row["temperature: highest"] = number(tau.max())
             row["nothing to mend in"] = f"{np.mean(tau <= COOL):.0%}"
+        if without_error:
+            row["only bounded in" if sets > 1 else "only bounded"] = (
+                f"{np.mean(errors == 0):.0%}" if sets > 1 else "yes" if errors[0] == 0 else "no"
+            )
         rows.append(row)
     caption = (
         f"These models take features as independent within a {within}. Features that go "
@@ -606,8 +611,13 @@ def temperature_table(record: Record) -> list[Table]:
         )
     if sets > 1:
         caption += (
-            f" Each of the {counted(sets, 'training set')} has its own; the last column says in "
-            f"how many it is at most {COOL:g}."
+            f" Each of the {counted(sets, 'training set')} has its own; there is nothing to mend "
+            f"where it is at most {COOL:g}."
+        )
+    if without_error:
+        caption += (
+            " Where no case that it was fitted to was predicted wrongly, it is only bounded by how "
+            "many cases there are."
         )
     frame, lead = pd.DataFrame(rows), (temperature_sentence(record),)
     return [Table("temperatures", "Temperatures", frame, caption, lead=lead)]
