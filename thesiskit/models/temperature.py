@@ -193,8 +193,8 @@ def imitated_reals(
         x_ij* = mu_jg* + u_ij sqrt(n_jg / (n_jg - 1)),   g = y_i
 
     Errors of means and residuals go together between features as the training cases do.  n_jg of
-    N_j cases have feature j; a missing value has no residual.  A case that is alone in its class has
-    the residuals of another case.
+    N_j cases have feature j; a missing value has no residual.  A case alone in its class has those
+    of another case.
     """
     n, G = len(y), means.shape[1]
     there = ~np.isnan(values)
