@@ -100,6 +100,11 @@ class Evaluation(Block):
     """The fraction of test cases with `holdout`."""
     groups: Positive = 1
     """Number of random groups of features; each group is analysed separately."""
+    choose: StrictBool = False
+    """Whether to choose the best arm inside the training cases of each fold, by the log loss of
+    cases that are left out; where that is not lower than that of the frequencies of the classes by
+    a standard error, these are taken. The report then begins with the log loss of what was chosen,
+    which no choice among the arms has made too good."""
     ranks: StrictBool = False
     """Simulation-based calibration, for data drawn from the model's own prior: the true values are
     ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
@@ -539,6 +544,8 @@ def _misfits(config: Config) -> Iterator[str | None]:
         return
     if config.evaluation.ranks:
         yield from _misfits_of_ranks(config)
+    if config.evaluation.choose and (not config.selects or data is None or data.drawn):
+        yield "evaluation.choose: is for tables, with a model that follows a selection of features"
     if not config.selects or (data and data.family != "table"):
         yield from _misfits_of_patterns(config)
         return

@@ -97,6 +97,7 @@ RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", 
 SELECTED = "selected-features"
 MOST_FOLDS = 10
 LEAST_TEMPERED = 3  # cases of each class, of which most are in a training set
+LEAST_CHOSEN = 4  # as many folds are needed
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
@@ -892,6 +893,9 @@ def _selection(found: Found) -> str:
     if found.width <= MANY_FEATURES:
         sizes.append("all")
     parts = [part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]
+    choose = ""
+    if found.smallest >= LEAST_CHOSEN:
+        choose = "\n  choose: true # the best arm, inside the training cases of each fold"
     measure, kind, other, pool = "correlation with the response", "", "another model", ""
     if found.real:
         measure, other, pool = "the F statistic", "models of all features", ", pool"
@@ -905,7 +909,7 @@ def _selection(found: Found) -> str:
   kind: normal # features are normal in each class; naive-bayes cuts them at medians
   temperature: {temperature}"""
     return f"""\
-{_folds(found, MOST_FOLDS)}
+{_folds(found, MOST_FOLDS)}{choose}
 selection:
   features: {_value(sizes)} # how many to keep, by {measure}
 model:{kind}

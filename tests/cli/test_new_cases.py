@@ -11,6 +11,10 @@ from commands import invoke, must_fail, run
 from new_cases import CONFIGS, NEW, write_config, write_tables
 
 import thesiskit
+from thesiskit.config import load_config
+from thesiskit.files import Results
+from thesiskit.report import metrics
+from thesiskit.study.experiment import Experiment
 
 
 @pytest.fixture
@@ -22,9 +26,10 @@ def mine(tmp_path, monkeypatch):
     return folder
 
 
-def by_config(kind, *options):
-    """Return the predictions of a kind as text, and what else was said."""
-    done = invoke("predict", f"{kind}.yaml", "--new", NEW[kind], *options)
+def by_config(kind, *options, new=""):
+    """Return the predictions of all arms of a kind as text, and what else was said."""
+    options = options if "--arm" in options else (*options, "--all-arms")
+    done = invoke("predict", f"{kind}.yaml", "--new", new or NEW[kind], *options)
     assert done.exit_code == 0, done.output
     return done.stdout, done.stderr
 
@@ -33,7 +38,7 @@ def by_config(kind, *options):
 def test_a_model_in_a_file_predicts_as_its_config(kind, mine, tmp_path, monkeypatch):
     write_config(mine, kind)
     text, _ = by_config(kind)
-    run("export", f"{kind}.yaml", "mine.model")
+    run("export", f"{kind}.yaml", "mine.model", "--all-arms")
     empty = tmp_path / "empty"
     empty.mkdir()
     for name in ("mine.model", NEW[kind]):
@@ -95,13 +100,14 @@ def test_a_case_is_predicted_alone_as_among_others(mine):
     """Also where shares are drawn at random."""
     for kind in ("frequent", "real", "sequences"):
         write_config(mine, kind)
-        text = run("predict", f"{kind}.yaml", "--new", NEW[kind], "--output", "all.csv")
+        output = ("--all-arms", "--output", "all.csv")
+        text = run("predict", f"{kind}.yaml", "--new", NEW[kind], *output)
         whole = pd.read_csv(mine / "all.csv")
         lines = (mine / NEW[kind]).read_text().splitlines(keepends=True)
         header = NEW[kind].endswith(".csv")
         one = "one" + NEW[kind][-4:]
         (mine / one).write_text("".join([*lines[:header], lines[header + 2]]))
-        text = invoke("predict", f"{kind}.yaml", "--new", one).stdout
+        text = by_config(kind, new=one)[0]
         single = pd.read_csv(io.StringIO(text)).drop(columns="id")
         expected = whole.groupby("arm", sort=False).nth(2).drop(columns="id")
         numbers = single.select_dtypes("number").columns
@@ -136,6 +142,28 @@ def test_some_arms(mine):
     )
 
 
+def test_without_a_name_it_is_the_arm_that_predicts_best(mine):
+    """The same as pages name it, and its cross-validation is kept for `run`."""
+    write_config(mine, "naive")
+    done = invoke("predict", "naive.yaml", "--new", NEW["naive"])
+    (arm,) = pd.read_csv(io.StringIO(done.stdout)).arm.unique()
+    config = load_config(mine / "naive.yaml")
+    experiment = Experiment(config, Results(mine / "results", "mine"), mine)
+    record = experiment.record()
+    losses = {record.name(arm): metrics.amlp(record.probability(arm), record.response)
+              for arm in record.arms}  # fmt: skip
+    name = min(losses, key=losses.__getitem__)
+    names = dict(zip(losses, experiment.graph.work.arms("predict"), strict=True))
+    assert arm == names[name]
+    assert by_config("naive", "--arm", name)[0] == done.stdout
+    run("export", "naive.yaml", "mine.model")
+    assert list(thesiskit.load_model("mine.model").arms) == [arm]
+    method = by_config("naive", "--arm", "bernoulli-nb")[0]
+    assert by_config("naive", "--arm", "3 bernoulli-nb")[0] == method
+    said = invoke("predict", "naive.yaml", "--new", NEW["naive"], "--arm", arm, "--all-arms")
+    must_fail(said, "give one of them")
+
+
 def test_methods_of_others_of_patterns_are_exported(mine):
     write_config(mine, "sequences")
     run("export", "sequences.yaml", "peer.model", "--arm", "2-n-gram")
@@ -143,7 +171,7 @@ def test_methods_of_others_of_patterns_are_exported(mine):
     assert list(model.arms) == ["2-n-gram"]
     assert not model.arms["2-n-gram"].warning
     write_config(mine, "features")
-    run("export", "features.yaml", "all.model")
+    run("export", "features.yaml", "all.model", "--all-arms")
     arms = list(thesiskit.load_model("all.model").arms)
     assert arms[-2:] == ["naive-bayes", "pairwise-logistic-regression"]
     said = "'gradient-boosting' is a peer, which is only compared with"

@@ -113,8 +113,14 @@ class Target(click.Path):
 
 
 ARM = click.option(
-    "--arm", "arms", multiple=True, metavar="NAME", help="Only this arm. May be repeated."
+    "--arm",
+    "arms",
+    multiple=True,
+    metavar="NAME",
+    help="Only this arm, as a page names it. May be repeated. Default: the arm that predicts the "
+    "test cases best.",
 )
+ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the best one.")
 
 
 @click.command()
@@ -139,20 +145,23 @@ ARM = click.option(
     help="With --new: write the predictions to this CSV file. Default: print them.",
 )
 @ARM
-def predict(config, asked, force, new, model, output, arms) -> None:
+@ALL_ARMS
+def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
     """Predict the response of the test cases, or of new cases.
 
     With --new TABLE the models are fitted to all cases that have a response. The fit is kept
-    below results/EXPERIMENT/all-cases and used again. Columns of TABLE are matched by name;
-    medians, categories and codes are those of the training cases. The predictions are a CSV table
-    with a row for each case and arm: the more probable class, and the probability of each class;
+    below results/EXPERIMENT/all-cases and used again. Of several arms the one is taken that
+    predicts the test cases best, which are predicted first if they are not yet. Columns of TABLE
+    are matched by name; medians, categories and codes are those of the training cases. The
+    predictions are a CSV table with a row for each case and arm: the more probable class, and the probability of each class;
     for real responses the median and the interval from 5 % to 95 %.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
     """
     if new is None:
-        for name, value in (("--model", model), ("--output", output), ("--arm", arms)):
+        given = {"--model": model, "--output": output, "--arm": arms, "--all-arms": all_arms}
+        for name, value in given.items():
             if value:
                 raise click.UsageError(
                     f"{name} is for new cases; give their table with --new TABLE"
@@ -163,6 +172,7 @@ def predict(config, asked, force, new, model, output, arms) -> None:
         experiment.check_command("predict", "predict")
         run_up_to(experiment, "predict", force)
         return
+    _either(arms, all_arms)
     if output is not None and output.exists() and new.exists() and output.samefile(new):
         raise click.UsageError("--output is the table of --new; give it another name")
     if model is not None:
@@ -171,15 +181,15 @@ def predict(config, asked, force, new, model, output, arms) -> None:
         if config is not None:
             raise click.UsageError("--model FILE has all that is needed; leave out CONFIG")
         if asked.options or force:
-            given = (*asked.options, "--force")[0]
-            raise click.UsageError(f"--model FILE is fitted already; leave out {given}")
+            option = (*asked.options, "--force")[0]
+            raise click.UsageError(f"--model FILE is fitted already; leave out {option}")
         fitted = load_model(model)
         table = fitted.read(new)
         fitted = fitted.only(arms) if arms else fitted
     elif config is None:
         raise click.UsageError("give a CONFIG, or a model with --model FILE")
     else:
-        fitted, table = _fitted(asked, config, force, arms, new)
+        fitted, table = _fitted(asked, config, force, arms, new, all_arms=all_arms)
     for note in table.notes:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
@@ -196,27 +206,37 @@ def predict(config, asked, force, new, model, output, arms) -> None:
     click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")
 
 
-def _fitted(asked: Asked, config: Path, force: bool, arms: tuple[str, ...], new: Path | None):
+def _either(arms: tuple[str, ...], all_arms: bool) -> None:
+    if arms and all_arms:
+        raise click.UsageError("--arm and --all-arms: give one of them")
+
+
+def _fitted(
+    asked: Asked, config: Path, force: bool, arms: Any, new: Path | None, *, all_arms: bool
+):
     """Return the model of a config, fitted now if it is not yet, and the new cases, if any."""
     # faults of a config or a table are found before anything is fitted
     experiment = replace(asked, yes=None).open(config, all_cases=True)
-    experiment.check_arms(arms)
+    arms = experiment.check_arms(arms)
     table = None if new is None else experiment.read_new(new)
     experiment.check_needs(yes=bool(asked.yes))
     started = time.perf_counter()
+    if not arms and not all_arms:
+        arms = experiment.recommended(watch=watch)
     made = experiment.fit(watch=watch, force=force)
     tell_notes(experiment)
     fitted = experiment.model()
+    fitted = fitted.only(arms) if arms else fitted
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(
         f"fit: {_count(fitted)}, {fitted.cases:,} cases -> {experiment.results.folder} ({state})",
         err=True,
     )
-    return (fitted.only(arms) if arms else fitted), table
+    return fitted, table
 
 
 def _count(fitted) -> str:
-    return f"{len(fitted.arms)} arm" + "s" * (len(fitted.arms) > 1)
+    return f"{len(fitted.arms)} arms" if len(fitted.arms) > 1 else next(iter(fitted.arms))
 
 
 def _warn(fitted) -> None:
@@ -231,7 +251,8 @@ def _warn(fitted) -> None:
 @opens_experiment()
 @click.argument("file", type=Target())
 @ARM
-def export(config, asked, force, file, arms) -> None:
+@ALL_ARMS
+def export(config, asked, force, file, arms, all_arms) -> None:
     """Write a fitted model to a file, which predicts new cases without config and results.
 
     The model is fitted to all cases that have a response, as with `thesiskit predict --new`. Use
@@ -241,7 +262,8 @@ def export(config, asked, force, file, arms) -> None:
 
     Example:  thesiskit export breast-cancer breast-cancer.model
     """
-    fitted, _ = _fitted(asked, config, force, arms, None)
+    _either(arms, all_arms)
+    fitted, _ = _fitted(asked, config, force, arms, None, all_arms=all_arms)
     _warn(fitted)
     fitted.save(file)
     click.echo(f"export: {_count(fitted)}, {fitted.cases:,} cases -> {file}")

@@ -295,13 +295,16 @@ class Score:
         return float(difference.mean()), standard_error(difference)
 
 
-def headline(scores: Sequence[Score]) -> list[str]:
-    """Return lines with the scores of arms; of many arms, those with the lowest AMLP."""
+def headline(scores: Sequence[Score], *first: Score) -> list[str]:
+    """Return lines with the scores of arms; of many arms, those with the lowest AMLP.
+
+    first : what comes before the arms.
+    """
     scores = [one for one in scores if not np.isnan(one.amlp)]  # some predict nothing
     best = sorted(scores, key=lambda one: one.amlp)[:MOST_LINES]
-    few = [one for one in scores if one in best]
+    few = [*first, *(one for one in scores if one in best)]
     rows = [(one.name, *(f"{x:.3f}" for x in (one.error, one.expected, one.amlp))) for one in few]
-    more = [f"(the best {len(few)} of {len(scores)} by AMLP)"] * (len(few) < len(scores))
+    more = [f"(the best {len(best)} of {len(scores)} by AMLP)"] * (len(best) < len(scores))
     return aligned(["", "error", "expected", "AMLP"], rows) + more
 
 

@@ -57,7 +57,8 @@ FITTED = (
     *REACHED,
 )
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
-BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors")
+BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "judged")
+CHOSEN = "the arm chosen inside each fold"
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
            "same")  # fmt: skip
@@ -476,6 +477,34 @@ class Record:
             kind = {"own": arm.own, "linear": linear}
             found.append(Score(self.tested, self.name(arm), p, self.keys(arm), **kind))
         return found
+
+    @cached_property
+    def choice(self) -> tuple[Score, np.ndarray] | None:
+        """What arms predicted that were chosen inside training cases, and their rows, (splits,).
+
+        In every split it is the arm with the least log loss of training cases that were left out;
+        or the frequencies of the classes, -1, unless it is better than these by a standard error.
+        None where nothing was chosen.
+        """
+        judged = self.predictions.get("judged") if self.scores else None
+        if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
+            return None
+        chosen = np.nanargmin(judged[..., 0], axis=1)
+        gain, error = judged[np.arange(len(judged)), chosen].T
+        chosen[~(gain < -error)] = -1
+        divided = [self.predictions[name] for name in ("replicate", "fold", "group")]
+        split = np.unique(np.stack(divided), axis=1, return_inverse=True)[1].ravel()
+        every = np.stack([*(one.probability for one in self.scores), self.tested.base])
+        mine = every[chosen[split], np.arange(len(split))]
+        return Score(self.tested, CHOSEN, mine), chosen
+
+    @property
+    def mean_losses(self) -> list[float]:
+        """By what arms are compared: AMLP, or the root mean squared error of real responses."""
+        if not self.continuous:
+            return [one.amlp for one in self.scores]
+        medians = self.predictions["median"]
+        return [metrics.root_mean_square(medians[arm.row], self.response) for arm in self.arms]
 
     def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""

@@ -310,15 +310,12 @@ def _told_apart(names: Iterable[str], separated: np.ndarray) -> list[str]:
 def headline(record: Record) -> list[str]:
     """Return lines with the scores of the arms, the best ones where there are many."""
     if record.continuous:
-        medians, y = record.predictions["median"], record.response
-        rows = [
-            (record.name(arm), f"{metrics.root_mean_square(medians[arm.row], y):.4g}")
-            for arm in record.arms
-        ]
+        errors = zip(record.arms, record.mean_losses, strict=True)
+        rows = [(record.name(arm), f"{error:.4g}") for arm, error in errors]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
     if not record.tables:
-        return headline_of(record.scores)
+        return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
     found: dict[str, np.ndarray] = {}  # means over tables
     for several in zip(*(table.scores for table in record.tables.values()), strict=True):
         means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)

@@ -50,20 +50,52 @@ class AllCases(Experiment):
         self._whole, below = config, Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
         self._folders = [results, below]
+        self._tested = Experiment(config, results, folder, jobs)
 
-    def check_arms(self, names: Sequence[str]) -> None:
-        """Raise UserError for an arm that is not fitted: a peer, or none at all."""
+    def check_arms(self, names: Sequence[str]) -> list[str]:
+        """Return the names of arms, which may be those of pages; UserError if one is not fitted."""
         model = self._whole.model
         methods = set(getattr(model, "methods", [])) - {*OWN}
         peers = [*methods, *getattr(model, "peers", [])]
         fitted = self.graph.work.arms("fit")
+        found = []
         for name in names:
-            if name not in fitted:
+            own = name if name in fitted else self._by_page().get(name, name)
+            short = [one for one in fitted if one.endswith(f" {name}")]  # of a method with one arm
+            own = short[0] if len(short) == 1 else own
+            if own not in fitted:
                 what = "there is no arm " + quoted(name)
-                if any(name.endswith(peer) for peer in peers):
+                if any(own.endswith(peer) for peer in peers):
                     what = f"{quoted(name)} is a peer, which is only compared with"
                 listed = few([quoted(one) for one in fitted], 8)
                 raise UserError(f"{what}; choose from {listed}")
+            found.append(own)
+        return found
+
+    def _by_page(self) -> dict[str, str]:
+        """Return the names of arms by those that pages show; none where no case is tested yet."""
+        tested = self._tested
+        if "predict" not in tested.stages or tested.complete()[1] is not None:
+            return {}
+        record, names = tested.record(), tested.graph.work.arms("predict")
+        return {record.name(arm): name for arm, name in zip(record.arms, names, strict=True)}
+
+    def recommended(self, *, watch: Watch) -> list[str]:
+        """Return the arm that predicts test cases best, by its name; none if no case is tested.
+
+        What the experiment lacks up to its predictions is made.
+        """
+        fitted, tested = self.graph.work.arms("fit"), self._tested
+        if len(fitted) == 1 or "predict" not in tested.stages:
+            return []
+        try:
+            for stage in tested.stages:
+                tested.run(stage, watch=watch)
+        finally:
+            tested.close()
+        losses = zip(tested.graph.work.arms("predict"), tested.record().mean_losses, strict=True)
+        found = {name: loss for name, loss in losses if name in fitted and not np.isnan(loss)}
+        return [min(found, key=found.__getitem__)] if found else []
 
     def read_new(self, path: Path) -> Any:
         """Return the new cases of a table, coded as the training cases; nothing is fitted for it.

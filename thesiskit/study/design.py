@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 FOLDS = 5  # of a training set, to fit a temperature
 NOBODY = -2  # a fold of no cases
+PARTS = 5  # of the folds, to choose arms
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,25 @@ def folds_of(fold: np.ndarray) -> np.ndarray:
     """Return the folds that are tested; where all cases only train, one that no case is in."""
     tested = np.unique(fold[fold >= 0])
     return tested if len(tested) else np.array([NOBODY], dtype=fold.dtype)
+
+
+Divided = Iterator[tuple[int, np.ndarray]]  # numbers of splits, and their test cases
+
+
+def each_fold(fold: np.ndarray) -> Divided:
+    """Yield each fold that is tested, with its cases."""
+    for f in folds_of(fold).tolist():
+        yield f, np.flatnonzero(fold == f)
+
+
+def each_pair(fold: np.ndarray) -> Divided:
+    """Yield the cases of each pair of PARTS of the folds, with a number that no fold has.
+
+    Fold f is in part f modulo PARTS.  A model of all other cases serves both parts: cases of one
+    part judge it for the folds of the other.
+    """
+    for a, b in combinations(range(min(PARTS, len(folds_of(fold)))), 2):
+        yield NOBODY - 1 - a - PARTS * b, np.flatnonzero(np.isin(fold % PARTS, (a, b)))
 
 
 def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
@@ -317,7 +337,12 @@ class Design:
 
     # ---- splits ----
 
-    def splits(self, replicates: range, drawn: dict[str, np.ndarray]) -> Iterator[Split]:
+    def splits(
+        self,
+        replicates: range,
+        drawn: dict[str, np.ndarray],
+        divided: Callable[[np.ndarray], Divided] = each_fold,
+    ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         groups = self.config.evaluation.groups
         for b, replicate in enumerate(replicates):
@@ -325,16 +350,14 @@ class Design:
             words = drawn["words"][b] if "words" in drawn else None
             bits = partial(self._bits, replicate, len(response), words)
             reals = cache(partial(self._reals, replicate, bits))
-            for f in folds_of(fold):
-                train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+            for f, test in divided(fold):
+                train = np.delete(np.arange(len(fold)), test)
                 cut_there = cache(partial(bits, train))
-                split = Split(
-                    replicate, 0, int(f), response, train, test, len(group), cut_there, reals
-                )
+                split = Split(replicate, 0, f, response, train, test, len(group), cut_there, reals)
                 for g in range(groups):
                     mine = np.flatnonzero(group == g)
                     one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
-                    yield keep_best(self.config, one)
+                    yield keep_best(self.config, one, at_most=divided is not each_fold)
 
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray

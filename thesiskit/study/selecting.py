@@ -52,7 +52,15 @@ from thesiskit.models.selection import (
 )
 from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
-from thesiskit.study.design import FOLDS, Design, Split, keep_best, screening_limit
+from thesiskit.study.design import (
+    FOLDS,
+    PARTS,
+    Design,
+    Split,
+    each_pair,
+    keep_best,
+    screening_limit,
+)
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 NONE, CV, RESIDUAL = "none", "cv", "residual"  # temperatures
@@ -63,6 +71,7 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
+OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -420,6 +429,12 @@ class SelectionWork(Work):
             if self.kind.most_classes == 2 and problem:
                 raise self.config.wrong(*problem.split(": ", 1))
             design.check()
+        if self.config.evaluation.choose and min(design.folds for design in self.designs) < 4:
+            raise self.config.wrong(
+                "evaluation.choose",
+                "an arm is chosen inside folds, of which at least four are needed; "
+                "give evaluation.folds: 4 or more, or leave it out",
+            )
         for arm, design in product(self.own_arms.values(), self.designs):
             with self._named():
                 self.model_of(arm).check(design.n_classes)
@@ -430,7 +445,7 @@ class SelectionWork(Work):
         assert config.data is not None
         assert config.selection is not None
         if stage == "simulate":
-            evaluation = config.evaluation.model_dump(exclude={"scheme", "ranks"})
+            evaluation = config.evaluation.model_dump(exclude={"scheme", "ranks", "choose"})
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
                 if config.scheme != scheme:
                     del evaluation[name]
@@ -440,7 +455,7 @@ class SelectionWork(Work):
         if stage == "select":  # an arm says itself which selection it is of
             return config.selection.model_dump(include={"ties", "screened"} if arm else None)
         if stage == "predict":
-            return config.evaluation.ranks
+            return "choose" if config.evaluation.choose else config.evaluation.ranks
         if not arm:
             return config.model.model_dump()
         one = self.all_arms[arm]
@@ -512,10 +527,10 @@ class SelectionWork(Work):
             return self.kind.join(mine) | {"arm": np.array(places)} | described
         drawn = block.load("simulate", ("response", "fold"))
         tested = self.design().tested(block.replicates, drawn) | described
-        for name in ("probability", "tau", "tau_errors", "seconds", "cross_validated"):
+        for name in ("probability", *OF_SPLITS, "cross_validated"):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
-        tested |= {name: tested[name].T for name in ("tau", "tau_errors", "seconds")}
+        tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
         return tested | (ranks.of_arms(made) if self.config.evaluation.ranks else {})
 
     def _splits(self, block: Block) -> Iterator[Split]:
@@ -647,7 +662,7 @@ class SelectionWork(Work):
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
                 answer = _predicted(self.model_of(arm), posterior, table, arm, temperature)
             elif arm.method in OTHERS:
-                answer, temperature = self._predict_other(arm, split)
+                answer, temperature = self._afresh(arm, split)
             else:
                 k = len(selection.selected)
                 answer, promise = self._predict_peer(arm.method, split, k)
@@ -661,6 +676,8 @@ class SelectionWork(Work):
         del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
             arrays["cross_validated"] = np.array(promised or [np.nan] * len(seconds))
+        if self.config.evaluation.choose:
+            arrays["judged"] = self._judged(arm, block)
         arrays["probability"] = np.concatenate(probability)
         return arrays | (ranks.of_arm(ranked) if ranked else {})
 
@@ -671,8 +688,40 @@ class SelectionWork(Work):
             fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
         return model.unpack(fitted, s, self._training(arm, *pair))
 
-    def _predict_other(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
-        """Return what a model of ours of another kind predicts, and its temperature."""
+    def _judged(self, arm: Arm, block: Block) -> np.ndarray:
+        """Return by what an arm is judged before a split is tested, (splits, 2).
+
+        It is the log loss of training cases that were left out, less that of the frequencies of
+        the classes, and its standard error: see `each_pair`.  Cases for which a class of fewer than
+        two others is left do not count; NaN where these are all.
+        """
+        drawn = block.load("simulate")
+        design = self.design(block.replicates.start)
+        losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        for split in design.splits(block.replicates, drawn, each_pair):
+            if split.class_counts.min() < 2:
+                continue
+            p, y = self._afresh(arm, split)[0], split.response[split.test]
+            p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+            loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
+            loss += np.log(split.class_counts[y] / len(split.train))
+            part = drawn["fold"][split.replicate - block.replicates.start][split.test] % PARTS
+            a, b = np.unique(part)
+            for mine, other in ((a, b), (b, a)):
+                place = (split.replicate, split.group, int(mine))
+                losses.setdefault(place, []).append(loss[part == other])
+        places = [(one.replicate, one.group, one.fold % PARTS) for one in self._splits(block)]
+        none = [np.full(2, np.nan)]
+        each = [np.concatenate(losses.get(place, none)) for place in places]
+        return np.array([[one.mean(), one.std(ddof=1) / np.sqrt(len(one))] for one in each])
+
+    def _afresh(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
+        """Return what an arm predicts after a selection of its own, and its temperature."""
+        if arm.method in PEERS:
+            k = 0
+            if PEERS[arm.method].selects:
+                k = len(select_one(self.config, split, arm, self.kind.takes, at_most=True).selected)
+            return self._predict_peer(arm.method, split, k)[0], Temperature(1.0, np.zeros(0))
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
             unknown = Temperature(np.nan, np.zeros(split.classes))

@@ -1,0 +1,144 @@
+"""The arm that is chosen inside the training cases of each fold."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import invoke, must_fail
+from scipy import stats
+
+from thesiskit.config import load_config
+from thesiskit.errors import ConfigError
+from thesiskit.files import Results
+from thesiskit.models import normal
+from thesiskit.models.selection import select_by_f
+from thesiskit.study.design import each_pair
+from thesiskit.study.experiment import Experiment
+
+CONFIG = """
+experiment: chosen
+title: Chosen
+about: "A test."
+data: {source: file, path: t.csv, response: y}
+evaluation: {folds: FOLDS, choose: true}
+selection: {features: [2, 10]}
+model: {kind: normal, methods: [corrected, nearest-centroids], temperature: [none, residual]}
+report: {parts: [summary, score-table]}
+"""
+
+
+def made(folder, X, y, folds=6):
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])])
+    frame["y"] = y
+    frame.to_csv(folder / "t.csv", index=False)
+    (folder / "c.yaml").write_text(CONFIG.replace("FOLDS", str(folds)))
+    config = load_config(folder / "c.yaml")
+    experiment = Experiment(config, Results(folder / "results", "chosen"), folder)
+    for stage in experiment.stages:
+        experiment.run(stage, watch=lambda cells, *_: cells)
+    return experiment
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(1)
+    y = np.arange(48) % 2
+    X = rng.normal(size=(48, 20)).round(3)
+    X[:, :2] += 0.8 * y[:, None]
+    return X, y
+
+
+def test_no_case_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
+    rng = np.random.default_rng(1)
+    for folds in (4, 5, 10, 47):
+        fold = rng.permutation(np.arange(47) % folds)
+        part = fold % 5
+        served = [set() for _ in range(folds)]
+        numbers = []
+        for number, test in each_pair(fold):
+            numbers.append(number)
+            a, b = np.unique(part[test])
+            assert set(test) == set(np.flatnonzero((part == a) | (part == b)))
+            for mine, other in ((a, b), (b, a)):
+                for f in np.unique(fold[part == mine]):
+                    served[f] |= set(np.flatnonzero(part == other))
+        assert len(set(numbers)) == len(numbers) <= 10
+        assert max(numbers) < -2  # no fold has the number
+        for f, cases in enumerate(served):  # all but those of its own part judge for a fold
+            assert cases == set(np.flatnonzero(part != f % 5))
+
+
+def test_arms_are_judged_by_fits_without_both_parts(tmp_path, table):
+    X, y = table
+    experiment = made(tmp_path, X, y)
+    arrays = experiment.record().predictions
+    names = list(experiment.graph.work.arms("predict"))
+    arm = names.index("2 corrected exact some")
+    fold = experiment.record().simulated["fold"][0]
+    gains = {f: [] for f in range(5)}
+    for a, b in combinations(range(5), 2):
+        test = np.isin(fold % 5, (a, b))
+        chosen = select_by_f(X[~test], y[~test], 2, np.random.default_rng(0))
+        fitted = normal.fit(chosen, normal.Normal())
+        log = normal.predict_log(fitted, X[test][:, chosen.selected])
+        own = np.log(np.mean(y[~test][:, None] == y[test], axis=0))
+        own -= log[np.arange(test.sum()), y[test]]
+        gains[a].append(own[fold[test] % 5 == b])
+        gains[b].append(own[fold[test] % 5 == a])
+    for f, (mean, error) in enumerate(arrays["judged"][:, arm]):
+        one = np.concatenate(gains[f % 5])
+        assert (mean, error) == pytest.approx((one.mean(), stats.sem(one)), rel=1e-9)
+
+
+def test_what_is_chosen_is_predicted(tmp_path, table):
+    X, y = np.random.default_rng(1).normal(size=(48, 20)), table[1]
+    X[:, :2] += 0.6 * y[:, None]
+    record = made(tmp_path, X, y).record()
+    score, chosen = record.choice
+    judged = record.predictions["judged"]
+    least = judged[..., 0].argmin(axis=1)
+    clear = -judged[np.arange(6), least, 0] > judged[np.arange(6), least, 1]
+    assert (chosen == np.where(clear, least, -1)).all()
+    assert set(clear) == {True, False}
+    for row, f in enumerate(record.predictions["fold"]):
+        own = record.scores[chosen[f]].probability if clear[f] else record.tested.base
+        own = own[row]
+        np.testing.assert_array_equal(score.probability[row], own)
+
+
+def test_a_choice_on_the_test_cases_is_too_good_and_inside_it_is_not(tmp_path):
+    """Labels at random: the best arm seems to know something, what was chosen does not."""
+    gains = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        record = made(folder, rng.normal(size=(40, 30)), rng.permutation(40) % 2).record()
+        guessing = np.log(2)
+        best = min(record.mean_losses)
+        gains.append([guessing - best, guessing - record.choice[0].amlp])
+    after, inside = np.mean(gains, axis=0)
+    assert after > inside
+    assert inside < 0.005
+
+
+def test_folds_are_needed(tmp_path, table):
+    with pytest.raises(ConfigError, match="at least four are needed"):
+        made(tmp_path, *table, folds=3)
+    must_fail(
+        invoke("run", "null", "--set", "evaluation.choose=true"),
+        "is for tables, with a model that follows a selection",
+    )
+
+
+def test_a_part_without_a_class_does_not_judge(tmp_path, table):
+    X, y = table
+    few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
+    record = made(tmp_path, X[few], y[few], folds=4).record()
+    assert np.isfinite(record.predictions["judged"]).all()  # two cases are left in each
+    few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]]
+    folder = tmp_path / "fewer"
+    folder.mkdir()
+    record = made(folder, X[few], y[few], folds=4).record()
+    assert record.choice is None
