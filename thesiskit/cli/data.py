@@ -153,8 +153,8 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
     below results/EXPERIMENT/all-cases and used again. Of several arms the one is taken that
     predicts the test cases best, which are predicted first if they are not yet. Columns of TABLE
     are matched by name; medians, categories and codes are those of the training cases. The
-    predictions are a CSV table with a row for each case and arm: the more probable class, and the probability of each class;
-    for real responses the median and the interval from 5 % to 95 %.
+    predictions are a CSV table with a row for each case and arm: the more probable class, and the
+    probability of each class; for real responses the median and the interval from 5 % to 95 %.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
