@@ -28,12 +28,13 @@ def summary(record: Record) -> list[Table]:
     if not record.tests:
         return promised_table(record)
     scored = [one for one in record.scores if not np.isnan(one.amlp)]
-    own = [one for one in scored if one.own]
-    best = min(own, key=lambda one: one.amlp)
+    best = min(scored, key=lambda one: one.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
     regressions = [one for one in scored if one.linear]
     linear = min(regressions, key=lambda one: one.amlp, default=None)
-    lead = [question(record), _performance(best, base, linear, len(own)), _calibration(best)]
+    choice, chosen = record.choice or (best, None)
+    lead = [question(record), _performance(best, len(scored)), _chosen(record, chosen)]
+    lead += [_against(choice, base, linear if chosen is None else None), _calibration(choice)]
     if not record.logistic:
         lead += [relevance_sentence(record), temperature_sentence(record)]
     if warnings(record):
@@ -44,10 +45,11 @@ def summary(record: Record) -> list[Table]:
         lead.append(f"To compare with a regularised logistic regression, add {place}.")
     if record.config["own"]:
         lead.append(NEXT)
-    shown = scored
+    shown = scored if chosen is None else [choice, *scored]
     if len(scored) > MOST_ROWS:  # the best of them
         shown = sorted(scored, key=lambda one: one.amlp)[:MOST_ROWS]
-        shown += [one for one in (best, linear) if one is not None and one not in shown]
+        shown += [linear] if linear is not None and linear not in shown else []
+        shown = shown if chosen is None else [choice, *shown]
     frame = pd.DataFrame([_row(one) for one in (*shown, base)])
     told = tuple(filter(None, lead))
     return [Table("summary", "Summary", frame, _explained(record), lead=told)]
@@ -70,32 +72,61 @@ def _row(one: Score) -> dict:
     }
 
 
-def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> str:
-    low, high = best.error_interval
-    first, last = best.amlp_interval
-    range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
-    wrong, of = int(best.wrong.sum()), len(best.wrong)
+def _performance(best: Score, arms: int) -> str:
     lead = f"The arm {best.name}"
     if arms > 1:
-        lead = f"Of our {arms} arms, {best.name} has the lowest AMLP. It"
-    told = (
-        f"{lead} is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
-        f"{100 * best.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with "
-        f"an AMLP of {best.amlp:.3f}{range_of_amlp}. Always predicting the frequencies of the "
-        f"classes gives an error rate of {100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
+        lead = f"Of {arms} arms, {best.name} has the lowest AMLP, and is the one to predict by. It"
+    return f"{lead} {_made(best)}."
+
+
+def _made(one: Score) -> str:
+    """Say how often a score is wrong."""
+    low, high = one.error_interval
+    first, last = one.amlp_interval
+    range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
+    wrong, of = int(one.wrong.sum()), len(one.wrong)
+    return (
+        f"is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
+        f"{100 * one.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with "
+        f"an AMLP of {one.amlp:.3f}{range_of_amlp}"
     )
-    difference, error = best.less(base)
+
+
+def _chosen(record: Record, chosen: np.ndarray | None) -> str:
+    """Say what an arm predicts that is chosen inside the training cases of each fold."""
+    if chosen is None or record.choice is None:
+        return ""
+    names = [one.name for one in record.scores] + ["the frequencies of the classes"]
+    rows, counts = np.unique(chosen, return_counts=True)
+    told = sorted(zip(counts.tolist(), rows.tolist(), strict=True), reverse=True)
+    of = len(chosen)
+    return (
+        "The best of several arms on some cases is less good on others. So an arm was also chosen "
+        "inside the training cases of each fold, without the cases that it then predicted: this "
+        f"{_made(record.choice[0])}, and this is what to expect of new cases. What was chosen is "
+        + ", ".join(f"{names[row]} in {count:,} of {of:,} folds" for count, row in told)
+        + "."
+    )
+
+
+def _against(one: Score, base: Score, linear: Score | None) -> str:
+    """Compare a score with the frequencies of the classes, and with a simple rival."""
+    told = (
+        f"Always predicting the frequencies of the classes gives an error rate of "
+        f"{100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
+    )
+    difference, error = one.less(base)
     clearly = difference < -2 * error
-    fewer = best.error < base.error and metrics.mcnemar(best.wrong, base.wrong) < 0.05
-    if best.amlp > base.amlp:
-        told += " So the probabilities of this arm are worth less than these frequencies."
+    fewer = one.error < base.error and metrics.mcnemar(one.wrong, base.wrong) < 0.05
+    if one.amlp > base.amlp:
+        told += " So these probabilities are worth less than the frequencies."
     elif not (clearly or fewer):
-        told += " This arm is not clearly better, so it may have learnt nothing about the response."
-    if linear is not None:
+        told += " So it is not clearly better, and may have learnt nothing about the response."
+    if linear is not None and linear is not one:
         name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
         told += (
             f" The {name} has {100 * linear.error:.1f} % and {linear.amlp:.3f}; "
-            f"{_compared(best, linear)}."
+            f"{_compared(one, linear)}."
         )
     return told
 
