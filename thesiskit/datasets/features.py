@@ -30,7 +30,7 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import REAL, WHOLE, Wanted, shown
+from thesiskit.datasets.reading import REAL, WHOLE, Wanted, grouped, left_out, shown
 from thesiskit.datasets.source import (
     MISSING,
     UNSEEN,
@@ -472,6 +472,10 @@ class TableData(Source):
     """The column that names the cases. It is no feature, and its values must differ."""
     ignore: list[Text] = []
     """Columns to leave out."""
+    case_groups: Text | None = None
+    """A column that says which cases belong together, such as several samples of one patient. It is
+    no feature, and cases of one group are in the same fold, wherever there are folds. A case
+    without a value is alone."""
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
     """The texts that stand for a missing value. A pattern that fixes a missing value is not present
     in the case."""
@@ -483,6 +487,9 @@ class TableData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
         train = self._read(folder / self.path, continuous=continuous)
+        if self.case_groups is not None:
+            path = folder / self.path
+            train = grouped(train, path, self.case_groups, header=self.header)
         if self.test_path is None:
             return [train]
         return [train, self._read(folder / self.test_path, like=train, continuous=continuous)]
@@ -491,7 +498,8 @@ class TableData(Source):
         return self._read(path, like=like, new=True)
 
     def _read(self, path: Path, **how: Any) -> FeatureTable:
-        keys: dict[str, Any] = {"ignore": tuple(self.ignore), "missing": tuple(self.missing)}
+        ignore = self.ignore if how.get("new") else left_out(self.ignore, self.case_groups)
+        keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
 
 

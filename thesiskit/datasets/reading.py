@@ -6,6 +6,7 @@ Every fault is a DataError: where it is, what is wrong, and what to do.
 import csv
 import difflib
 import gzip
+import hashlib
 import io
 import itertools
 import math
@@ -20,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -502,6 +503,48 @@ def check_column(name: str, columns: list[str], where: str) -> None:
         near = near or difflib.get_close_matches(cut(name, LONGEST), columns[:LOOKED_AT], 1)
         hint = f"did you mean {quoted(near[0])}?" if near else f"columns: {few(columns)}"
         raise DataError(f"{where}: there is no column {quoted(name)}; {hint}")
+
+
+def case_groups(path: Path, name: str, *, header: bool = True) -> tuple[list[str], list[str]]:
+    """Return of which group each case of a table is, nothing where it has none; and remarks.
+
+    Where each case has a group of its own, there are no groups.
+    """
+    where = shown(path)
+    if text_suffix(path):
+        names, rows = read_cells(path, header=header)
+        check_column(name, names, where)
+        place = names.index(name)
+        cells = [row[place].strip() for _, row in rows]
+    elif path.suffix.lower() == ".parquet":
+        frame, columns = read_frame(path, Wanted(name))
+        held = frame.iloc[:, columns.response].tolist()
+        cells = ["" if pd.isna(cell) else str(cell) for cell in held]
+    else:
+        raise DataError(f"{where}: data.case_groups is a column of text or Parquet; leave it out")
+    groups = ["" if cell in UNKNOWN else cell for cell in cells]
+    known = [group for group in groups if group]
+    if len(set(known)) == len(known):
+        said = (
+            f"data.case_groups: no two cases have the same {quoted(name)}, so there are no groups"
+        )
+        return [], [said]
+    if len(known) < len(groups):
+        without = counted(len(groups) - len(known), "case", "cases")
+        return groups, [f"data.case_groups: {without} without {quoted(name)}: each is alone"]
+    return groups, []
+
+
+def left_out(ignore: list[str], groups: str | None) -> list[str]:
+    """Return the columns that are no features, with that of the groups of cases."""
+    return [*ignore, *([groups] if groups is not None and groups not in ignore else [])]
+
+
+def grouped(table: Any, path: Path, name: str, *, header: bool = True) -> Any:
+    """Return a table of cases whose groups are known."""
+    groups, said = case_groups(path, name, header=header)
+    digest = hashlib.sha256(f"{table.digest}{groups}".encode()).hexdigest()
+    return replace(table, groups=groups, digest=digest, notes=[*table.notes, *said])
 
 
 def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> None:

@@ -41,6 +41,7 @@ class Cases:
     source : where they come from, for people.
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
+    groups : of which group each case is, or empty where every case is alone; so is one without.
     """
 
     family: ClassVar[str]
@@ -51,6 +52,7 @@ class Cases:
     source: str = ""
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
 
     @property
     def inputs(self) -> np.ndarray:

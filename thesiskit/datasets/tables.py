@@ -62,6 +62,10 @@ class FileData(Source):
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
+    case_groups: Text | None = None
+    """A column that says which cases belong together, such as several samples of one patient. It is
+    no feature, and cases of one group are in the same fold, wherever there are folds. A case
+    without a value is alone."""
     missing: list[Annotated[str, Field(strict=True)]] = []
     """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
     `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
@@ -82,7 +86,7 @@ class FileData(Source):
     def _keys(self) -> dict[str, Any]:
         """What is to be read of a table besides the response, but for labels."""
         return {
-            "ignore": tuple(self.ignore),
+            "ignore": tuple(reading.left_out(self.ignore, self.case_groups)),
             "id": self.id,
             "genes_in_rows": self.orientation == "genes-in-rows",
             "header": self.header,
@@ -94,9 +98,20 @@ class FileData(Source):
         keys["labels"] = None if self.labels is None else folder / self.labels
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
-            return [train]
+            return [self._grouped(train, folder / self.path)]
         test = read_table(folder / self.test_path, self.response, known=train.classes, **keys)
-        return [train, self._like(train, test)]
+        tables = (train, folder / self.path), (self._like(train, test), folder / self.test_path)
+        return [self._grouped(*one) for one in tables]
+
+    def _grouped(self, table: Table, path: Path) -> Table:
+        if self.case_groups is None:
+            return table
+        if self.orientation == "genes-in-rows":
+            raise DataError(
+                f"{shown(path)}: data.case_groups is a column of a table with cases in rows; leave "
+                "it out, or transpose the table"
+            )
+        return reading.grouped(table, path, self.case_groups, header=self.header)
 
     def _like(self, table: Table, test: Table) -> Table:
         """Return the test table with its columns in the order of the training table."""
@@ -125,8 +140,7 @@ class FileData(Source):
         """Return new cases with the features of the training table."""
         where = shown(path)
         keys = self._keys | {"new": True, "features": list(like.names) or None}
-        if not like.names:
-            keys["ignore"] = ()
+        keys["ignore"] = tuple(self.ignore) if like.names else ()
         table = _read(path, Wanted(self.response, **keys))
         width, named = table.features.shape[1], table.names
         if width != like.features.shape[1]:

@@ -76,6 +76,7 @@ class Training:
     correct : whether to condition on the selection.
     rngs : as many generators as a model has chains; none of a model that is not sampled.
     jobs : how many of its chains run at the same time, None for one on each core.
+    groups : (n,) numbers from 0 of groups of cases that belong together, None where each is alone.
     """
 
     selection: Any
@@ -84,6 +85,7 @@ class Training:
     correct: bool = True
     rngs: Sequence[np.random.Generator] = ()
     jobs: int | None = None
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,8 @@ class Normal(SomeRelevant):
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated cases of the kept features, and their classes."""
-        return imitated_reals(training.table(), training.response, *means_of(posterior), rng)
+        table, y = training.table(), training.response
+        return imitated_reals(table, y, *means_of(posterior), rng, training.groups)
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""

@@ -53,6 +53,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.temperature import inner_folds
 
 Arrays = dict[str, np.ndarray]
 # what methods take: features of 0 and 1, or as they are; discrete ones, with classes or with real
@@ -92,6 +93,7 @@ class Task:
     keep : BITS, REALS: how many features are kept, by a method that selects.
     values : FEATURES, RESPONSES: how many values each feature has; SEQUENCES: how many states.
     order : SEQUENCES: how many of the last states are used.
+    groups : (n,) numbers from 0 of groups of training cases, which folds keep together.
     """
 
     kind: str
@@ -99,6 +101,7 @@ class Task:
     keep: int = 0
     values: Any = ()
     order: int = 0
+    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -361,16 +364,36 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def _folds(codes: np.ndarray, seed: int, most: int = FOLDS) -> Any:
-    """Return shuffled folds that each hold every class; None where a class has one case."""
+Rows = tuple[np.ndarray, np.ndarray]  # that train, and that are left out
+
+
+def _folds(
+    codes: np.ndarray, seed: int, groups: np.ndarray | None = None, most: int = FOLDS
+) -> list[Rows] | None:
+    """Return shuffled folds that each hold every class; None where a class has one case.
+
+    Groups (n,) of cases, if given, stay together.
+    """
     from sklearn.model_selection import StratifiedKFold
 
+    if groups is not None:
+        try:
+            fold = inner_folds(codes, np.random.default_rng(seed), most, groups)
+        except UserError:
+            return None
+        numbers = range(int(fold.max()) + 1)
+        return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in numbers]
     folds = min(most, int(np.bincount(codes).min()))
-    return StratifiedKFold(folds, shuffle=True, random_state=seed) if folds > 1 else None
+    if folds < 2:
+        return None
+    return [*StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)]
 
 
 def cross_validated(
-    predict: Callable[[np.ndarray, np.ndarray], np.ndarray], response: np.ndarray, seed: int
+    predict: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    response: np.ndarray,
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> float:
     """Return the error rate that a peer promises by cross-validation of the table it was given.
 
@@ -379,11 +402,11 @@ def cross_validated(
 
     Ten shuffled folds, or as many as the smaller class has cases; NaN where it has one.
     """
-    splitter = _folds(response.astype(int), seed, 10)
-    if splitter is None:
+    folds = _folds(response.astype(int), seed, groups, 10)
+    if folds is None:
         return float("nan")
     wrong = 0
-    for train, test in splitter.split(response, response):
+    for train, test in folds:
         p = predict(train, test)
         told = p >= 0.5 if p.ndim == 1 else p.argmax(axis=1)
         wrong += int((told != response[test]).sum())
@@ -497,7 +520,9 @@ def _restored(model: Any, arrays: Arrays, *attributes: str) -> Any:
     return model
 
 
-def logistic_regression(codes: np.ndarray, seed: int, grid: np.ndarray) -> Any:
+def logistic_regression(
+    codes: np.ndarray, seed: int, grid: np.ndarray, groups: np.ndarray | None = None
+) -> Any:
     """Multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
 
     Each fold must hold each class: fewer folds where a class has fewer cases, and C = 1 where a
@@ -506,10 +531,10 @@ def logistic_regression(codes: np.ndarray, seed: int, grid: np.ndarray) -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 
-    model, splitter = LogisticRegression(max_iter=1000), _folds(codes, seed)
-    if splitter is None:
+    model, folds = LogisticRegression(max_iter=1000), _folds(codes, seed, groups)
+    if folds is None:
         return model
-    return GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=splitter)
+    return GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=folds)
 
 
 def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
@@ -524,8 +549,10 @@ def _fit_linear(
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
     from sklearn.linear_model import RidgeCV
 
-    ridge = task.kind == RESPONSES
-    model = RidgeCV(1 / PAIRWISE_CS) if ridge else logistic_regression(response, seed, grid)
+    if task.kind == RESPONSES:
+        model: Any = RidgeCV(1 / PAIRWISE_CS)
+    else:
+        model = logistic_regression(response, seed, grid, task.groups)
     return _coefficients(model.fit(columns, response))
 
 
@@ -556,7 +583,8 @@ def _fit_bernoulli(
     if not calibrated:
         models, lines = [model.fit(columns, codes)], np.empty((0, 2))
     else:
-        several = CalibratedClassifierCV(model, cv=_folds(codes, seed)).fit(columns, codes)
+        several = CalibratedClassifierCV(model, cv=_folds(codes, seed, task.groups))
+        several = several.fit(columns, codes)
         models = [member.estimator for member in several.calibrated_classifiers_]
         by = [member.calibrators[0] for member in several.calibrated_classifiers_]
         lines = np.array([[line.a_, line.b_] for line in by])
@@ -724,17 +752,18 @@ def _tuned(
     answer: Callable[[Arrays, np.ndarray], np.ndarray],
     choices: np.ndarray,
     given: tuple[np.ndarray, np.ndarray, int],
+    groups: np.ndarray | None,
 ) -> Arrays:
     """Return the fit of columns, classes and seed with the choice of the lowest log loss in folds.
 
     Where a class has one case nothing is tuned: the choice is that in the middle.
     """
     columns, codes, seed = given
-    splitter = _folds(codes, seed)
-    if splitter is None:
+    folds = _folds(codes, seed, groups)
+    if folds is None:
         return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
     loss = np.zeros(len(choices))
-    for rows, others in splitter.split(columns, codes):
+    for rows, others in folds:
         for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
             p = answer(learnt, columns[others])[np.arange(len(others)), codes[others]]
             loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
@@ -793,7 +822,7 @@ def answer_centroids(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
     return np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
 
 
-def _fit_centroids(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
+def _fit_centroids(task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
     def path(
         columns: np.ndarray, codes: np.ndarray, thresholds: np.ndarray, _seed: int
     ) -> Iterator[Arrays]:
@@ -802,7 +831,7 @@ def _fit_centroids(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: in
 
     most = np.abs(centroids(columns, codes)["distance"]).max()
     thresholds = np.linspace(0, most, THRESHOLDS)
-    return _tuned(path, answer_centroids, thresholds, (columns, codes, seed))
+    return _tuned(path, answer_centroids, thresholds, (columns, codes, seed), task.groups)
 
 
 def lasso_path(
@@ -861,10 +890,10 @@ def _answer_lasso(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
     return (p / p.sum(axis=0)).T
 
 
-def _fit_pool(_task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
+def _fit_pool(task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
     from thesiskit.models import pool  # which takes the path of the lasso from here
 
-    return pool.fit(columns, codes, np.random.default_rng(seed))
+    return pool.fit(columns, codes, np.random.default_rng(seed), task.groups)
 
 
 def _answer_pool(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
@@ -883,13 +912,14 @@ def l2_logistic(
     test: np.ndarray,
     seed: int,
     n_classes: int = 2,
+    groups: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
 
     Of more than two classes it is P(class), (T, G).
 
     blocks (cases, .) : all columns, in parts; they hold numbers of any kind.
-    train (n,), test (T,) : numbers of rows; response (n,) is of the training rows.
+    train (n,), test (T,) : numbers of rows; response, groups (n,) are of the training rows.
 
     Columns are standardised by the training rows; a missing value is their mean.  The penalty of
     the squared coefficients is the one with the lowest log loss in five shuffled folds of the
@@ -901,13 +931,13 @@ def l2_logistic(
         known, new, _ = _as_short_rows(blocks, train, test)
         answer = None
         if known.shape[1] > 0 and np.count_nonzero(base["counts"]) > 1:
-            model = logistic_regression(codes, seed, WHOLE_CS)
+            model = logistic_regression(codes, seed, WHOLE_CS, groups)
             answer = model.fit(known, codes).predict_proba(new)
     p = _completed(PEERS["l2-logistic"], task, base, answer, len(test))
     return p[:, 1] if n_classes == 2 else p
 
 
-def _fit_l2(_task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
+def _fit_l2(task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
     """Return the same as coefficients of the columns less their means."""
     from thesiskit.models.packed import chunks, read_columns
 
@@ -917,7 +947,7 @@ def _fit_l2(_task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arr
         known, _, turn = _as_short_rows((read_columns(*block) for block in blocks), rows, rows[:0])
         if known.shape[1] == 0:
             return {}
-        model = logistic_regression(codes, seed, WHOLE_CS).fit(known, codes)
+        model = logistic_regression(codes, seed, WHOLE_CS, task.groups).fit(known, codes)
     learnt = _coefficients(model)
     means, coefficients, done = [], [], 0
     for block in blocks:
@@ -1127,7 +1157,8 @@ _PEERS = (
     Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
          answer_centroids),
     Peer("lasso", "logistic regression, L1", (REALS,),
-         lambda _task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given), _answer_lasso),
+         lambda task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given, task.groups),
+         _answer_lasso),
     Peer("pool", "pool of ridge, lasso, discriminants", (REALS,), _fit_pool, _answer_pool),
     Peer("vlmc", "vlmc (variable-length Markov chain)", (SEQUENCES,), needs="vlmc"),
     Peer("ppm", "arithmetic-compressor's PPM, rate tuned", (SEQUENCES,),

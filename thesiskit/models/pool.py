@@ -84,7 +84,7 @@ class Pool(Model):
 
     def fit(self, training: Training) -> Arrays:
         """Return what was learnt, as `stored` has it."""
-        return fit(training.table(), training.response, training.rngs[0])
+        return fit(training.table(), training.response, training.rngs[0], training.groups)
 
     def log_probability(self, posterior: Arrays, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for new cases, (T, k)."""
@@ -103,18 +103,20 @@ class Pool(Model):
         return model, learnt
 
 
-def fit(table: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Arrays:
+def fit(
+    table: np.ndarray, y: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None = None
+) -> Arrays:
     """Return the pool of training cases, named arrays with `Pool.stored`'s shapes.
 
     table : (n, p) real features, NaN where a value is missing.
     y : (n,) classes 0 to G - 1, each with a case.
-    rng : divides the cases into folds.
+    rng : divides the cases into folds; groups (n,), numbers from 0, stay together.
     """
     n, G = len(y), int(y.max()) + 1
     share = np.bincount(y) / n
     with quietly():
         learnt = _learn(table, y)
-        left_out = _left_out(table, y, stratified(y, rng, FOLDS), len(learnt.lines))
+        left_out = _left_out(table, y, stratified(y, rng, FOLDS, groups), len(learnt.lines))
     family = np.array([line.family for line in learnt.lines])
     sharpness, mixing = np.ones(len(family)), np.zeros(len(family))
     weight = np.zeros(len(family))

@@ -23,7 +23,7 @@ among the others would ask as much of the least probable class as of the second 
 Bayes tells these apart by hundreds, and tau would be many times too large.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,32 +114,40 @@ def fit_temperature(
     return Temperature(tau, offset, errors, expected)
 
 
-def inner_folds(y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS) -> np.ndarray:
-    """Divide cases into folds, each class by itself, (n,) from 0.
+def inner_folds(
+    y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Divide cases into folds, each class by itself, (n,) from 0; groups (n,) stay together.
 
-    There are at most as many folds as the rarest class has cases.
+    There are at most as many folds as the rarest class has cases, or groups.
 
     Raises
     ------
-    UserError: a class has one case, so that none would be left to learn from.
+    UserError: a class has one case, or group, so that none would be left to learn from.
     """
     y = np.asarray(y, dtype=np.intp)
-    counts = np.bincount(y)
+    counts = np.bincount(y) if groups is None else _groups_of_classes(groups, y)
     present = np.flatnonzero(counts)
     rarest = present[np.argmin(counts[present])]
     folds = min(folds, int(counts[rarest]))
     if folds < 2:
         raise UserError(
             f"a temperature needs two training cases of each class, but class {rarest} has one"
+            + ("" if groups is None else " group of cases")
         )
-    return stratified(y, rng, folds)
+    return stratified(y, rng, folds, groups)
 
 
-def stratified(y: np.ndarray, rng: np.random.Generator, folds: int) -> np.ndarray:
+def stratified(
+    y: np.ndarray, rng: np.random.Generator, folds: int, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Divide cases into folds of about equal size, each class by itself, (n,) from 0.
 
-    There are at most as many folds as the most frequent class has cases.
+    There are at most as many folds as the most frequent class has cases, or groups, of which each
+    stays together.
     """
+    if groups is not None:
+        return together(groups, y, min(folds, int(_groups_of_classes(groups, y).max())), rng)
     folds = min(folds, int(np.bincount(y).max()))
     found = np.empty(len(y), dtype=np.int32)
     start = 0  # classes go on where the one before ended, so that folds are equally large
@@ -150,16 +158,50 @@ def stratified(y: np.ndarray, rng: np.random.Generator, folds: int) -> np.ndarra
     return found
 
 
+def _groups_of_classes(groups: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return in how many groups of cases each class is, (G,)."""
+    return np.bincount(np.unique(np.stack([groups, y]), axis=1)[1])
+
+
+def numbered(names: Sequence[str]) -> np.ndarray:
+    """Return the numbers from 0 of groups by their names, (n,); a case without a name is alone."""
+    own = [name or (place,) for place, name in enumerate(names)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(own))}
+    return np.array([numbers[name] for name in own])
+
+
+def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """Divide groups (n,) of cases, numbers from 0, into folds, (n,) from 0.
+
+    Each class y (n,) is spread as evenly as this allows: evenly to one case if all groups are of
+    one, and so are the sizes.
+    """
+    many = int(groups.max()) + 1
+    counts = np.zeros((many, int(y.max()) + 1))
+    np.add.at(counts, (groups, y), 1)
+    per_class = np.maximum(counts.sum(axis=0), 1)
+    # large groups first, then class by class; what follows fills up what these left uneven
+    order = np.lexsort((rng.random(many), counts.argmax(axis=1), -counts.sum(axis=1)))
+    held = np.zeros((folds, counts.shape[1]))
+    fold = np.empty(many, dtype=np.int64)
+    for group in order:
+        crowding = held @ (counts[group] / per_class)
+        fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
+        held[fold[group]] += counts[group]
+    return fold[groups]
+
+
 def cross_validated(
-    predict: Predict, y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS
-) -> Temperature:
+    predict: Predict, y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS,
+    groups: np.ndarray | None = None,
+) -> Temperature:  # fmt: skip
     """Return the temperature of predictions of cases that were left out.
 
     predict : repeats selection and fit with the first rows, and returns the log probabilities of
         the classes of the others, (T, G).
-    y : (n,) classes of all cases.
+    y : (n,) classes of all cases; groups : (n,) numbers from 0 of groups that stay together.
     """
-    fold = inner_folds(y, rng, folds)
+    fold = inner_folds(y, rng, folds, groups)
     parts = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     found = [predict(np.flatnonzero(fold != f), test) for f, test in enumerate(parts)]
     return fit_temperature(np.concatenate(found), np.asarray(y)[np.concatenate(parts)])
@@ -180,7 +222,7 @@ def says_nothing(class_counts: np.ndarray) -> bool:
 
 def imitated_reals(
     values: np.ndarray, y: np.ndarray, means: np.ndarray, spread: np.ndarray, variance: np.ndarray,
-    rng: np.random.Generator,
+    rng: np.random.Generator, groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return imitated cases of real features, (DRAWS n, k), and their classes.
 
@@ -194,7 +236,7 @@ def imitated_reals(
 
     Errors of means and residuals go together between features as the training cases do.  n_jg of
     N_j cases have feature j; a missing value has no residual.  A case alone in its class has those
-    of another case.
+    of another case.  Cases of a group share z, because their errors do not average out.
     """
     n, G = len(y), means.shape[1]
     there = ~np.isnan(values)
@@ -211,7 +253,8 @@ def imitated_reals(
     others = np.flatnonzero(~alone)
     cases = np.empty((DRAWS, *values.shape))
     for one in cases:
-        error = rng.standard_normal((G, n)) @ residual / np.sqrt(degrees)
+        shared = rng.standard_normal((G, n))[:, groups if groups is not None else slice(None)]
+        error = shared @ residual / np.sqrt(degrees)
         of = np.arange(n)
         of[alone] = rng.choice(others, alone.sum())
         one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown[of]

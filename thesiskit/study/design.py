@@ -40,6 +40,7 @@ from thesiskit.models.selection import (
     select_features,
     weakest_features,
 )
+from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
@@ -55,7 +56,8 @@ class Split:
 
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
-    `width`, and `whole` is the split as it was before.
+    `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
+    cases that folds keep together, None where each case is alone.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -73,6 +75,7 @@ class Split:
     reals: Callable[[], tuple[np.ndarray, ...]]
     columns: np.ndarray | None = None
     whole: Split | None = None
+    case_groups: np.ndarray | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -88,6 +91,12 @@ class Split:
     def class_counts(self) -> np.ndarray:
         """How many training cases of each class there are, (G,)."""
         return np.bincount(self.response[self.train], minlength=self.classes)
+
+    def groups_of(self, cases: np.ndarray) -> np.ndarray | None:
+        """Return the groups of some cases, numbered from 0."""
+        if self.case_groups is None:
+            return None
+        return np.unique(self.case_groups[cases], return_inverse=True)[1]
 
     def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
         """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
@@ -208,15 +217,25 @@ class Design:
         """
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
-        response = self._response
+        response, groups = self._response, self.case_groups
         if self.config.scheme == "leave-one-out":
-            return len(response)
+            return len(response) if groups is None else int(groups.max()) + 1
         most = int(np.bincount(response).max())
+        if groups is not None:
+            most = min(most, int(groups.max()) + 1)
         if most < 2:
             raise self.config.wrong(
                 "evaluation.folds", f"cannot divide {len(response)} cases; more are needed"
             )
         return min(self.config.evaluation.folds, most)
+
+    @cached_property
+    def case_groups(self) -> np.ndarray | None:
+        """Numbers from 0 of groups of the cases of the tables, (n,), None where each is alone."""
+        names = [name for table in self.tables for name in table.groups]
+        if not names:
+            return None
+        return numbered(names)
 
     @property
     def n_classes(self) -> int:
@@ -248,6 +267,8 @@ class Design:
         first = self.tables[0]
         said = {"names": first.names, "ids": ids, "class_names": first.classes, "notes": self.notes}
         texts = {name: np.array(values, dtype=str) for name, values in said.items()}
+        if self.case_groups is not None:
+            texts["case_groups"] = self.case_groups
         return texts | {"columns": count_columns(*self._features)} | arrays
 
     def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
@@ -276,9 +297,16 @@ class Design:
         """
         scheme, response, names = self.config.scheme, self._response, self.tables[0].classes
         rng = generator(self.config.seed, "folds", scheme, replicate)
-        fold = np.full(len(response), -1, dtype=np.int32)
+        fold, groups = np.full(len(response), -1, dtype=np.int32), self.case_groups
         if scheme == "test-set":
             fold[len(self.tables[0].response) :] = 0
+        elif groups is not None and scheme in ("k-fold", "leave-one-out"):
+            leave_one_out = scheme == "leave-one-out"
+            found = groups if leave_one_out else together(groups, response, self.folds, rng)
+            fold[:] = np.unique(found, return_inverse=True)[1]
+        elif groups is not None and scheme == "holdout":
+            parts = max(2, round(1 / self.config.evaluation.test_fraction))
+            fold[together(groups, response, parts, rng) == 0] = 0
         elif scheme == "leave-one-out":
             fold[:] = np.arange(len(response))
         elif scheme != "none":
@@ -353,7 +381,10 @@ class Design:
             for f, test in divided(fold):
                 train = np.delete(np.arange(len(fold)), test)
                 cut_there = cache(partial(bits, train))
-                split = Split(replicate, 0, f, response, train, test, len(group), cut_there, reals)
+                split = Split(
+                    replicate, 0, f, response, train, test, len(group), cut_there, reals,
+                    case_groups=self.case_groups,
+                )  # fmt: skip
                 for g in range(groups):
                     mine = np.flatnonzero(group == g)
                     one = split if groups == 1 else split.only(mine, group=g, width=len(mine))

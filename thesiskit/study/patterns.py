@@ -30,6 +30,7 @@ from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
 from thesiskit.models.peers import Task
+from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 
 ALL = -1  # in place of an order
@@ -266,7 +267,7 @@ class PatternDesign:
         number = self.config.evaluation.folds
         rng = generator(self.config.seed, "folds", number, replicate)
         try:
-            return folds(table.inputs, table.response, number, rng)
+            return folds(table.inputs, table.response, number, rng, table.groups)
         except DataError as error:
             raise self.config.wrong("evaluation.folds", str(error)) from None
 
@@ -292,41 +293,32 @@ def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
     return table.inputs[rows], table.response[rows], ids
 
 
-def folds(X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def folds(
+    X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator,
+    groups: Sequence[str] = (),
+) -> np.ndarray:  # fmt: skip
     """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
 
-    Equal rows of X are in one fold.  Each class is spread as evenly as this allows: evenly to one
-    case if no rows are equal, and so are the sizes.  Real responses are one class.
+    Equal rows of X are in one fold, or, where there are groups, the cases of a group.  Each class
+    is spread as evenly as this allows: evenly to one case if no rows are equal, and so are the sizes.
+    Real responses are one class.
 
     Raises
     ------
     DataError: k below 2, or above the number of distinct rows.
     """
-    row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
-    distinct = row.max() + 1
+    row = numbered(groups) if groups else np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
+    distinct, what = row.max() + 1, "groups of cases" if groups else "distinct rows"
     if distinct < 2:
         raise DataError(
             f"all {len(X):,} cases have the same features, and equal cases share a fold; "
             "there is nothing to divide"
         )
     if not 2 <= k <= distinct:
-        raise DataError(
-            f"cannot make {k} folds of {distinct} distinct rows; choose from 2 to {distinct}"
-        )
+        raise DataError(f"cannot make {k} folds of {distinct} {what}; choose from 2 to {distinct}")
     if response.dtype.kind == "f":
         response = np.zeros(len(response), dtype=np.int64)
-    counts = np.zeros((distinct, response.max() + 1))
-    np.add.at(counts, (row, response), 1)
-    per_class = np.maximum(counts.sum(axis=0), 1)
-    # many equal rows first, then class by class; what follows fills up what these left uneven
-    order = np.lexsort((rng.random(distinct), counts.argmax(axis=1), -counts.sum(axis=1)))
-    held = np.zeros((k, counts.shape[1]))
-    fold = np.empty(distinct, dtype=np.int64)
-    for group in order:
-        crowding = held @ (counts[group] / per_class)
-        fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
-        held[fold[group]] += counts[group]
-    return fold[row]
+    return together(row, response, k, rng)
 
 
 # ---- the stages ----

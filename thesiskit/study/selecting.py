@@ -610,6 +610,7 @@ class SelectionWork(Work):
         rng = generator(self.config.seed, arm.method, *split.place)
         peers.load([arm.method])
         train, seed = split.train, int(rng.integers(2**31))
+        task = replace(task, groups=split.groups_of(train))
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
@@ -635,7 +636,8 @@ class SelectionWork(Work):
             return model.log_probability(*self._again(model, arm, part)[:2])
 
         rng = generator(self.config.seed, "temperature", *split.place)
-        return cross_validated(predict, split.response[split.train], rng, folds=FOLDS)
+        y, groups = split.response[split.train], split.groups_of(split.train)
+        return cross_validated(predict, y, rng, FOLDS, groups)
 
     def _again(self, model: Model, arm: Arm, split: Split) -> tuple[Any, np.ndarray, Training]:
         """Fit after a selection of its own.
@@ -748,9 +750,11 @@ class SelectionWork(Work):
             task, table = _task_of(method, split, k)
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            groups = split.groups_of(train)
             if method == WHOLE:
-                return peers.l2_logistic(blocks, train, y[train], test, seed, classes)
-            p = peers.fit_predict(method, task, table[train], y[train], table[test], seed)
+                return peers.l2_logistic(blocks, train, y[train], test, seed, classes, groups)
+            mine = replace(task, groups=groups)
+            p = peers.fit_predict(method, mine, table[train], y[train], table[test], seed)
             return p[:, 1] if classes == 2 else p
 
         peers.load([method])
@@ -761,7 +765,8 @@ class SelectionWork(Work):
         def inner(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             return predict(split.train[train], split.train[test])
 
-        return answer, peers.cross_validated(inner, y[split.train], other)
+        groups = split.groups_of(split.train)
+        return answer, peers.cross_validated(inner, y[split.train], other, groups)
 
     def _rank(self, posterior: Any, arm: Arm, split: Split, selection: Any) -> Ranks | None:
         """Rank the truth in a split; None where an arm has no draws."""
@@ -790,7 +795,8 @@ class SelectionWork(Work):
         table = partial(split.values, selection.selected, split.train, model.takes)
         _, method = OTHERS.get(arm.method, ("", arm.method))
         y = split.response[split.train]
-        return Training(selection, y, table, method != "uncorrected", rngs)
+        groups = split.groups_of(split.train)
+        return Training(selection, y, table, method != "uncorrected", rngs, groups=groups)
 
 
 def _as_arrays(found: list[Temperature]) -> Arrays:
