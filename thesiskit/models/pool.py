@@ -54,6 +54,7 @@ NO_WEIGHT = 1e-4  # settings of less weight are left out
 CASES = 4096  # that are predicted at once
 RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
 FAMILIES = ("ridge", "lasso", "discriminants")
+OF_FEATURES = ("effect", "deviation", "lasso_share")  # in result files
 KERNELS = ("10", "100", "1000", "all", "weighted")  # features that a kernel is of
 OF_RIDGE, OF_DISCRIMINANTS = ("10", "100", "all", "weighted"), ("100", "1000", "all")
 
@@ -89,6 +90,17 @@ class Pool(Model):
     def log_probability(self, posterior: Arrays, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for new cases, (T, k)."""
         return log_probability(posterior, table)
+
+    def pack(self, found: list[Arrays]) -> Arrays:
+        """Return the arrays of result files, with OF_FEATURES of all splits end to end."""
+        each = [(effects(one).T, deviations(one), lasso_share(one)) for one in found]
+        of_features = map(np.concatenate, zip(*each, strict=True))
+        return super().pack(found) | dict(zip(OF_FEATURES, of_features, strict=True))
+
+    @classmethod
+    def join(cls, found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage; a temperature changes nothing of the features."""
+        return super().join(found) | {name: found[0][name] for name in OF_FEATURES}
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
@@ -175,6 +187,12 @@ def effects(learnt: Arrays) -> np.ndarray:
     by = learnt["weight"] * learnt["power"][learnt["family"]] * learnt["sharpness"]
     found = np.tensordot(by * (1 - learnt["mixing"]), learnt["coefficient"], 1)
     return found - found.mean(axis=0)
+
+
+def deviations(learnt: Arrays) -> np.ndarray:
+    """Return the standard deviations of the features in the training cases, (p,)."""
+    scale = learnt["scale"]
+    return np.divide(1, scale, out=np.zeros(len(scale)), where=scale > 0)
 
 
 def lasso_share(learnt: Arrays) -> np.ndarray:
