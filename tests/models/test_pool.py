@@ -246,6 +246,7 @@ def test_effects_are_slopes_of_log_odds():
     alone = {"weight": np.where(learnt["family"] == pool.RIDGE, 0, learnt["weight"]),
              "power": np.array([1.7, 0, 0]), "cases": np.array(10**12)}  # fmt: skip
     alone["weight"][one] = 1
+    alone["damping"] = np.ones(len(learnt["family"]))  # nothing is added to so many cases
     learnt |= alone
     effect = pool.effects(learnt)
     slope = effect[1] - effect[0]
@@ -261,6 +262,36 @@ def test_effects_are_slopes_of_log_odds():
         [low], [high] = log_odds((case - step)[None]), log_odds((case + step)[None])
         assert slope[j] == pytest.approx(high - low, rel=1e-6, abs=1e-9)
     np.testing.assert_allclose(pool.deviations(learnt), X.std(axis=0))
+
+
+@pytest.mark.parametrize("G", [2, 4])
+def test_effects_tell_what_is_predicted(G):
+    """The log odds of new cases are near a linear function, with effects for its slopes."""
+    X, y = drawn(240, 300, G, seed=G)
+    learnt = pool.fit(X[:80], y[:80], np.random.default_rng(0))
+    log = pool.log_probability(learnt, X[80:])
+    centred = log - log.mean(axis=1, keepdims=True)
+    linear = (X[80:] - learnt["mean"]) * learnt["scale"] @ pool.effects(learnt).T
+    one, other = (each - each.mean(axis=0) for each in (linear, centred))
+    assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.9
+    assert 0.6 < (one * other).sum() / (one * one).sum() < 1.3
+
+
+def test_damping_is_a_slope_of_log_odds():
+    """Of one setting of two classes, which has no temperature."""
+    X, y = drawn(40, 60)
+    rng, fold = np.random.default_rng(1), stratified(y, np.random.default_rng(1), 5)
+    learnt = pool.fit(X, y, rng)
+    with peers.quietly():
+        lines = pool._learn(X, y).lines
+        p = pool._left_out(X, y, fold, len(lines))[:, :, 1]
+    first = learnt["intercept"][0]
+    s = next(s for s, line in enumerate(lines) if (line.intercept == first).all())
+    assert lines[s].family == pool.RIDGE
+    x, moved = (special.logit(one) for one in (p[s], (40 * p[s] + 0.5) / 41))
+    slope, _ = np.polyfit(x, moved, 1)
+    assert learnt["damping"][0] == pytest.approx(slope)
+    assert 0.1 < learnt["damping"][0] < 1
 
 
 def test_what_files_hold():
