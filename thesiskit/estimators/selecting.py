@@ -448,7 +448,7 @@ class PoolClassifier(
     selected_ : (k,) column indices of the features that vary, strongest first.
     coef_ : (G, p) by how much the log probability of each class is moved by one unit of each
         feature, about: coefficients of all fits, weighted as their predictions are, and damped so
-        that X @ coef_.T is near the logs of probabilities; the sum over classes is 0.
+        that X @ coef_.T is near their logs, but for constants; the sum over classes is 0.
     effect_ : (G, p) the same for one standard deviation of each feature, to compare features.
     lasso_share_ : (p,) the weight of those fits of the lasso that use each feature.
     power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
