@@ -289,11 +289,11 @@ class Span:
     K = Z W Z' with weights W of mean 1 / p has eigenvectors U and eigenvalues S; the coordinates of
     the training cases are `rows` = U S^(1/2), those of other cases K_new U S^(-1/2).
 
-    columns : which features; root : W^(1/2) of these, (w,); cases : Z W^(1/2), (n, w).
+    columns : which features; weight, cases : of these, (w,) and (n, w).
     """
 
     columns: Any
-    root: np.ndarray
+    weight: np.ndarray
     cases: np.ndarray
     rows: np.ndarray
     back: np.ndarray
@@ -301,20 +301,19 @@ class Span:
     @classmethod
     def of(cls, z: np.ndarray, columns: Any, weight: np.ndarray) -> Span:
         """Return that of standardised training cases, (n, p)."""
-        root = np.sqrt(weight / weight.sum())
-        cases = z[:, columns] * root
-        square, vectors = np.linalg.eigh(cases @ cases.T)
+        cases, weight = z[:, columns], weight / weight.sum()
+        square, vectors = np.linalg.eigh((cases * weight) @ cases.T)
         kept = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
         length, vectors = np.sqrt(square[kept]), vectors[:, kept]
-        return cls(columns, root, cases, vectors * length, vectors / length)
+        return cls(columns, weight, cases, vectors * length, vectors / length)
 
     def coordinates(self, z: np.ndarray) -> np.ndarray:
         """Return those of other cases, (T, r)."""
-        return (z[:, self.columns] * self.root) @ self.cases.T @ self.back
+        return (z[:, self.columns] * self.weight) @ self.cases.T @ self.back
 
     def in_features(self, slope: np.ndarray) -> np.ndarray:
         """Return coefficients of features, (G, w), from those of coordinates, (G, r)."""
-        return slope @ self.back.T @ self.cases * self.root
+        return slope @ self.back.T @ self.cases * self.weight
 
 
 @dataclass(frozen=True)

@@ -317,9 +317,9 @@ def pool_table(record: Record) -> list[Table]:
         "deviation and the others stay; divided by the standard deviation it is that of one unit. "
         "A sum of such effects is near what the pool predicts, which is not linear. "
         "'Share of lasso' is the weight of those fits of the lasso that use the feature. Numbers "
-        f"are of {counted(record.n_sets, 'training set')}. Features that go together share their "
-        "effect, so that a small one does not mean that a feature has nothing to do with the "
-        "classes."
+        f"are means over {counted(int(sets.max()), 'training set')}. Features that go together "
+        "share their effect, so that a small one does not mean that a feature has nothing to do "
+        "with the classes."
     )
     shown = tuple(range(min(MOST_SHOWN, len(found))))
     return [Table("pool-features", "Effects of features", frame, caption, shown=shown)]
