@@ -1,5 +1,7 @@
 """PoolClassifier: scikit-learn's checks, and features that go together."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -47,6 +49,9 @@ def test_attributes_are_in_the_order_of_the_columns():
     assert model.coef_[0, 7] < 0 < model.coef_[2, 7]
     assert (model.coef_[:, 4] == 0).all()
     assert model.selected_[0] == 7
+    varies = X.std(axis=0) > 0
+    np.testing.assert_allclose(model.coef_[:, varies] * X[:, varies].std(axis=0),
+                               model.effect_[:, varies])  # fmt: skip
     assert model.power_.shape == (len(pool.FAMILIES),)
 
 
@@ -60,3 +65,34 @@ def test_labels_and_missing_values():
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     with pytest.raises(ValueError, match="infinit"):
         model.predict(np.full((1, 12), np.inf))
+
+
+@pytest.mark.parametrize("model", [PoolClassifier, NormalClassifier])
+@pytest.mark.parametrize("value", [1e300, -1e155])
+def test_numbers_that_have_no_square_are_refused(model, value):
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    X[12, 4] = value
+    words = rf"^{re.escape(f'{value:g}')} in case 13, feature 5 is too large"
+    with pytest.raises(ValueError, match=words):
+        model().fit(X, np.arange(20) % 2)
+    X[12, 4] = 1e99
+    assert np.isfinite(model(random_state=0).fit(X, np.arange(20) % 2).predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("value", [3.0, np.nan])
+def test_a_table_of_which_no_column_varies_is_refused(value):
+    with pytest.raises(ValueError, match="no column varies"):
+        PoolClassifier().fit(np.full((20, 6), value), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("classes", [[0] * 19 + [1], [*range(10)] * 2, [0, 1, 2, *[0] * 17]])
+def test_classes_with_few_cases(classes):
+    """One case of a class, and more classes than cases in a fold."""
+    X, y = np.random.default_rng(0).standard_normal((20, 6)), np.array(classes)
+    X[:, 1] = np.nan  # no value at all, and one of one case
+    X[3:, 2] = np.nan
+    model = PoolClassifier(random_state=0).fit(X, y)
+    p = model.predict_proba(np.vstack([X, 1e200 * X]))
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (model.coef_[:, 1:3] == 0).all()

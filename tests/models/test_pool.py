@@ -204,6 +204,96 @@ def test_singular_tables(table):
         assert (log.argmax(axis=1) == y).all()
 
 
+def test_missing_values_are_filled_without_the_cases_left_out():
+    X, y = drawn(40, 30)
+    fold = stratified(y, np.random.default_rng(1), 5)
+    mine, others = np.flatnonzero(fold == 0)[:1], np.flatnonzero(fold == 0)[1:]
+    X[mine, 4] = np.nan
+    X[fold != 1, 6] = np.nan  # without fold 1 nothing is known of it
+    with peers.quietly():
+        settings = len(pool._learn(X, y).lines)
+        found = pool._left_out(X, y, fold, settings)
+    assert np.isfinite(found).all()
+    changed = X.copy()
+    changed[others, 4] += 100.0
+    with peers.quietly():
+        again = pool._left_out(changed, y, fold, settings)
+    np.testing.assert_array_equal(again[:, mine], found[:, mine])
+    filled = X.copy()
+    filled[mine, 4] = X[fold != 0, 4].mean()
+    with peers.quietly():
+        again = pool._left_out(filled, y, fold, settings)
+    np.testing.assert_allclose(again[:, mine], found[:, mine], atol=1e-12)
+
+
+def test_a_class_without_a_case_in_the_other_folds_has_probability_0():
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    y = np.array([0] * 6 + [1] * 5 + [2])
+    fold = stratified(y, np.random.default_rng(1), 5)
+    with peers.quietly():
+        found = pool._left_out(X, y, fold, len(pool._learn(X, y).lines))
+    np.testing.assert_allclose(found.sum(axis=2), 1)
+    alone = fold == fold[11]
+    assert (found[:, alone, 2] == 0).all()
+    assert (found[:, ~alone, 2] > 0).all()
+
+
+def test_effects_are_slopes_of_log_odds():
+    """By finite differences, of a pool that has one ridge and many cases."""
+    X, y = drawn(50, 12)
+    learnt = pool.fit(X, y, np.random.default_rng(0))
+    one = np.flatnonzero(learnt["family"] == pool.RIDGE)[0]
+    alone = {"weight": np.where(learnt["family"] == pool.RIDGE, 0, learnt["weight"]),
+             "power": np.array([1.7, 0, 0]), "cases": np.array(10**12)}  # fmt: skip
+    alone["weight"][one] = 1
+    alone["damping"] = np.ones(len(learnt["family"]))  # nothing is added to so many cases
+    learnt |= alone
+    effect = pool.effects(learnt)
+    slope = effect[1] - effect[0]
+
+    def log_odds(table):
+        log = pool.log_probability(learnt, table)
+        return log[:, 1] - log[:, 0]
+
+    case = X.mean(axis=0) + 0.1 * X.std(axis=0)
+    for j in range(12):
+        step = np.zeros(12)
+        step[j] = X[:, j].std() / 2
+        [low], [high] = log_odds((case - step)[None]), log_odds((case + step)[None])
+        assert slope[j] == pytest.approx(high - low, rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(pool.deviations(learnt), X.std(axis=0))
+
+
+@pytest.mark.parametrize("G", [2, 4])
+def test_effects_tell_what_is_predicted(G):
+    """The log odds of new cases are near a linear function, with effects for its slopes."""
+    X, y = drawn(240, 300, G, seed=G)
+    learnt = pool.fit(X[:80], y[:80], np.random.default_rng(0))
+    log = pool.log_probability(learnt, X[80:])
+    centred = log - log.mean(axis=1, keepdims=True)
+    linear = (X[80:] - learnt["mean"]) * learnt["scale"] @ pool.effects(learnt).T
+    one, other = (each - each.mean(axis=0) for each in (linear, centred))
+    assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.9
+    assert 0.6 < (one * other).sum() / (one * one).sum() < 1.3
+
+
+def test_damping_is_a_slope_of_log_odds():
+    """Of one setting of two classes, which has no temperature."""
+    X, y = drawn(40, 60)
+    rng, fold = np.random.default_rng(1), stratified(y, np.random.default_rng(1), 5)
+    learnt = pool.fit(X, y, rng)
+    with peers.quietly():
+        lines = pool._learn(X, y).lines
+        p = pool._left_out(X, y, fold, len(lines))[:, :, 1]
+    first = learnt["intercept"][0]
+    s = next(s for s, line in enumerate(lines) if (line.intercept == first).all())
+    assert lines[s].family == pool.RIDGE
+    x, moved = (special.logit(one) for one in (p[s], (40 * p[s] + 0.5) / 41))
+    slope, _ = np.polyfit(x, moved, 1)
+    assert learnt["damping"][0] == pytest.approx(slope)
+    assert 0.1 < learnt["damping"][0] < 1
+
+
 def test_what_files_hold():
     X, y = drawn(30, 20, 3)
     model = pool.Pool()
@@ -214,3 +304,6 @@ def test_what_files_hold():
     about, arrays = model.saved(posterior)
     other, again = pool.Pool.restored(about, arrays, np.arange(20), 3)
     np.testing.assert_array_equal(other.predict(again, X), model.predict(posterior, X))
+    packed = model.join([model.pack([posterior, posterior])])
+    np.testing.assert_array_equal(packed["effect"][20:], pool.effects(posterior).T)
+    np.testing.assert_array_equal(packed["lasso_share"][:20], pool.lasso_share(posterior))

@@ -446,9 +446,10 @@ class PoolClassifier(
     ----------
     classes_ : (G,) the labels.
     selected_ : (k,) column indices of the features that vary, strongest first.
-    coef_ : (G, p) by how much the log probability of each class is moved by one standard deviation
-        of each feature, about: coefficients of all fits, weighted as their predictions are; the sum
-        over classes is 0.
+    coef_ : (G, p) by how much the log probability of each class is moved by one unit of each
+        feature, about: coefficients of all fits, weighted as their predictions are, and damped so
+        that X @ coef_.T is near their logs, but for constants; the sum over classes is 0.
+    effect_ : (G, p) the same for one standard deviation of each feature, to compare features.
     lasso_share_ : (p,) the weight of those fits of the lasso that use each feature.
     power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
@@ -461,10 +462,15 @@ class PoolClassifier(
         Raises ValueError for other values, one class, and a table of which no column varies.
         """
         super().fit(X, y)
-        self.coef_ = np.zeros((len(self.classes_), self.n_features_in_))
-        self.coef_[:, self.selected_] = pool.effects(self._posterior)
-        self.lasso_share_ = np.zeros(self.n_features_in_)
-        self.lasso_share_[self.selected_] = pool.lasso_share(self._posterior)
+        effect = pool.effects(self._posterior)
+        for name, values in (
+            ("coef_", effect * self._posterior["scale"]),
+            ("effect_", effect),
+            ("lasso_share_", pool.lasso_share(self._posterior)),
+        ):
+            of_all = np.zeros((*values.shape[:-1], self.n_features_in_))
+            of_all[..., self.selected_] = values
+            setattr(self, name, of_all)
         self.power_ = self._posterior["power"]
         return self
 

@@ -7,6 +7,7 @@
 | beta_s, settings of a family | `coefficient`, `intercept` | (S, G, p), (S, G) |
 | weights of settings within a family | `weight` | (S,) |
 | u_m of the families | `power` | (3,) |
+| d_s, see below | `damping` | (S,) |
 
 No model of how features depend on each other is made: three families of linear classifiers of all
 features are fitted with many penalties, and averaged by how well they predict cases that were left
@@ -29,6 +30,13 @@ pooled logarithmically:
     u minimises  - sum_i log P(y_i) + M sum_m (u_m - 1/M)^2.
 
 A missing value is the mean of its feature in the training cases of each fold.
+
+What a feature does (`effects`) is told by a linear function that is near the log odds,
+
+    log P(class) - mean over classes  ~  z' sum_s u_m(s) w_s d_s beta_s + constant,
+
+with d_s the slope of the regression of the log odds of p on those of the setting before its
+temperature, its mixing and what is added, over the cases that were left out.
 """
 
 from __future__ import annotations
@@ -54,6 +62,7 @@ NO_WEIGHT = 1e-4  # settings of less weight are left out
 CASES = 4096  # that are predicted at once
 RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
 FAMILIES = ("ridge", "lasso", "discriminants")
+OF_FEATURES = ("effect", "deviation", "lasso_share")  # in result files
 KERNELS = ("10", "100", "1000", "all", "weighted")  # features that a kernel is of
 OF_RIDGE, OF_DISCRIMINANTS = ("10", "100", "all", "weighted"), ("100", "1000", "all")
 
@@ -71,7 +80,7 @@ class Pool(Model):
         "mean": (float, "k"), "scale": (float, "k"), "share": (float, "G"), "cases": (int, ""),
         "coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S"),
         "weight": (float, "S"), "sharpness": (float, "S"), "mixing": (float, "S"),
-        "power": (float, "M"),
+        "power": (float, "M"), "damping": (float, "S"),
     }  # fmt: skip
     about_methods = (
         "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
@@ -89,6 +98,17 @@ class Pool(Model):
     def log_probability(self, posterior: Arrays, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for new cases, (T, k)."""
         return log_probability(posterior, table)
+
+    def pack(self, found: list[Arrays]) -> Arrays:
+        """Return the arrays of result files, with OF_FEATURES of all splits end to end."""
+        each = [(effects(one).T, deviations(one), lasso_share(one)) for one in found]
+        of_features = map(np.concatenate, zip(*each, strict=True))
+        return super().pack(found) | dict(zip(OF_FEATURES, of_features, strict=True))
+
+    @classmethod
+    def join(cls, found: list[Arrays]) -> Arrays:
+        """Return the arrays of the fit stage; a temperature changes nothing of the features."""
+        return super().join(found) | {name: found[0][name] for name in OF_FEATURES}
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
@@ -119,12 +139,15 @@ def fit(
         left_out = _left_out(table, y, stratified(y, rng, FOLDS, groups), len(learnt.lines))
     family = np.array([line.family for line in learnt.lines])
     sharpness, mixing = np.ones(len(family)), np.zeros(len(family))
-    weight = np.zeros(len(family))
+    weight, scores = np.zeros(len(family)), _log_odds(left_out)
+    scores -= scores.mean(axis=1, keepdims=True)
     pooled = []
     for s in np.flatnonzero(family == DISCRIMINANTS).tolist():
         sharpness[s], mixing[s] = _softened(left_out[s], y, share)
         left_out[s] = _mixed(left_out[s], sharpness[s], mixing[s], share)
     left_out = _raised(left_out, n)
+    moved, size = (scores * _log_odds(left_out)).sum(axis=(1, 2)), (scores**2).sum(axis=(1, 2))
+    damping = moved / np.maximum(size, np.finfo(float).tiny)
     losses = -np.log(left_out[:, np.arange(n), y]).sum(axis=1)
     for m in range(len(FAMILIES)):
         mine = family == m
@@ -146,6 +169,7 @@ def fit(
         "sharpness": sharpness[used],
         "mixing": mixing[used],
         "power": _powers(np.log(pooled), y),
+        "damping": damping[used],
     }
 
 
@@ -169,14 +193,21 @@ def log_probability(learnt: Arrays, table: np.ndarray) -> np.ndarray:
 
 
 def effects(learnt: Arrays) -> np.ndarray:
-    """Return by how much each feature moves the log probability of each class, (G, p).
+    """Return by how much each feature moves the log probability of each class, about, (G, p).
 
     It is for one standard deviation of the feature, the others being as they are: the coefficients
-    of all settings, weighted as their predictions are.  The sum over classes is 0.
+    of all settings, weighted as their predictions are, and damped: scores can be of any size, but
+    probabilities of a setting stay away from 0 and 1.  The sum over classes is 0.
     """
-    by = learnt["weight"] * learnt["power"][learnt["family"]] * learnt["sharpness"]
-    found = np.tensordot(by * (1 - learnt["mixing"]), learnt["coefficient"], 1)
+    by = learnt["weight"] * learnt["power"][learnt["family"]] * learnt["damping"]
+    found = np.tensordot(by, learnt["coefficient"], 1)
     return found - found.mean(axis=0)
+
+
+def deviations(learnt: Arrays) -> np.ndarray:
+    """Return the standard deviations of the features in the training cases, (p,)."""
+    scale = learnt["scale"]
+    return np.divide(1, scale, out=np.zeros(len(scale)), where=scale > 0)
 
 
 def lasso_share(learnt: Arrays) -> np.ndarray:
@@ -194,6 +225,12 @@ def _probability(family: int, scores: np.ndarray) -> np.ndarray:
         return special.softmax(scores, axis=1)
     p = special.expit(scores)
     return p / p.sum(axis=1, keepdims=True)
+
+
+def _log_odds(p: np.ndarray) -> np.ndarray:
+    """Return logs of probabilities (..., G), less their mean over classes."""
+    log = np.log(np.maximum(p, np.finfo(float).tiny))
+    return log - log.mean(axis=-1, keepdims=True)
 
 
 def _raised(p: np.ndarray, n: int) -> np.ndarray:

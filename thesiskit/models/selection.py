@@ -68,6 +68,7 @@ TIES = ("exact", "as-printed")
 THRESHOLD = "threshold"  # in place of these, where gamma was given beforehand
 NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
 BLOCK = 1 << 17  # values that are looked at together, so that they stay in a cache
+MOST_VALUE = 1e100  # of a real feature: its square is a number
 LARGEST = 1e300  # F where nothing varies within classes
 RELATIVE = 1e-12  # of a column's mean: less is no variation
 WITHIN, BELOW, AT, LOT = range(4)  # |COR| <= gamma, < gamma, = gamma; not known how many are equal
@@ -639,7 +640,8 @@ def select_by_f(
     Raises
     ------
     UserError: k above the number of columns that vary, or a table that cannot have been screened
-    as `screened` says.  DataError: a class without cases, no column that varies, infinite values.
+    as `screened` says.  DataError: a class without cases, no column that varies, values that are
+    infinite or too large.
     """
     n, _ = check_table(X)
     y, counts = _check_classes(y, n, cases)
@@ -747,6 +749,12 @@ def _moments(
         raise
     if missing is not None:
         values[missing] = 0
+    if (odd := np.abs(values) > MOST_VALUE).any():
+        row, column = np.argwhere(odd)[0]
+        raise DataError(
+            f"{values[row, column]:g} in case {used[row] + 1}, feature {first + column + 1} is too "
+            "large to compute with; mend it, or leave the case or the feature out"
+        )
     ends = np.cumsum([0, *map(len, rows)])
     parts = [slice(*pair) for pair in pairwise(ends)]
     width = values.shape[1]

@@ -87,6 +87,7 @@ KNOWN = Need(
     ),
 )
 NAIVE, NORMAL, MIXTURE = _kind("naive-bayes"), _kind("normal"), _kind("mixture")
+POOL = _kind("pool")
 LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
 RULES = _in_model("two rules in model.quadrature", "quadrature")
 PRIORS = _in_model("both priors in model.priors", "priors")
@@ -136,6 +137,7 @@ PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(stages.data_card, (DATA,)),
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
+    "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
     "relevance": Part(
         posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
     ),
@@ -207,7 +209,7 @@ PARTS: dict[str, Part] = {
 OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
-    "selected-features", "predictions",
+    "selected-features", "pool-features", "predictions",
 )  # fmt: skip
 FIRST = ("summary", "data-card")
 

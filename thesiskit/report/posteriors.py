@@ -285,6 +285,46 @@ def selected_table(record: Record) -> list[Table]:
     return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
 
 
+def pool_table(record: Record) -> list[Table]:
+    """A row for each feature: how far it moves the predictions of the pool."""
+    every = np.concatenate([one.features for one in each_kept(record)])
+    names = ("effect", "deviation", "lasso_share")
+    blocks = [record.results.load("fit", number, names) for number in range(record.n_blocks)]
+    effect, deviation, share = (np.concatenate([block[name] for block in blocks]) for name in names)
+    found, place, sets = np.unique(every, return_inverse=True, return_counts=True)
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        return np.bincount(place, values) / sets
+
+    columns: dict[str, Any] = {"feature": _feature_names(record, found)}
+    if record.n_classes == 2:
+        on_odds = pd.Series(effect[:, 1] - effect[:, 0]).groupby(place)
+        columns |= {
+            f"effect: {name}": getattr(on_odds, how)().to_numpy()
+            for name, how in (("mean", "mean"), ("lowest", "min"), ("highest", "max"))
+        }
+        moved = f"the log odds of {record.class_words(1)}"
+    else:
+        columns |= {
+            f"effect: {record.class_words(y)}": mean(effect[:, y]) for y in range(record.n_classes)
+        }
+        moved = "the log probability of each class"
+    columns |= {"standard deviation": mean(deviation), "share of lasso": mean(share)}
+    size = sum(np.abs(mean(one)) for one in effect.T)
+    frame = pd.DataFrame(columns).iloc[np.lexsort((found, -size))]
+    caption = (
+        f"The effect is by how much {moved} is moved, about, if the feature grows by one standard "
+        "deviation and the others stay; divided by the standard deviation it is that of one unit. "
+        "A sum of such effects is near what the pool predicts, which is not linear. "
+        "'Share of lasso' is the weight of those fits of the lasso that use the feature. Numbers "
+        f"are means over {counted(int(sets.max()), 'training set')}. Features that go together "
+        "share their effect, so that a small one does not mean that a feature has nothing to do "
+        "with the classes."
+    )
+    shown = tuple(range(min(MOST_SHOWN, len(found))))
+    return [Table("pool-features", "Effects of features", frame, caption, shown=shown)]
+
+
 def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
     """Return what was kept by selection, for its first label: others differ in the correction."""
     first = {base_label(label): label for label in reversed(record.labels)}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from commands import invoke
+from commands import arrays, invoke
 from real_tables import DRAWN, OWN, made, write
 from small import opened
 
@@ -43,6 +43,47 @@ def table(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.drop(columns="tissue").head(6).to_csv(tmp_path / "new.csv", index=False)
     return frame
+
+
+@pytest.mark.parametrize("positive", ["sick", None])
+def test_a_page_has_the_effects_of_features(tmp_path, table, positive):
+    """They are those of pools that are fitted anew."""
+    if positive is None:  # three classes
+        table["tissue"] = np.array(["a", "b", "c"])[np.arange(40) % 3]
+        table.to_csv(tmp_path / "t.csv", index=False)
+    data = OWN["data"] | ({"positive": positive} if positive else {})
+    parts = {"report": {"parts": ["score-table"]}}  # tables of one's own have it unasked
+    path = write(tmp_path, OWN, model={"kind": "pool"}, data=data,
+                 selection={"features": ["all"]}, **parts)  # fmt: skip
+    results = tmp_path / "results"
+    assert invoke("run", path, "--results", results, "--jobs", 0).exit_code == 0
+    found = pd.read_csv(results / "small/tables/pool-features.csv").set_index("feature")
+    assert len(found) == 20
+
+    experiment = opened(path, results)
+    names = sorted(set(table["tissue"]), key=lambda name: (name == positive, name))
+    y = np.array([names.index(name) for name in table["tissue"]])
+    X, effects = table.drop(columns="tissue").to_numpy(), []
+    fold = arrays(results / "small/simulate/0000.npz")["fold"][0]
+    kept = arrays(results / "small/select/0000.npz")["selected"].reshape(3, 20)
+    for f, order in enumerate(kept):
+        train, back = fold != f, np.argsort(order)
+        rng = generator(experiment.config.seed, "chain", 0, 0, f, "all", "complete", "exact", 0)
+        learnt = pool.fit(X[train][:, order], y[train], rng)
+        each = pool.effects(learnt), pool.deviations(learnt), pool.lasso_share(learnt)
+        effects.append([one[..., back] for one in each])
+    effect, deviation, share = (np.mean(each, axis=0) for each in zip(*effects, strict=True))
+    found = found.loc[[f"g{j}" for j in range(20)]]
+    close = {"rtol": 1e-4, "atol": 1e-6}
+    np.testing.assert_allclose(found["standard deviation"], deviation, **close)
+    np.testing.assert_allclose(found["share of lasso"], share, **close)
+    if positive:
+        of_odds = [one[1] - one[0] for one, _, _ in effects]
+        for name, how in (("mean", np.mean), ("lowest", np.min), ("highest", np.max)):
+            np.testing.assert_allclose(found[f"effect: {name}"], how(of_odds, axis=0), **close)
+    else:
+        for name, values in zip("abc", effect, strict=True):
+            np.testing.assert_allclose(found[f"effect: {name}"], values, **close)
 
 
 @pytest.mark.parametrize("kind", ["pool", "normal"])
