@@ -2,7 +2,6 @@
 
 import html
 import re
-import re
 
 import numpy as np
 import pandas as pd

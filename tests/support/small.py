@@ -53,6 +53,17 @@ model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, fa
          engine: [slice, gp], iterations: 60, burn_in: 20, peers: [n-gram] }
 report: { parts: [order-table, chain-table] }
 """
+# a table t.csv, of which an arm is chosen inside the folds
+CHOSEN = """
+experiment: chosen
+title: Chosen
+about: "A test."
+data: {source: file, path: t.csv, response: y}
+evaluation: {folds: FOLDS, choose: true}
+selection: {features: [2, 10]}
+model: {kind: normal, methods: [corrected, nearest-centroids], temperature: [none, residual]}
+report: {parts: [summary, score-table]}
+"""
 KINDS = {"mixture": MIXTURE, "naive": NAIVE, "normal": NORMAL, "logistic": LOGISTIC}
 # as MIXTURE, but a chain takes seconds
 LONG = (

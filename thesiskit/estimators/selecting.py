@@ -6,7 +6,7 @@ n_features, correct, screened, temperature and random_state.
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,8 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_feature_names_in,
+    check_consistent_length,
     check_is_fitted,
     check_random_state,
+    column_or_1d,
     validate_data,
 )
 
@@ -74,11 +76,12 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- fit ----
 
-    def fit(self, X, y):
+    def fit(self, X, y, groups=None):
         """Fit to features X (n, p) and labels y (n,).
 
         X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
-        (a mixture takes none).  Raises ValueError for other values, a label of one value (of three
+        (a mixture takes none).  groups (n,), such as patients with several samples each, are kept
+        together wherever cases are divided, for a temperature or in a pool.  Raises ValueError for other values, a label of one value (of three
         or more, for models of two classes), n_features outside 1..p, and a table that cannot have
         been screened as `screened` says.
         """
@@ -87,6 +90,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # what is infinite among real features is found where the table is read in chunks
         X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
         y = self._coded(y)
+        if groups is not None:
+            groups = np.unique(column_or_1d(groups), return_inverse=True)[1]
+            check_consistent_length(X, groups)
         self._check_options()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
@@ -94,7 +100,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             raise UserError(NOT_BINARY)
         table = PackedFeatures.pack(X) if bits else X
         selection = self._select(table, y, None, rng)
-        training = self._training(table, y, None, selection, rng)
+        training = replace(self._training(table, y, None, selection, rng), groups=groups)
         self._posterior = self._model.fit(training)
         # it has a generator of its own: the fit is the same with a temperature and without
         self._softened = self._temperature(table, training, np.random.default_rng([seed, 1]))
@@ -161,7 +167,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """Return the temperature; None without one."""
         if self.temperature is None:
             return None
-        y = training.response
+        y, groups = training.response, training.groups
         cases = np.bincount(y)
         rare = quoted(self.classes_.tolist()[cases.argmin()])
         if self.temperature == "residual":
@@ -181,10 +187,13 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
-            posterior = self._model.fit(self._training(table, y, train, selection, rng))
+            mine = self._training(table, y, train, selection, rng)
+            if groups is not None:
+                mine = replace(mine, groups=np.unique(groups[train], return_inverse=True)[1])
+            posterior = self._model.fit(mine)
             return self._model.log_probability(posterior, _kept(table, selection, test))
 
-        return cross_validated(predict, y, rng)
+        return cross_validated(predict, y, rng, groups=groups)
 
     def _select(self, table, y, cases, rng) -> Any:
         """Select features by some cases, (m,) row numbers; None for all."""
@@ -456,12 +465,12 @@ class PoolClassifier(
         any.
     """
 
-    def fit(self, X, y):
+    def fit(self, X, y, groups=None):
         """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
 
         Raises ValueError for other values, one class, and a table of which no column varies.
         """
-        super().fit(X, y)
+        super().fit(X, y, groups)
         effect = pool.effects(self._posterior)
         for name, values in (
             ("coef_", effect * self._posterior["scale"]),
@@ -533,13 +542,13 @@ class MixtureClassifier(
 
     _attributes: ClassVar = {"gamma_squared_": "gamma_squared"}
 
-    def fit(self, X, y):
+    def fit(self, X, y, groups=None):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
 
         Raises ValueError as NaiveBayesClassifier does, for missing values, and for more than 600
         cases.
         """
-        super().fit(X, y)
+        super().fit(X, y, groups)
         target, draws = self._posterior.target, self._posterior.draws
         found = mixture.diagnose(target, draws)
         self.alpha_ = target.settings.alpha

@@ -300,8 +300,8 @@ def folds(
     """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
 
     Equal rows of X are in one fold, or, where there are groups, the cases of a group.  Each class
-    is spread as evenly as this allows: evenly to one case if no rows are equal, and so are the sizes.
-    Real responses are one class.
+    is spread as evenly as this allows: evenly to one case if no rows are equal, and so are the
+    sizes.  Real responses are one class.
 
     Raises
     ------

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from commands import invoke, must_fail
 from scipy import stats
+from small import CHOSEN
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
@@ -16,23 +17,12 @@ from thesiskit.models.selection import select_by_f
 from thesiskit.study.design import each_pair
 from thesiskit.study.experiment import Experiment
 
-CONFIG = """
-experiment: chosen
-title: Chosen
-about: "A test."
-data: {source: file, path: t.csv, response: y}
-evaluation: {folds: FOLDS, choose: true}
-selection: {features: [2, 10]}
-model: {kind: normal, methods: [corrected, nearest-centroids], temperature: [none, residual]}
-report: {parts: [summary, score-table]}
-"""
-
 
 def made(folder, X, y, folds=6):
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])])
     frame["y"] = y
     frame.to_csv(folder / "t.csv", index=False)
-    (folder / "c.yaml").write_text(CONFIG.replace("FOLDS", str(folds)))
+    (folder / "c.yaml").write_text(CHOSEN.replace("FOLDS", str(folds)))
     config = load_config(folder / "c.yaml")
     experiment = Experiment(config, Results(folder / "results", "chosen"), folder)
     for stage in experiment.stages:

@@ -1,0 +1,194 @@
+"""Cases that belong together: several samples of one patient are in one fold, everywhere."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import invoke, must_fail
+from small import CHOSEN
+
+from thesiskit.config import load_config
+from thesiskit.errors import DataError, UserError
+from thesiskit.estimators import MixtureClassifier, NormalClassifier, PoolClassifier
+from thesiskit.files import Results
+from thesiskit.models import peers
+from thesiskit.models.peers import REALS, Task
+from thesiskit.models.temperature import imitated_reals, inner_folds, numbered, stratified
+from thesiskit.study.experiment import Experiment
+
+PATIENTS, TIMES, FEATURES = 24, 4, 12
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Patients with several rows each, which are alike, and labels of patients at random."""
+    rng = np.random.default_rng(3)
+    who = np.repeat(np.arange(PATIENTS), TIMES)
+    X = rng.normal(size=(PATIENTS, FEATURES))[who] + 0.2 * rng.normal(size=(len(who), FEATURES))
+    y = (rng.permutation(PATIENTS) % 2)[who]
+    mixed = rng.permutation(len(who))
+    frame = pd.DataFrame(X[mixed].round(4), columns=[f"g{j}" for j in range(FEATURES)])
+    frame["patient"] = [f"P{i}" for i in who[mixed]]
+    frame["y"] = y[mixed]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return X[mixed], y[mixed], who[mixed]
+
+
+def experiment(folder, **changes):
+    text = CHOSEN.replace("FOLDS", "6").replace("path: t.csv", "path: t.csv, case_groups: patient")
+    for old, new in changes.values():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "c.yaml").write_text(text)
+    config = load_config(folder / "c.yaml")
+    made = Experiment(config, Results(folder / "results", "chosen"), folder)
+    for stage in made.stages:
+        made.run(stage, watch=lambda cells, *_: cells)
+    return made
+
+
+def together(fold, who):
+    """Whether the cases of each group are in one fold."""
+    return all(len(set(fold[who == one])) == 1 for one in set(who))
+
+
+@pytest.mark.parametrize("scheme", ["k-fold", "leave-one-out", "holdout"])
+def test_groups_are_in_one_fold(tmp_path, table, scheme):
+    _, y, who = table
+    evaluation = f"{{scheme: {scheme}, choose: {str(scheme == 'k-fold').lower()}}}"
+    made = experiment(tmp_path, a=("{folds: 6, choose: true}", evaluation))
+    fold = made.record().simulated["fold"][0]
+    assert together(fold, who)
+    if scheme == "leave-one-out":
+        assert len(set(fold)) == PATIENTS
+    if scheme == "k-fold":  # as even as can be
+        sizes = np.array([[(y[fold == f] == g).sum() for g in (0, 1)] for f in np.unique(fold)])
+        assert np.ptp(sizes, axis=0).max() <= TIMES
+
+
+def test_rows_of_patients_at_random_are_no_evidence(tmp_path, table):
+    """Apart the rows of a patient predict each other; together nothing is learnt."""
+    made = experiment(tmp_path).record()
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    (apart / "t.csv").write_text((tmp_path / "t.csv").read_text())
+    key = ("case_groups: patient", "ignore: [patient]")
+    alone = experiment(apart, a=key).record()
+    assert min(alone.mean_losses) < 0.6
+    assert alone.choice[0].amlp < 0.6
+    assert made.choice[0].amlp > np.log(2) - 0.02
+
+
+def test_inner_folds_keep_groups():
+    rng = np.random.default_rng(1)
+    who = rng.integers(0, 20, 90)
+    y = (rng.permutation(20) % 3)[who]
+    assert together(inner_folds(y, rng, 5, who), who)
+    assert together(stratified(y, rng, 5, who), who)
+    one = np.where(y == 2, 50, who)  # all cases of a class are one group
+    with pytest.raises(UserError, match="class 2 has one group of cases"):
+        inner_folds(y, rng, 5, np.unique(one, return_inverse=True)[1])
+    assert numbered(["a", "", "b", "a", ""]).tolist() == [0, 1, 2, 0, 3]
+
+
+def test_methods_of_others_keep_groups(table):
+    """In folds that keep patients no penalty is too weak, because labels are at random."""
+    X, y, who = table
+    for name in ("l2-logistic", "lasso", "nearest-centroids", "pool"):
+        task, apart = Task(REALS, 2, groups=who), Task(REALS, 2)
+        loss = []
+        for one in (task, apart):
+            p = peers.predict(name, one, peers.fit(name, one, X, y, 1), X)
+            loss.append(-np.log(np.maximum(p[np.arange(len(y)), y], 1e-9)).mean())
+        assert loss[0] > loss[1] + 0.1, name  # of training cases: less is learnt of them
+
+
+def test_errors_of_means_are_those_of_groups():
+    """With r equal cases in each group they are the root of r larger."""
+    rng = np.random.default_rng(1)
+    who = np.repeat(np.arange(30), 4)
+    values = rng.normal(size=(30, 3))[who]
+    y = (np.arange(30) % 2)[who]
+    means, spread = np.zeros((3, 2)), np.full((3, 2), 0.01)
+    variance = np.ones(3)
+    found = []
+    for groups in (None, who):
+        errors = []
+        for seed in range(150):
+            made = imitated_reals(
+                values, y, means, spread, variance, np.random.default_rng(seed), groups
+            )
+            cases = made[0].reshape(-1, len(y), 3)
+            errors.append(cases[:, y == 0].mean(axis=1))
+        found.append(np.concatenate(errors).std())
+    assert found[1] / found[0] == pytest.approx(2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "model", [NormalClassifier(4, temperature="cv"), NormalClassifier(4), PoolClassifier(),
+              MixtureClassifier(3, temperature="cv", iterations=30, chains=1, alpha_points=5)],
+)  # fmt: skip
+def test_estimators_take_groups(table, model):
+    X, y, who = table
+    names = np.array([f"P{i}" for i in who])
+    if isinstance(model, MixtureClassifier):
+        X = (X > 0).astype(int)
+    model.set_params(random_state=1)
+    apart = model.fit(X, y).predict_proba(X)
+    with_groups = model.fit(X, y, groups=names).predict_proba(X)
+    assert np.abs(np.log(with_groups / apart)).max() > 1e-3
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y, groups=names[1:])
+
+
+def test_what_is_said(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.loc[3, "patient"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    notes = experiment(tmp_path).record().simulated["notes"].tolist()
+    assert "data.case_groups: 1 case without 'patient': each is alone" in notes
+    frame["patient"] = range(len(frame))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (note,) = [
+        n for n in experiment(tmp_path).record().simulated["notes"].tolist() if "groups" in n
+    ]
+    assert "no two cases have the same 'patient', so there are no groups" in note
+    with pytest.raises(DataError, match="there is no column 'g99'"):
+        experiment(tmp_path, a=("case_groups: patient", "case_groups: g99, ignore: [patient]"))
+    with pytest.raises(DataError, match="which is data.response"):
+        experiment(tmp_path, a=("case_groups: patient", "case_groups: y, ignore: [patient]"))
+
+
+def test_fewer_groups_than_folds(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame["patient"] = frame.y * 3 + np.arange(len(frame)) % 3
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    made = experiment(tmp_path, a=("folds: 6", "folds: 20"))
+    assert len(set(made.record().simulated["fold"][0])) == 6
+    assert any("6 folds are made, not 20" in note for note in made.notes)
+
+
+def test_patterns_keep_groups(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.integers(0, 2, (60, 4)), columns=list("abcd"))
+    frame["who"], frame["y"] = np.arange(60) // 3, np.arange(60) // 3 % 2
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = """
+experiment: chosen
+title: Chosen
+about: "A test."
+data: {source: table, path: t.csv, response: y, case_groups: who}
+evaluation: {folds: 5}
+model: {kind: logistic, orders: [1], iterations: 20, chains: 1}
+report: {parts: [score-table]}
+"""
+    (tmp_path / "c.yaml").write_text(text)
+    config = load_config(tmp_path / "c.yaml")
+    made = Experiment(config, Results(tmp_path / "results", "chosen"), tmp_path)
+    for stage in made.stages:
+        made.run(stage, watch=lambda cells, *_: cells)
+    tested = made.record().predictions
+    fold = np.empty(60, dtype=int)
+    fold[tested["case"]] = tested["fold"] if "fold" in tested else tested["division"]
+    assert together(fold, frame.who.to_numpy())
+    done = invoke("run", str(tmp_path / "c.yaml"), "--set", "evaluation.folds=40")
+    must_fail(done, "cannot make 40 folds of 20 groups of cases")
