@@ -82,10 +82,11 @@ def check(table: Path, response: str | None) -> None:
     from thesiskit.start import begin
     from thesiskit.start import check as check_config
 
-    if table.suffix in (".yaml", ".yml") or not table.exists():
+    if table.suffix in (".yaml", ".yml") or not os.path.exists(table):
         if response is not None:
             raise click.UsageError("a config says what the response is; leave out --response")
-        found = check_config(ConfigType().convert(str(table), None, None))
+        config = ConfigType().convert(str(table), None, None)
+        found = check_config(config)  # type: ignore[arg-type]
     else:
         _, found, notes = begin(table, response, Path())
         for note in notes:

@@ -33,11 +33,12 @@ NEAR = 0.3  # of the distance to the tenth neighbour: more is no repeat, however
 # columns
 REPEATED = 0.9  # of the values are in several cases, where a column has groups of cases
 RARE = 5  # cases of a value or class, below which it is put together with others
+NUMBERED = r"[ _.-]*(id|nr|no|number|code|name|[0-9]+)?$"  # what the name of a column can end with
 BATCH = re.compile(
-    r"(?<![a-z])(batch|date|day|time|year|site|plate|center|centre|hospital|clinic|run|lane|chip|"
-    r"slide|scanner|machine|instrument|operator|lab|laboratory|cohort|study)(e?s)?(?![a-z])"
+    r"(?<![a-z])(batch|date|site|plate|center|centre|hospital|clinic|run|lane|chip|slide|scanner|"
+    rf"machine|instrument|operator|lab|laboratory|cohort|study)(e?s)?{NUMBERED}"
 )
-PATIENT = re.compile(r"(?<![a-z])(patient|subject|donor|person|individual|animal)s?(?![a-z])")
+PATIENT = re.compile(rf"(?<![a-z])(patient|subject|donor|person|individual|animal)s?{NUMBERED}")
 NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
 DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
@@ -89,10 +90,15 @@ def log_orders(counts: np.ndarray) -> float:
     return float(special.gammaln(counts.sum() + 1) - special.gammaln(counts + 1).sum())
 
 
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """Return ranks from 1, the mean one of equal values."""
+    _, place, held = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(held) - (held - 1) / 2)[place.reshape(-1)]
+
+
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
     """Return the p-value of Kruskal and Wallis for values of cases of classes, codes y."""
-    _, place, held = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(held) - (held - 1) / 2)[place.reshape(-1)]
+    ranks = ranks_of(values)
     counts, sums = np.bincount(y), np.bincount(y, ranks - ranks.mean())
     counts, sums = counts[counts > 0], sums[counts > 0]
     if ranks.var() == 0 or len(counts) < 2:
@@ -169,7 +175,7 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     if not len(fewer):
         return []
     have = counted(len(fewer), "class has", "classes have")
-    names = few([f"{quoted(classes[k], 30)} ({counts[k]})" for k in fewer], NAMED, 40)
+    names = few([f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)], NAMED, 40)
     return [
         f"{have} fewer cases than there are folds ({folds}): {names}; some folds test none of "
         "them: lower evaluation.folds, add cases, or put classes together"
@@ -219,16 +225,18 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list
     """Return pairs of cases that are much nearer than neighbours are.
 
     Of n points in d directions, n (k - 1) r^d have their first neighbour within r times the
-    distance of their k-th one by chance; the fifth and the tenth say what d is.
+    distance of their k-th one by chance; the fifth and the tenth say what d is.  Distances are of
+    ranks, in which no tail is long.
     """
     vary = looks.values > 1
     usable = np.flatnonzero(vary & (looks.gaps == 0))
     if not len(usable) or len(usable) < USABLE * vary.sum():
         return []
     usable = usable[:: -(-len(usable) // SEEN)]
-    z = np.concatenate([one.inputs[:, usable].astype(np.float64) for one in tables])[distinct]
+    z = np.concatenate([one.inputs[:, usable] for one in tables])[distinct]
+    z = np.column_stack([ranks_of(column) for column in z.T]).astype(np.float32)
     z -= z.mean(axis=0)
-    z = (z / np.maximum(z.std(axis=0), np.finfo(float).tiny)).astype(np.float32)
+    z /= np.maximum(z.std(axis=0), 1e-30)
     squares, near = (z**2).sum(axis=1), np.empty((len(z), 3))
     nearest = np.empty(len(z), dtype=np.intp)
     width = max(1, BLOCK // len(z))
@@ -244,7 +252,8 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list
         return []
     limit = (LEVEL / (len(z) * (RANKS[1] - 1))) ** (log(ratio) / log(0.5))
     close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 2])
-    return sorted({tuple(sorted((int(distinct[i]), int(distinct[nearest[i]])))) for i in close})
+    ends = np.sort(distinct[np.column_stack([close, nearest[close]])], axis=1)
+    return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
 
 
 # ---- features ----
@@ -267,10 +276,23 @@ class Looks:
     lacking : how many features are missing in each case; (n,).
     """
 
+    values: np.ndarray
+    gaps: np.ndarray
+    pure: np.ndarray
+    runs: np.ndarray
+    whole: np.ndarray
+    low: np.ndarray
+    middle: np.ndarray
+    high: np.ndarray
+    spread: np.ndarray
+    orders: np.ndarray
+    missing: np.ndarray
+
     def __init__(self, table: Cases, codes: np.ndarray, halves: np.ndarray):
         self.table, self.codes = table, codes
         self.names = table.columns or [f"number {j + 1}" for j in range(table.inputs.shape[1])]
-        self.log_agree, self.same, self.lacking = 0.0, [], np.zeros(len(codes), dtype=np.intp)
+        self.log_agree, self.lacking = 0.0, np.zeros(len(codes), dtype=np.intp)
+        self.same: list[tuple[int, int]] = []
         seen: dict[bytes, int] = {}
         width, parts = max(1, BLOCK // len(codes)), []
         for start in range(0, len(self.names), width):
@@ -449,7 +471,8 @@ def _sizes(looks: Looks) -> list[str]:
     ):  # fmt: skip
         what = f"whole numbers up to {np.nanmax(looks.high):,.0f} and none below 0, as counts are"
         if not counts:
-            what = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
+            tails = f"{skewed.sum():,} of {len(skewed):,} features have a long tail"
+            what = f"{tails}, and none is below 0"
         return [f"{what}: the normal model fits their logarithms, log2(x + 1), better"]
     # genes that few cases express have a small spread of their own
     spread = np.maximum(looks.spread, np.median(looks.spread[measured]) if measured.any() else 0)
@@ -483,10 +506,11 @@ class Columns:
         self.told: list[str] = []
         asked: dict[str, list[str]] = dict(table.aside)
         n = len(codes)
-        for j, name in enumerate(looks.names if looks else ()):
-            many = looks.pure[j] and looks.whole[j] and LEAST <= looks.values[j] <= n // 2
-            if many or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
-                asked[name] = self._cells(table, looks, j)
+        if looks is not None:
+            many = looks.pure & looks.whole & (looks.values >= LEAST) & (looks.values <= n // 2)
+            for j, name in enumerate(looks.names):
+                if many[j] or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
+                    asked[name] = self._cells(table, looks, j)
         asked.pop(grouped or "", None)
         batches = []
         for name, cells in asked.items():
@@ -498,9 +522,9 @@ class Columns:
         if self.grouping:
             names = few([quoted(name, 30) for name in self.grouping], NAMED, 34)
             self.told.append(
-                f"the cases are in groups: values of {names} are in several cases each, as those of "
-                "patients are; cases of one group in training and in test promise too much: "
-                f"data.case_groups: {self.grouping[0]} keeps them together"
+                f"the cases are in groups: values of {names} are in several cases each, as those "
+                "of patients are; a group in training and test cases promises too few errors: "
+                f"data.case_groups: {self.grouping[0]} keeps it together"
             )
         if batches:
             self.told.append(
@@ -535,9 +559,11 @@ def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int
         return False
     if PATIENT.search(name.lower()):
         return True
+    if BATCH.search(name.lower()) or all(DATE.match(value) for value in values):
+        return False
     held = np.unique(np.column_stack([place.reshape(-1), y]), axis=0)
     classes = np.bincount(y)
-    ways = v * log(max(2, np.count_nonzero(classes))) - log_orders(classes) + log(columns)
+    ways = v * log(max(2, int(np.count_nonzero(classes)))) - log_orders(classes) + log(columns)
     return v >= LEAST and len(held) == v and ways < log(LEVEL)
 
 
