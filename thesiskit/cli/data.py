@@ -20,6 +20,7 @@ from thesiskit.cli.console import (
     watch,
 )
 from thesiskit.errors import UserError
+from thesiskit.registry import shipped
 
 
 @click.group()
@@ -82,11 +83,10 @@ def check(table: Path, response: str | None) -> None:
     from thesiskit.start import begin
     from thesiskit.start import check as check_config
 
-    if table.suffix in (".yaml", ".yml") or not os.path.exists(table):
+    if table.suffix in (".yaml", ".yml") or str(table) in shipped():
         if response is not None:
             raise click.UsageError("a config says what the response is; leave out --response")
-        config = ConfigType().convert(str(table), None, None)
-        found = check_config(config)  # type: ignore[arg-type]
+        found = check_config(shipped().get(str(table), table))
     else:
         _, found, notes = begin(table, response, Path())
         for note in notes:

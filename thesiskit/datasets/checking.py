@@ -67,11 +67,11 @@ def findings(
         about.append(f"more than {LARGE:,} values: features were not looked at")
         return [*Columns(table, None, codes, halves, grouped).told, *about]
     looks = Looks(table, codes, halves)
-    columns = Columns(table, looks, codes, halves, grouped)
-    found = [*_alone(looks, columns, len(classes) == 0), *_repeats(tables, looks, folds)]
-    found += [*columns.told, *about]
+    repeats = _repeats(tables, looks, folds)
     if table.family == "sequences":
-        return found
+        return [*repeats, *about]
+    columns = Columns(table, looks, codes, halves, grouped)
+    found = [*_alone(looks, columns, len(classes) == 0), *repeats, *columns.told, *about]
     found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
     return found + (_sizes(looks) if table.family == "table" else [])
 
