@@ -199,7 +199,7 @@ def test_names_of_cases_that_go_with_the_response(tmp_path):
     table = frame()
     table["id"] = [f"{'TN'[k]}{i}" for i, k in enumerate(table["y"])]
     (line,) = found(tmp_path, table, id="id")
-    assert line.startswith("the names of the cases go with the response (p < 1e-12): ")
+    assert line.startswith("the response goes with 'data.id' (p < 1e-12): ")
 
 
 @pytest.mark.parametrize("make", [frame, discrete])

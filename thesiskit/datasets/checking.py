@@ -7,6 +7,7 @@ exact, bounds, or those of ranks.  Nothing is changed.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from math import lgamma, log
 
 import numpy as np
@@ -23,15 +24,9 @@ BLOCK = 1 << 21  # values that are sorted together
 LEAST = 10  # cases, or values, from which on distinct ones are remarkable
 NAMED = 3  # columns, cases or classes that a line names
 
-# repeats
-MOST_NEAR = 5000  # cases, above which only exact ones are looked for
-USABLE = 0.9  # of the features have no missing value, where distances are looked at
-SEEN = 1000  # features that distances are of
-RANKS = (5, 10)  # the neighbours whose distances say in how many directions cases differ
+MOST_NEAR, SEEN = 5000, 1000  # cases, and features, of which distances are computed
 NEAR = 0.3  # of the distance to the tenth neighbour: more is no repeat, however improbable
-
-# columns
-REPEATED = 0.9  # of the values are in several cases, where a column has groups of cases
+MOST = 0.9  # of the values or features are so, where a column or a table is said to be so
 RARE = 5  # cases of a value or class, below which it is put together with others
 NUMBERED = r"[ _.-]*(id|nr|no|number|code|name|[0-9]+)?$"  # what the name of a column can end with
 BATCH = re.compile(
@@ -42,8 +37,6 @@ PATIENT = re.compile(rf"(?<![a-z])(patient|subject|donor|person|individual|anima
 NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
 DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
-
-# sizes of numbers
 MANY = 1000  # a count that is reached where the range of counts is large
 RANGE = 10  # times the smallest count of a feature, in half of the features at least
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
@@ -63,15 +56,14 @@ def findings(
     codes = np.unique(y, return_inverse=True)[1].reshape(-1)
     halves = codes if len(classes) else (y > np.median(y)).astype(np.intp)  # of real responses
     about = [*_order(halves, first, folds), *_rare(codes, classes, folds)]
-    if table.inputs.size > LARGE:
-        about.append(f"more than {LARGE:,} values: features were not looked at")
-        return [*Columns(table, None, codes, halves, grouped).told, *about]
-    looks = Looks(table, codes, halves)
+    looks = Looks(table, codes, halves) if table.inputs.size <= LARGE else None
+    groups, columns = _columns(table, looks, codes, halves, grouped)
+    if looks is None:
+        return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
     repeats = _repeats(tables, looks, folds)
     if table.family == "sequences":
         return [*repeats, *about]
-    columns = Columns(table, looks, codes, halves, grouped)
-    found = [*_alone(looks, columns, len(classes) == 0), *repeats, *columns.told, *about]
+    found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
     found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
     return found + (_sizes(looks) if table.family == "table" else [])
 
@@ -188,49 +180,43 @@ def _repeats(tables: Sequence[Cases], looks: "Looks", folds: int) -> list[str]:
     rows = (row for one in tables for row in np.ascontiguousarray(one.inputs))
     of = np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
     exact = [(int(of[i]), i) for i in np.flatnonzero(of != np.arange(len(of))).tolist()]
-    pairs = len(of) * (len(of) - 1) / 2
-    found = []
+    chance = len(of) * (len(of) - 1) / 2 * np.exp(looks.log_agree)
     # measured values that are equal throughout are copies, or measured coarsely
     level = LEVEL if looks.whole.all() else 0.5
-    if exact and special.pdtrc(len(exact) - 1, pairs * np.exp(looks.log_agree)) < level:
-        found.append(("exactly", exact))
+    found = {"exactly": exact if special.pdtrc(len(exact) - 1, chance) < level else []}
     distinct = np.array([*seen.values()])
-    if tables[0].family == "table" and 2 * RANKS[1] <= len(distinct) <= MOST_NEAR:
-        near = _near(tables, distinct, looks)
-        found += [("nearly", near)] if near else []
+    if tables[0].family == "table" and 20 <= len(distinct) <= MOST_NEAR:
+        found["nearly"] = _near(tables, distinct, looks)
+    remedy = (
+        "predictions of one know the other: leave copies out, or name the column of what they are "
+        "from, such as a patient, in data.case_groups"
+    )
+    if folds and tables[0].family != "table":
+        remedy = "they share a fold; leave out those that are copies"
     y = np.concatenate([one.response for one in tables])  # type: ignore[attr-defined]
     n, lines = len(tables[0].inputs), []
-    for how, same in found:
+    names = [f"{i + 1}" if i < n else f"test case {i - n + 1}" for i in range(len(y))]
+    for how, same in ((how, same) for how, same in found.items() if same):
         others = sum(y[i] != y[j] for i, j in same)
-        shown = few([f"{_case(i, n)} and {_case(j, n)}" for i, j in same], NAMED, 40)
-        answer = f"{others:,} with another response" if others else "all with its response"
-        remedy = (
-            "predictions of one know the other: leave copies out, or name the column of what they "
-            "are from, such as a patient, in data.case_groups"
-        )
-        if folds and tables[0].family != "table":
-            remedy = "they share a fold; leave out those that are copies"
+        shown = few([f"{names[i]} and {names[j]}" for i, j in same], NAMED, 40)
         lines.append(
             f"{counted(len(same), 'case has', 'cases have')} {how} the features of another case "
-            f"({shown}), {answer}: {remedy}"
+            f"({shown}), {f'{others:,} with another' if others else 'all with its'} response: "
+            f"{remedy}"
         )
     return lines
-
-
-def _case(i: int, n: int) -> str:
-    return f"{i + 1:,}" if i < n else f"test case {i - n + 1:,}"
 
 
 def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list[tuple[int, int]]:
     """Return pairs of cases that are much nearer than neighbours are.
 
-    Of n points in d directions, n (k - 1) r^d have their first neighbour within r times the
-    distance of their k-th one by chance; the fifth and the tenth say what d is.  Distances are of
-    ranks, in which no tail is long.
+    Of n points in d directions, 9 n r^d have their first neighbour by chance within r times the
+    distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
+    no tail is long.
     """
     vary = looks.values > 1
     usable = np.flatnonzero(vary & (looks.gaps == 0))
-    if not len(usable) or len(usable) < USABLE * vary.sum():
+    if not len(usable) or len(usable) < MOST * vary.sum():
         return []
     usable = usable[:: -(-len(usable) // SEEN)]
     z = np.concatenate([one.inputs[:, usable] for one in tables])[distinct]
@@ -245,12 +231,11 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list
         d = squares[part, None] + squares - 2 * z[part] @ z.T
         d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
         nearest[part] = d.argmin(axis=1)
-        ranks = [0, *(k - 1 for k in RANKS)]
-        near[part] = np.sqrt(np.maximum(np.partition(d, ranks, axis=1)[:, ranks], 0))
+        near[part] = np.sqrt(np.maximum(np.partition(d, (0, 4, 9), axis=1)[:, [0, 4, 9]], 0))
     ratio = np.median(near[:, 1] / np.maximum(near[:, 2], 1e-300))
     if not 0 < ratio < 1:
         return []
-    limit = (LEVEL / (len(z) * (RANKS[1] - 1))) ** (log(ratio) / log(0.5))
+    limit = (LEVEL / (9 * len(z))) ** (log(ratio) / log(0.5))
     close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 2])
     ends = np.sort(distinct[np.column_stack([close, nearest[close]])], axis=1)
     return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
@@ -260,33 +245,16 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list
 
 
 class Looks:
-    """What each feature of a table holds: an array of as many values.
+    """What each feature of a table holds: arrays, which `_look` describes.
 
-    Attributes
-    ----------
-    values, gaps : how many distinct values, and missing ones.
-    pure : whether each value has cases of one class; runs : of classes in the order of values.
-    whole : whether all are whole numbers.
-    low, middle, high, spread : the smallest number, the median, the largest one, and the standard
-        deviation as quartiles say it.
-    orders : the logarithm of the number of orders that the values can have.
-    log_agree : the logarithm of the probability that two cases agree by chance, of all features.
+    log_agree : the logarithm of the probability that two cases agree in all features by chance.
     same : pairs of features of which the second has the values of the first.
-    missing : per class, in how many cases each feature is missing; (K, p).
-    lacking : how many features are missing in each case; (n,).
+    missing : in how many cases of each class each feature is missing, (K, p).
+    lacking : how many features are missing in each case, (n,).
     """
 
-    values: np.ndarray
-    gaps: np.ndarray
-    pure: np.ndarray
-    runs: np.ndarray
-    whole: np.ndarray
-    low: np.ndarray
-    middle: np.ndarray
-    high: np.ndarray
-    spread: np.ndarray
-    orders: np.ndarray
-    missing: np.ndarray
+    def __getattr__(self, name: str) -> np.ndarray:
+        raise AttributeError(name)  # so that types are known of what is set by name
 
     def __init__(self, table: Cases, codes: np.ndarray, halves: np.ndarray):
         self.table, self.codes = table, codes
@@ -299,8 +267,8 @@ class Looks:
             x = self.columns(slice(start, start + width))
             parts.append(self._look(x, codes))
             gone = np.isnan(x)
-            parts[-1]["missing"] = np.array([gone[halves == k].sum(axis=0)
-                                             for k in range(halves.max() + 1)])  # fmt: skip
+            in_class = [gone[halves == k].sum(axis=0) for k in range(halves.max() + 1)]
+            parts[-1]["missing"] = np.array(in_class)
             self.lacking += gone.sum(axis=1)
             for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
                 before = seen.setdefault(column.tobytes(), j)
@@ -328,12 +296,9 @@ class Looks:
         filled = held.sum(axis=0)
         same = x[1:] == x[:-1]
         turn = (np.diff(codes[order], axis=0) != 0) & held[1:]
-        place = np.broadcast_to(np.arange(n)[:, None], x.shape)
-        starts = np.maximum.accumulate(
-            np.where(np.vstack([np.zeros((1, x.shape[1]), bool), same]), 0, place), axis=0
-        )
-        within = np.where(held, place - starts, 0)  # of equal values, the how many-th from 0
-        gaps = n - filled
+        place, gaps = np.arange(n)[:, None], n - filled
+        starts = np.maximum.accumulate(np.where(same, 0, place[1:]), axis=0)
+        within = np.where(held[1:], place[1:] - starts, 0)  # of equal values, how many are before
         agree = (filled + 2 * within.sum(axis=0) + gaps**2) / n**2
         self.log_agree += float(np.log(agree).sum())
         low, q1, middle, q3, high = (
@@ -341,29 +306,28 @@ class Looks:
             for at in (0 * filled, filled // 4, filled // 2, 3 * filled // 4, filled - 1)
         )
         return {
-            "values": filled - same.sum(axis=0),
-            "gaps": gaps,
-            "pure": ~(same & turn).any(axis=0),
-            "runs": 1 + turn.sum(axis=0),
-            "whole": ((x == np.floor(x)) | ~held).all(axis=0),
+            "values": filled - same.sum(axis=0),  # distinct ones
+            "gaps": gaps,  # missing ones
+            "pure": ~(same & turn).any(axis=0),  # whether each value has cases of one class
+            "runs": 1 + turn.sum(axis=0),  # of classes, in the order of values
+            "whole": ((x == np.floor(x)) | ~held).all(axis=0),  # numbers
             "low": low,
             "middle": middle,
             "high": high,
-            "spread": (q3 - q1) / 1.349,
+            "spread": (q3 - q1) / 1.349,  # the standard deviation, as quartiles say it
+            # the logarithm of the number of orders that the values can have
             "orders": special.gammaln(filled + 1) - np.log1p(within).sum(axis=0),
         }
 
 
-def _alone(looks: Looks, columns: "Columns", continuous: bool) -> list[str]:
+def _alone(looks: Looks, groups: list[str], continuous: bool) -> list[str]:
     """Say which features tell the response without an error, where chance does not.
 
     Of v values, or of values in order, at most so many divisions into classes are free of errors.
     """
-    filled = len(looks.codes) - looks.gaps
-    classes = looks.codes.max() + 1
+    alone, filled = [], len(looks.codes) - looks.gaps
     likely = looks.pure & (looks.values > 1)
-    likely &= (looks.runs <= classes) | (2 * looks.values <= filled)
-    alone = []
+    likely &= (looks.runs <= looks.codes.max() + 1) | (2 * looks.values <= filled)
     for j in np.flatnonzero(likely).tolist():
         x = looks.columns(j)
         y = looks.codes[x == x][x[x == x].argsort()]
@@ -376,7 +340,7 @@ def _alone(looks: Looks, columns: "Columns", continuous: bool) -> list[str]:
             step = np.diff(y)
             ways = [log(2)] if (step >= 0).all() or (step <= 0).all() else []
         odds = min(ways, default=np.inf) - log_orders(counts) + log(len(looks.names))
-        if several > 1 and odds < log(LEVEL) and looks.names[j] not in columns.grouping:
+        if several > 1 and odds < log(LEVEL) and looks.names[j] not in groups:
             alone.append(j)
     if not alone:
         return []
@@ -389,17 +353,13 @@ def _alone(looks: Looks, columns: "Columns", continuous: bool) -> list[str]:
 
 def _missing(looks: Looks, y: np.ndarray) -> list[str]:
     """Say where values are missing more often in some classes."""
-    n, counts = len(y), np.bincount(y)
-    some = np.flatnonzero((looks.gaps > 0) & (looks.gaps < n))
-    level, known, odd = LEVEL / 2 / max(1, len(some) * len(counts)), {}, []
-    for j in some.tolist():
-        for k, there in enumerate(looks.missing[:, j].tolist()):
-            key = (there, int(looks.gaps[j]), k)
-            if key not in known:
-                known[key] = fisher(there, looks.gaps[j], counts[k], n)
-            if known[key] < level:
-                odd.append(j)
-                break
+    n, counts, odd = len(y), np.bincount(y), []
+    some = np.flatnonzero((looks.gaps > 0) & (looks.gaps < n)).tolist()
+    level, test = LEVEL / 2 / max(1, len(some) * len(counts)), cache(fisher)
+    for j in some:
+        in_class = zip(looks.missing[:, j].tolist(), counts.tolist(), strict=True)
+        if min(test(there, int(looks.gaps[j]), of, n) for there, of in in_class) < level:
+            odd.append(j)
     p = rank_test(looks.lacking, y)
     if not odd and p >= LEVEL / 2:
         return []
@@ -416,8 +376,7 @@ def _idle(looks: Looks) -> list[str]:
     if flat:
         vary = counted(len(flat), "feature does", "features do")
         found.append(f"{vary} not vary, and so can tell nothing: {looks.some(flat)}")
-    _, alike = np.unique(looks.orders[looks.values > 1].round(6), return_counts=True)
-    orders = np.unique(looks.orders[looks.values > 1].round(6))
+    orders, alike = np.unique(looks.orders[looks.values > 1].round(6), return_counts=True)
     chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
     if looks.same and special.pdtrc(len(looks.same) - 1, chance) < LEVEL:
         shown = few([f"{looks.name(j)} those of {looks.name(i)}" for i, j in looks.same], NAMED, 80)
@@ -431,29 +390,21 @@ def _idle(looks: Looks) -> list[str]:
 
 def _naming(table: Cases, looks: Looks) -> list[str]:
     """Say which features seem to name the cases, or to be dates."""
-    n, found = len(looks.codes), []
-    if n < LEAST:
-        return []
-    of_texts = table.family == "features"
-    dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1])
-    for j in np.flatnonzero(looks.whole & (of_texts | dated | (looks.values == n))).tolist():
-        name = quoted(looks.names[j])
-        texts = table.values[j] if of_texts else []  # type: ignore[attr-defined]
-        x = looks.columns(j)
-        days = dated[j] and not looks.gaps[j]
-        days = (
-            days and (np.abs(x // 100 % 100 - 6.5) < 6).all() and (np.abs(x % 100 - 16) < 16).all()
-        )
-        if len(texts) > 2 and all(DATE.fullmatch(text) for text in texts):
-            found.append(f"column {name} looks like dates ({texts[0]}); {DROP}")
-        elif of_texts and len(texts) == n:
-            found.append(f"column {name} differs in all cases, as names do; {DROP}")
-        elif not of_texts and days:
-            found.append(f"column {name} looks like dates ({x[0]:.0f}); {DROP}")
-        elif not of_texts and looks.values[j] == n and (
-            NAMING.fullmatch(looks.names[j].lower()) or (np.diff(x) == 1).all()
-        ):  # fmt: skip
-            found.append(f"column {name} looks like numbers of the cases; {DROP}")
+    n, found, texts = len(looks.codes), [], getattr(table, "values", None)
+    dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1]) & (looks.gaps == 0)
+    likely = looks.whole & (dated | (looks.values == n) | (texts is not None)) & (n >= LEAST)
+    for j in np.flatnonzero(likely).tolist():
+        said, x = "", looks.columns(j)
+        if texts is not None:
+            if len(texts[j]) > 2 and all(DATE.fullmatch(text) for text in texts[j]):
+                said = f"looks like dates ({texts[j][0]})"
+            elif len(texts[j]) == n:
+                said = "differs in all cases, as names do"
+        elif dated[j] and (abs(x // 100 % 100 - 6.5) < 6).all() and (abs(x % 100 - 16) < 16).all():
+            said = f"looks like dates ({x[0]:.0f})"
+        elif NAMING.fullmatch(looks.names[j].lower()) or (np.diff(x) == 1).all():
+            said = "looks like numbers of the cases" if looks.values[j] == n else ""
+        found += [f"column {looks.name(j)} {said}; {DROP}"] if said else []
     more = len(found) - NAMED
     return found if more <= 0 else [*found[:NAMED], f"{more:,} more columns look like these"]
 
@@ -466,13 +417,11 @@ def _sizes(looks: Looks) -> list[str]:
     wide = (RANGE * looks.low <= looks.high) & (looks.high >= 0)
     known = looks.values > 0
     counts = looks.whole.all() and (looks.high[known] >= MANY).any() and 2 * wide.sum() >= len(wide)
-    if (looks.low[known] >= 0).all() and known.any() and (
-        counts or (measured.any() and 2 * skewed.sum() >= measured.sum())
-    ):  # fmt: skip
-        what = f"whole numbers up to {np.nanmax(looks.high):,.0f} and none below 0, as counts are"
-        if not counts:
-            tails = f"{skewed.sum():,} of {len(skewed):,} features have a long tail"
-            what = f"{tails}, and none is below 0"
+    tails = measured.any() and 2 * skewed.sum() >= measured.sum()
+    if (counts or tails) and (looks.low[known] >= 0).all():
+        what = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
+        if counts:
+            what = f"whole numbers up to {np.nanmax(looks.high):,.0f}, none below 0, as counts are"
         return [f"{what}: the normal model fits their logarithms, log2(x + 1), better"]
     # genes that few cases express have a small spread of their own
     spread = np.maximum(looks.spread, np.median(looks.spread[measured]) if measured.any() else 0)
@@ -495,55 +444,39 @@ def _sizes(looks: Looks) -> list[str]:
 # ---- columns that say where cases are from, whether they are features or not ----
 
 
-class Columns:
-    """Columns of groups of cases, and of batches.
-
-    grouping : the columns of groups.  told : a line for each finding.
-    """
-
-    def __init__(self, table: Cases, looks: Looks | None, codes, halves, grouped: str | None):
-        self.grouping: list[str] = []
-        self.told: list[str] = []
-        asked: dict[str, list[str]] = dict(table.aside)
-        n = len(codes)
-        if looks is not None:
-            many = looks.pure & looks.whole & (looks.values >= LEAST) & (looks.values <= n // 2)
-            for j, name in enumerate(looks.names):
-                if many[j] or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
-                    asked[name] = self._cells(table, looks, j)
-        asked.pop(grouped or "", None)
-        batches = []
-        for name, cells in asked.items():
-            if _has_groups(name, cells, codes, len(asked)):
-                self.grouping.append(name)
-            elif name in table.aside or BATCH.search(name.lower()):
-                p = goes_with(cells, halves) * len(asked)
-                batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
-        if self.grouping:
-            names = few([quoted(name, 30) for name in self.grouping], NAMED, 34)
-            self.told.append(
-                f"the cases are in groups: values of {names} are in several cases each, as those "
-                "of patients are; a group in training and test cases promises too few errors: "
-                f"data.case_groups: {self.grouping[0]} keeps it together"
-            )
-        if batches:
-            self.told.append(
-                f"the response goes with {few(batches, NAMED, 60)}: if classes were taken at other "
-                "places or times, features can tell that in place of the response; see whether "
-                "predictions hold within each"
-            )
-        p = goes_with(table.ids, halves) if table.ids else 1.0
-        if p < LEVEL:
-            self.told.append(
-                f"the names of the cases go with the response ({small(p)}): if they say from where "
-                "or when a case is, features can tell that in place of the response"
-            )
-
-    @staticmethod
-    def _cells(table: Cases, looks: Looks, j: int) -> list[str]:
-        x = looks.columns(j)
-        texts = getattr(table, "values", None)
-        return ["" if one != one else texts[j][int(one)] if texts else f"{one:.15g}" for one in x]
+def _columns(
+    table: Cases, looks: Looks | None, codes: np.ndarray, halves: np.ndarray, grouped: str | None
+) -> tuple[list[str], list[str]]:
+    """Return the columns that have groups of cases, and a line each of groups and of batches."""
+    asked = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
+    for j, name in enumerate(looks.names if looks else ()):
+        assert looks is not None
+        many = looks.pure[j] and looks.whole[j] and LEAST <= looks.values[j] <= len(codes) // 2
+        if many or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
+            texts, x = getattr(table, "values", None), looks.columns(j)
+            cells = [texts[j][int(one)] if texts and one == one else f"{one:.15g}" for one in x]
+            asked[name] = cells
+    asked.pop(grouped or "", None)
+    groups = [name for name in asked if _has_groups(name, asked[name], codes, len(asked))]
+    told, batches = [], []
+    for name in (name for name in asked if name not in groups):
+        if name not in (looks.names if looks else ()) or BATCH.search(name.lower()):
+            p = goes_with(asked[name], halves) * len(asked)
+            batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
+    if groups:
+        names = few([quoted(name, 30) for name in groups], NAMED, 34)
+        told.append(
+            f"the cases are in groups: values of {names} are in several cases each, as those of "
+            "patients are; a group in training and test cases promises too few errors: "
+            f"data.case_groups: {groups[0]} keeps it together"
+        )
+    if batches:
+        told.append(
+            f"the response goes with {few(batches, NAMED, 60)}: if classes were taken at other "
+            "places or times, features can tell that in place of the response; see whether "
+            "predictions hold within each"
+        )
+    return groups, told
 
 
 def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int) -> bool:
@@ -555,7 +488,7 @@ def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int
     texts, y = np.array(cells)[known], codes[known]
     values, place, counts = np.unique(texts, return_inverse=True, return_counts=True)
     v = len(values)
-    if 2 * v > len(y) or v < 3 or (counts > 1).mean() < REPEATED:
+    if 2 * v > len(y) or v < 3 or (counts > 1).mean() < MOST:
         return False
     if PATIENT.search(name.lower()):
         return True
