@@ -373,3 +373,37 @@ def test_names_that_only_begin_so_are_features(tmp_path, name):
     table = frame()
     table[name] = (50 + 5 * table["y"] + 8 * frame(seed=1)["a"]).round()
     assert found(tmp_path, table) == []
+
+
+@pytest.mark.parametrize("kind", ["labels", "genes in rows", "parquet", "h5ad"])
+def test_columns_beside_the_features_of_any_file(tmp_path, kind):
+    table, keys = frame(), {"response": "y"}
+    table["site"] = np.where(table["y"] == 1, "north", "south")
+    table["case"] = [f"c{i}" for i in range(N)]
+    X = table[list("abcdef")]
+    if kind == "labels":
+        X.assign(case=table["case"]).to_csv(tmp_path / "t.csv", index=False)
+        table[["case", "y", "site"]].to_csv(tmp_path / "l.csv", index=False)
+        keys |= {"path": "t.csv", "labels": "l.csv", "id": "case"}
+    elif kind == "genes in rows":
+        table.set_index("case").T.to_csv(tmp_path / "t.csv", index_label="gene")
+        keys |= {"path": "t.csv", "orientation": "genes-in-rows", "ignore": ["site"]}
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        table.drop(columns="case").to_parquet(tmp_path / "t.parquet", index=False)
+        keys |= {"path": "t.parquet", "ignore": ["site"]}
+    else:
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(tmp_path / "t.h5ad", "w") as file:
+            file["X"] = X.to_numpy()
+            frames = {"obs": {"y": table["y"], "site": table["site"]}, "var": {}}
+            for name, columns in frames.items():
+                group = file.create_group(name)
+                group.attrs.update({"_index": "_index", "column-order": list(columns)})
+                group["_index"] = [f"{name}{i}" for i in range(N if name == "obs" else 6)]
+                for key, values in columns.items():
+                    group[key] = [str(one) for one in values]
+        keys |= {"path": "t.h5ad"}
+    tables = SOURCES["file"].model_validate({"source": "file"} | keys).read(tmp_path)
+    (line,) = findings(tables)
+    assert line.startswith("the response goes with 'site' (p < 1e-12): ")
