@@ -512,7 +512,8 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         held = frame.iloc[:, columns.id].tolist()
         ids = ["" if pd.isna(case) else str(case) for case in held]
         reading.check_ids(ids, wanted.id or "", where)
-    aside = {name: frame[name].fillna("").astype(str).tolist() for name in wanted.set_aside}
+    others = frame[list(wanted.set_aside)]
+    aside = others.astype(str).mask(others.isna(), "").to_dict("list")
     return RawTable(features, response, columns.names, ids=ids, notes=columns.notes, aside=aside)
 
 
