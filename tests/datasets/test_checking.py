@@ -297,7 +297,7 @@ def test_iris_has_a_case_twice():
 
     iris = load_iris()
     repeat, order = findings([Table(iris.data, iris.target, classes=tuple(iris.target_names))])
-    assert "1 case has exactly the features of another case (102 and 143), all with its" in repeat
+    assert "1 case has exactly the features of another case (102 and 143), with the same" in repeat
     assert order.startswith("the cases are sorted by the response")
 
 

@@ -201,7 +201,7 @@ def _repeats(tables: Sequence[Cases], looks: "Looks", folds: int) -> list[str]:
         shown = few([f"{names[i]} and {names[j]}" for i, j in same], NAMED, 40)
         lines.append(
             f"{counted(len(same), 'case has', 'cases have')} {how} the features of another case "
-            f"({shown}), {f'{others:,} with another' if others else 'all with its'} response: "
+            f"({shown}), {f'{others:,} with another' if others else 'with the same'} response: "
             f"{remedy}"
         )
     return lines
