@@ -10,7 +10,7 @@ import difflib
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import product
@@ -46,7 +46,7 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import Source, WrongKeyError
+from thesiskit.datasets.source import Cases, Source, WrongKeyError
 from thesiskit.defaults import MOST_VALUES, TABLE_CASES
 from thesiskit.errors import (
     MOST_CHARACTERS,
@@ -501,6 +501,19 @@ class Config(Block):
             return "test-set"
         screened = self.screened
         return "none" if screened is not None and screened.keep is None else "k-fold"
+
+    def check_tables(self, tables: Sequence[Cases]) -> list[str]:
+        """Return what a check of the tables of the data finds, a line each."""
+        if not tables or self.data is None or not self.data.apart:
+            return []
+        from thesiskit.datasets.checking import findings  # pandas: only where tables are read
+
+        return findings(
+            tables,
+            folds=self.evaluation.folds if self.scheme == "k-fold" else 0,
+            first=self.data.divided_at is not None,
+            grouped=getattr(self.data, "case_groups", None),
+        )
 
     @property
     def drawn(self) -> bool:

@@ -20,10 +20,11 @@ import numpy as np
 from thesiskit import defaults
 from thesiskit.config import load_config
 from thesiskit.datasets import reading, sequences, tables
+from thesiskit.datasets.checking import LEVEL, follows_order
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
-from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.errors import DataError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES, read_npy, read_npz
 
 SHEETS = (".xlsx", ".xls", ".ods")
@@ -129,8 +130,10 @@ class Found:
     real: bool = False  # whether features are, of the family `table`
 
 
-def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str]]:
-    """Return a config for a file, as YAML that runs as it stands, and what was guessed.
+def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str], list[str]]:
+    """Return a config for a file, as YAML that runs as it stands, with findings and guesses.
+
+    Findings are those of a check of the table, a line each, and so are guesses and remarks.
 
     response : the column (of `.npz` the array, of `.npy` the file) to predict; None to guess.
     folder : where the config will be saved, from which its path is written.
@@ -146,7 +149,23 @@ def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str
     assert config.data is not None
     # what the reader of the table refuses or remarks is said now, not when the config is run
     cases = config.data.read(folder, continuous=found.continuous)
-    return text, [*found.notes, *(note for table in cases for note in table.notes)]
+    notes = [*found.notes, *(note for table in cases for note in table.notes)]
+    return text, config.check_tables(cases), notes
+
+
+def check(path: Path) -> list[str]:
+    """Return what a check of the tables of a config finds, a line each."""
+    config = load_config(path)
+    data, found = config.data, []
+    if data is None or data.drawn or not data.apart:
+        raise UserError(f"{shown(path)}: no table to check: its data are drawn, or overlap")
+    for number in range(data.n_settings):
+        one = data.setting(number)
+        with config.wrong_data():
+            tables = one.read(path.parent, continuous=getattr(config.model, "continuous", False))
+        name = f"{getattr(one, data.several)[0]}: " if data.several else ""
+        found += [f"{name}{line}" for line in config.check_tables(tables)]
+    return found
 
 
 def look(path: Path, response: str | None) -> Found:
@@ -813,11 +832,9 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
         )
     n, width = cases.histories.shape
     train = min(max(2, round(SHARE * n)), n - 1)
-    while len(set(cases.response[:train].tolist())) < len(classes) and train < n - 1:
-        train += 1
-    if np.ptp(cases.response[train:]) == 0 and len(classes) == 2:
-        notes.append("the cases seem to be sorted by the response; shuffle the lines")
-    keys["train"] = (train, "the first cases train, the others are predicted")
+    present = len(set(cases.response[:train].tolist()))
+    if present == len(classes) and follows_order(cases.response) >= LEVEL:
+        keys["train"] = (train, "the first cases train, the others are predicted")
     smallest = min(classes.values())
     return Found("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
 
@@ -929,6 +946,8 @@ def _patterns(found: Found) -> str:
     said, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
     if found.family == "sequences":
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
+        if "train" not in found.data:  # the first cases are others than the last
+            folds, few_folds = _folds(found, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
         said = "patterns of so many of the last states at most"
     else:
         wide = values > WIDE

@@ -310,7 +310,7 @@ def test_counts_are_told_to_be_so(tmp_path, monkeypatch):
     columns = {f"g{j}": rng.poisson(np.exp(rng.normal(2, 3, 30))) for j in range(6)}
     config, said = config_of(table(**columns, y=["p", "q"] * 15))
     assert config.model.kind == "normal"
-    assert "as counts are; the normal model fits their logarithms, log2(x + 1), better" in said
+    assert "as counts are: the normal model fits their logarithms, log2(x + 1), better" in said
 
 
 def test_chains_of_logistic_models_run_until_they_agree(here):
@@ -367,7 +367,7 @@ def test_a_config_does_not_name_hundreds_of_columns_that_do_no_harm(here):
     flat = {f"flat{j}": [1.5] * 20 for j in range(600)}
     config, said = config_of(table(**here, **flat, y=[0, 1] * 10))
     assert config.data.ignore == []
-    assert "600 columns do not vary" in said
+    assert "600 features do not vary" in said
 
 
 def test_a_link_is_not_written_through(here):

@@ -1,7 +1,5 @@
 """What is said about tables that can be read and are odd."""
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from thesiskit.datasets import SOURCES
@@ -15,81 +13,6 @@ def notes(folder, name, content=None, **keys):
     found = [note for one in source.read(folder) for note in one.notes]
     assert all(note.startswith("t.csv: ") and "\n" not in note for note in found)
     return [note.removeprefix("t.csv: ") for note in found]
-
-
-def frame(n=12):
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")).assign(y=np.arange(n) % 2)
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({}, []),
-        ({"a": 7, "b": 0}, ["2 columns do not vary, and so can predict nothing: a, b"]),
-        (
-            {"a": np.nan, "b": [np.nan, *[1] * 11]},
-            ["13 values are missing", "2 columns do not vary"],
-        ),
-        ({"a": np.arange(100, 112)}, ["column 'a' looks like numbers of the cases; data.ignore"]),
-        ({"patient_id": np.arange(12)[::-1] * 7}, ["'patient_id' looks like numbers of the cases"]),
-        ({"seen": 20240110 + np.arange(12)}, ["column 'seen' looks like dates (20240110)"]),
-        ({"count": np.arange(12)[::-1] * 7}, []),
-        ({"grade": np.arange(12) % 5}, []),
-    ],
-)
-def test_odd_columns_of_numbers(tmp_path, change, expected):
-    said = notes(tmp_path, "file", frame().assign(**change).to_csv(index=False), response="y")
-    assert all(any(words in note for note in said) for words in expected), said
-    assert bool(said) == bool(expected)
-
-
-@pytest.mark.parametrize(
-    ("change", "counts"),
-    [
-        (lambda X: X, True),
-        (lambda X: np.where(X == 3, np.nan, X), True),
-        (lambda X: X - 1, False),  # some are below 0
-        (lambda X: X + 0.5, False),
-        (lambda X: np.log2(X + 1), False),
-        (lambda X: X + 100_000, False),  # a range that is not large
-        (lambda X: X % 256, False),  # as of pixels
-        (lambda X: 20 * np.arange(160).reshape(20, 8), True),
-        (lambda X: np.tile([35, 1990, 400, 9000], (20, 2)) + np.arange(20)[:, None], False),
-    ],
-)
-def test_counts_of_a_large_range(tmp_path, change, counts):
-    rng = np.random.default_rng(3)
-    X = change(rng.poisson(np.exp(rng.normal(2, 3, (20, 8)))).astype(float))
-    table = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=np.arange(20) % 2)
-    said = notes(tmp_path, "file", table.to_csv(index=False), response="y")
-    assert any("log2(x + 1)" in note for note in said) == counts
-
-
-def test_equal_cases(tmp_path):
-    table = frame()
-    table = pd.concat([table, table[2:5].assign(y=1)])
-    (note,) = notes(tmp_path, "file", table.to_csv(index=False), response="y")
-    assert "3 cases have the features of another case, such as cases 3 and 13" in note
-
-
-def test_odd_columns_of_texts(tmp_path):
-    table = pd.DataFrame({
-        "size": ["small", "large"] * 6, "code": [f"k{j}" for j in range(12)],
-        "day": [f"2024-03-{1 + j % 4:02}" for j in range(12)], "same": "x",
-        "gap": ["u", None, "w"] * 4, "y": ["no", "yes"] * 6,
-    })  # fmt: skip
-    said = notes(tmp_path, "table", table.to_csv(index=False), response="y")
-    assert len(said) == 4
-    for words, note in zip(
-        ("4 values are missing", "1 column does not vary, and so can predict nothing",
-         "'code' differs in all cases, as names do", "'day' looks like dates (2024-03-01)"),
-        said, strict=True,
-    ):  # fmt: skip
-        assert words in note
-    plain = table[["size", "gap", "y"]].to_csv(index=False)
-    assert any("cases have the features of" in one for one in notes(
-        tmp_path, "table", plain, response="y"))  # fmt: skip
 
 
 def test_values_of_test_tables_that_no_training_case_has(tmp_path):

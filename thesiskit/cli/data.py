@@ -20,6 +20,7 @@ from thesiskit.cli.console import (
     watch,
 )
 from thesiskit.errors import UserError
+from thesiskit.registry import shipped
 
 
 @click.group()
@@ -57,13 +58,47 @@ def show(name) -> None:
         click.echo(line)
 
 
-@click.command()
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option(
+TABLE = click.argument("table", type=click.Path(path_type=Path))
+RESPONSE = click.option(
     "--response",
     metavar="COLUMN",
     help="The column to predict; of .npz an array, of .npy another file. Default: a guess.",
 )
+
+
+@click.command()
+@TABLE
+@RESPONSE
+@VERBOSE
+def check(table: Path, response: str | None) -> None:
+    """Say what of a table could spoil predictions, before any model: a line for each finding.
+
+    TABLE is a file as `thesiskit init` takes it, or a config whose table is read. Findings are
+    advice: cases that repeat, features that copy the response, an order of cases or a batch that
+    goes with it, groups of cases, small classes, features that are constant or twice there, odd
+    values, and missing ones that go with the response. `init` and `run` say the same.
+
+    Example:  thesiskit data show colon > colon.csv && thesiskit check colon.csv
+    """
+    from thesiskit.start import begin
+    from thesiskit.start import check as check_config
+
+    if table.suffix in (".yaml", ".yml") or str(table) in shipped():
+        if response is not None:
+            raise click.UsageError("a config says what the response is; leave out --response")
+        found = check_config(shipped().get(str(table), table))
+    else:
+        _, found, notes = begin(table, response, Path())
+        for note in notes:
+            click.echo(f"Note: {note}", err=True)
+    for line in found:
+        click.echo(line)
+    click.echo(f"{table}: {len(found) or 'no'} finding{'s' * (len(found) != 1)}", err=True)
+
+
+@click.command()
+@TABLE
+@RESPONSE
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -87,8 +122,8 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
         raise UserError(f"{output}: it exists already; choose another name, or remove it")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first")
-    text, notes = begin(table, response, Path() if output is None else output.parent)
-    for note in notes:
+    text, found, notes = begin(table, response, Path() if output is None else output.parent)
+    for note in (*found, *notes):
         click.echo(f"Note: {note}", err=True)
     if output is None:
         click.echo(text, nl=False)

@@ -560,18 +560,14 @@ def read_features(
         return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
     classes, y = _responses(cells, response, missing, where, continuous, like)
     told = reading.missing_values(X == MISSING)
-    if like is None:
-        told += reading.constant_columns(
-            [j for j, held in enumerate(values) if len(held) < 2], features
-        )
-        told += reading.equal_rows(X)
-        told += reading.naming_texts((name, cells.columns[name]) for name in features)
-    else:
+    if like is not None:
         told += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
     notes = [*cells.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
     return FeatureTable(
-        X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes
-    )
+        X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
+        aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
+               if name in cells.columns},
+    )  # fmt: skip
 
 
 def _responses(
@@ -638,7 +634,7 @@ class Cells(NamedTuple):
     """The cells of a table as text."""
 
     features: list[str]  # names
-    columns: dict[str, tuple[str, ...]]  # of the features and of the response, by name
+    columns: dict[str, tuple[str, ...]]  # by name: features, the response, those set aside
     places: list[str]  # where each case is, such as "line 3"
     ids: list[str]
     notes: list[str]
@@ -663,7 +659,8 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
         lines, cases = zip(*rows, strict=True)
         places = [f"line {line}" for line in lines]
     held: dict[int, tuple[str, ...]] = {}
-    for j in (*columns.features, columns.response, columns.id):
+    aside = map(names.index, wanted.set_aside)
+    for j in (*columns.features, columns.response, columns.id, *aside):
         if j is not None:
             column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
             held[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()

@@ -18,7 +18,7 @@ import warnings
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
@@ -61,15 +61,7 @@ UNKNOWN = {
 GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
 DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
-
-# remarks
-LEAST = 10  # cases, from which on distinct values are remarkable
-LARGE = 1 << 26  # bytes of a table whose rows are not compared
-NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)", re.IGNORECASE)
-MANY = 1000  # a count that is reached where the range of counts is large
-RANGE = 10  # times the smallest count of a feature, in half of the features at least
-DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
-DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
+MOST_ASIDE = 50  # columns that are no features, for the check of a table
 
 
 # ---- files ----
@@ -349,6 +341,11 @@ class Wanted:
     def own_response(self) -> str | None:
         """The column of the response in the table itself."""
         return self.response if self.labels is None else None
+
+    @property
+    def set_aside(self) -> tuple[str, ...]:
+        """Columns that are left out, of cases with a response: a check of the table wants them."""
+        return () if self.new else self.ignore[:MOST_ASIDE]
 
     @property
     def columns_alone(self) -> "Wanted":
@@ -711,7 +708,7 @@ def typed(labels: list[str]) -> np.ndarray:
     return np.array([known.get(label) for label in labels], dtype=object)
 
 
-# ---- what a user should know about a table: remarks, a line each, which change nothing ----
+# ---- remarks on any table; others are those of `checking` ----
 
 
 def missing_values(missing: np.ndarray) -> list[str]:
@@ -726,32 +723,6 @@ def missing_values(missing: np.ndarray) -> list[str]:
     ]
 
 
-def constant_columns(which: Iterable[int], names: Sequence[str]) -> list[str]:
-    """Say which columns have one value, or none; they say nothing, and do no harm."""
-    flat = [names[j] if len(names) else f"number {j + 1}" for j in which]
-    columns = counted(len(flat), "column does", "columns do")
-    return [f"{columns} not vary, and so can predict nothing: {few(flat)}"] if flat else []
-
-
-def equal_rows(table: np.ndarray) -> list[str]:
-    """Say how many cases have the features of a case before them."""
-    if table.nbytes > LARGE:
-        return []
-    seen: dict[bytes, int] = {}
-    again: list[tuple[int, int]] = []
-    for number, row in enumerate(np.ascontiguousarray(table), start=1):
-        first = seen.setdefault(row.tobytes(), number)
-        if first != number:
-            again.append((first, number))
-    if not again:
-        return []
-    (first, number), cases = again[0], counted(len(again), "case has", "cases have")
-    return [
-        f"{cases} the features of another case, such as cases {first:,} and {number:,}; if they "
-        "are copies, predictions of one know the other"
-    ]
-
-
 def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
     """Say which test cases have the name of a training case."""
     known = set(train)
@@ -763,59 +734,3 @@ def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
         f"{cases} the name of a training case: {few(both)}; if they are the same, predictions of "
         "them say little"
     ]
-
-
-def naming_numbers(table: np.ndarray, names: Sequence[str]) -> list[str]:
-    """Say which columns of numbers seem to name the cases, or to be dates."""
-    if len(table) < LEAST or table.nbytes > LARGE:
-        return []
-    notes = []
-    whole = np.ones(table.shape[1], dtype=bool)
-    if table.dtype.kind == "f":
-        whole = (table == np.floor(table)).all(axis=0)  # not where a value is missing
-    for j in np.flatnonzero(whole).tolist():
-        column, name = table[:, j].astype(float), names[j] if len(names) else f"number {j + 1}"
-        month, day = column // 100 % 100, column % 100
-        dates = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-        if column.min() >= DAYS[0] and column.max() <= DAYS[1] and dates.all():
-            notes.append(f"column {quoted(name)} looks like dates ({column[0]:.0f}); {DROP}")
-        elif len(np.unique(column)) == len(column) and (
-            NAMING.fullmatch(name) or (np.diff(column) == 1).all()
-        ):
-            notes.append(f"column {quoted(name)} looks like numbers of the cases; {DROP}")
-    return _some(notes)
-
-
-def counts(table: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
-    """Say that numbers seem to be counts of a large range, which few large ones would rule.
-
-    low, high : (p,) the smallest and the largest number of each feature.
-    """
-    if table.nbytes > LARGE or (low < 0).any() or not (high >= MANY).any():
-        return []
-    wide = RANGE * low.astype(float) <= high
-    if 2 * wide.sum() < len(wide) or ((table != np.floor(table)) & (table == table)).any():
-        return []
-    return [
-        f"whole numbers up to {np.nanmax(high):,.0f} and none below 0, as counts are; the normal "
-        "model fits their logarithms, log2(x + 1), better"
-    ]
-
-
-def naming_texts(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
-    """Say which columns of text seem to name the cases, or to be dates: name, and cells."""
-    notes = []
-    for name, cells in columns:
-        values = set(cells)
-        if len(cells) < LEAST or len(values) < 3:
-            continue
-        if all(DATE.fullmatch(value) for value in values):
-            notes.append(f"column {quoted(name)} looks like dates ({min(values)}); {DROP}")
-        elif len(values) == len(cells):
-            notes.append(f"column {quoted(name)} differs in all cases, as names do; {DROP}")
-    return _some(notes)
-
-
-def _some(notes: list[str], most: int = 3) -> list[str]:
-    more = len(notes) - most
-    return notes if more <= 0 else [*notes[:most], f"{more:,} more columns look like these"]

@@ -224,6 +224,7 @@ class TextData(Source):
     """Overlapping windows of a text, coded by kinds of characters."""
 
     family: ClassVar = "sequences"
+    apart: ClassVar = False
     published: ClassVar = "8,247 coded characters of a speech of George Washington; public domain"
 
     source: Literal["text"]
@@ -438,7 +439,8 @@ class SequenceFileData(Source):
     test_path: Text | None = None
     """A file of test cases."""
     train: Positive | None = None
-    """Without `test_path`: so many first cases are training cases, the others test cases."""
+    """Without `test_path`: so many first cases are training cases, the others test cases. Without
+    either, the cases are divided at random (`evaluation.folds`)."""
     history: Positive | None = None
     """Number of states before the one that is predicted; all unless given."""
     pad: Text | None = None
@@ -450,9 +452,9 @@ class SequenceFileData(Source):
     of each header line, from the whole sequence."""
 
     @model_validator(mode="after")
-    def _a_test_set(self):
-        if (self.test_path is None) == (self.train is None):
-            raise ValueError("give either data.test_path or data.train, the cases to train with")
+    def _one_test_set(self):
+        if None not in (self.test_path, self.train):
+            raise ValueError("data.test_path and data.train both say what is tested; leave one out")
         return self
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:

@@ -42,6 +42,7 @@ class Cases:
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
     groups : of which group each case is, or empty where every case is alone; so is one without.
+    aside : columns of the file that are no features, as text: for the check of the table alone.
     """
 
     family: ClassVar[str]
@@ -53,6 +54,7 @@ class Cases:
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
+    aside: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def inputs(self) -> np.ndarray:
@@ -272,6 +274,7 @@ class Source(Block):
     family : which of the three it is.
     drawn : whether cases are drawn with random numbers, not read.
     real : whether responses can be real numbers.
+    apart : whether each case is by itself; windows of one text overlap.
     several : the key that lists settings or tables, if a study takes one after the other.
     published : of a published table, what it is and under which licence; else empty.
     """
@@ -279,6 +282,7 @@ class Source(Block):
     family: ClassVar[Literal["table", "sequences", "features"]]
     drawn: ClassVar[bool] = False
     real: ClassVar[bool] = False
+    apart: ClassVar[bool] = True
     several: ClassVar[str] = ""
     published: ClassVar[str] = ""
 

@@ -181,7 +181,9 @@ def read_table(
     wanted = Wanted(response, **keys)
     where = shown(path)
     table = _read(path, wanted)
-    y = np.asarray(table.response if wanted.labels is None else _look_up(table, wanted, where))
+    if wanted.labels is not None:
+        table = _look_up(table, wanted, where)
+    y = np.asarray(table.response)
     if y.ndim != 1:
         raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
     if len(y) != len(table.features):
@@ -224,12 +226,12 @@ def _read(path: Path, wanted: Wanted) -> Table:
 
 
 def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
-    """Return a table with what there is to say about its values, and how many are missing.
+    """Return a table with how many values are missing, which a note says.
 
     Raises DataError for an infinite value, and for a column that numbers the cases.  A
     memory-mapped table is looked at when it is used.
 
-    train : whether it is a training table; of others only what is missing is said.
+    train : whether it is a training table.
     """
     where, X, names = shown(path), table.features, table.names
     for j, column in enumerate(names if train else ()):
@@ -249,21 +251,13 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
             )
         missing = np.isnan(X)
         count, told = int(missing.sum()), reading.missing_values(missing)
-    if train:
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        told += reading.constant_columns(np.flatnonzero(~(low < high)), names)
-        told += [
-            *reading.equal_rows(X),
-            *reading.naming_numbers(X, names),
-            *reading.counts(X, low, high),
-        ]
     # notes are kept: they do not depend on folders
     notes = [*table.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
     return replace(table, source=path.name, notes=notes, missing=count)
 
 
-def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
-    """Return the responses of cases, which a table of labels has by their names."""
+def _look_up(table: Table, wanted: Wanted, where: str) -> Table:
+    """Return a table with the responses that a table of labels has by the names of the cases."""
     assert wanted.labels is not None
     labels = shown(wanted.labels)
     if not table.ids:
@@ -281,17 +275,24 @@ def _look_up(table: Table, wanted: Wanted, where: str) -> np.ndarray:
             f"{labels}: column {quoted(name)} would be the names of the cases and the response; "
             "say with data.id which column has the names"
         )
-    place, response = names.index(name), names.index(wanted.response)
-    cells = [(row[place].strip(), row[response].strip()) for _, row in rows]
-    reading.check_ids([case for case, _ in cells], name, labels)
-    known = dict(cells)
+    place = names.index(name)
+    cells = [[cell.strip() for cell in row] for _, row in rows]
+    reading.check_ids([row[place] for row in cells], name, labels)
+    known = {row[place]: row for row in cells}
     lacking = [case for case in table.ids if case not in known]
     if lacking:
         raise DataError(
             f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(table.ids):,} "
             f"cases of {cut(where)}: {few(lacking)}; add them, or leave these cases out"
         )
-    return reading.typed([known[case] for case in table.ids])
+    columns = {
+        other: [known[case][j] for case in table.ids]
+        for j, other in enumerate(names[: reading.MOST_ASIDE])
+        if j != place
+    }
+    response = [known[case][names.index(wanted.response)] for case in table.ids]
+    columns.pop(wanted.response, None)
+    return replace(table, response=reading.typed(response), aside=columns)
 
 
 # ---- the response of a table of numbers as classes ----
@@ -408,6 +409,8 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
         raise DataError(f"{error}{_transposed_hint(names, rows, wanted)}") from None
     numbers = Numbers(columns.names, wanted.missing)
     labels, ids = [], []
+    aside: dict[str, list[str]] = {name: [] for name in wanted.set_aside}
+    places = [names.index(name) for name in aside]
     left_out = sorted(set(range(len(names))) - set(columns.features), reverse=True)
     few_out = len(left_out) < 9 and columns.features == sorted(columns.features)
     for line, cells in rows:
@@ -415,6 +418,8 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
             labels.append(cells[columns.response].strip())
         if columns.id is not None:
             ids.append(cells[columns.id].strip())
+        for name, j in zip(aside, places, strict=True):
+            aside[name].append(cells[j].strip())
         if few_out:  # for a wide table this is quicker than taking all others
             for j in left_out:
                 del cells[j]
@@ -425,7 +430,7 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
     if columns.id is not None:
         reading.check_ids(ids, wanted.id or "", where)
     response = NO_RESPONSE if columns.response is None else reading.typed(labels)
-    return RawTable(features, response, numbers.names, ids=ids, notes=columns.notes)
+    return RawTable(features, response, numbers.names, ids=ids, notes=columns.notes, aside=aside)
 
 
 def _transposed_hint(names: list[str], rows: Rows, wanted: Wanted) -> str:
@@ -475,6 +480,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     features = None if wanted.features is None else set(wanted.features)
     numbers, labels = Numbers(ids, wanted.missing), None
     names: list[str] = []
+    aside: dict[str, list[str]] = {}
     kept: list[int] = []  # places of the rows that are numbers
     for line, cells in rows:
         name = cells[0].strip()
@@ -483,6 +489,8 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
             numbers.add(cells[1:], line)
         elif name == wanted.own_response:
             labels = [cell.strip() for cell in cells[1:]]
+        elif name in wanted.set_aside:
+            aside[name] = [cell.strip() for cell in cells[1:]]
         names.append(name)
     names = reading.name_columns(names, where, "row")
     if not wanted.new and wanted.own_response is not None and labels is None:
@@ -500,7 +508,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     row[kept] = np.arange(len(kept))
     values = np.ascontiguousarray(numbers.table(where)[row[columns.features]].T)
     response = NO_RESPONSE if labels is None or wanted.new else reading.typed(labels)
-    return RawTable(values, response, columns.names, ids=ids, notes=columns.notes)
+    return RawTable(values, response, columns.names, ids=ids, notes=columns.notes, aside=aside)
 
 
 # ---- Parquet ----
@@ -518,7 +526,9 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         held = frame.iloc[:, columns.id].tolist()
         ids = ["" if pd.isna(case) else str(case) for case in held]
         reading.check_ids(ids, wanted.id or "", where)
-    return RawTable(features, response, columns.names, ids=ids, notes=columns.notes)
+    others = frame[list(wanted.set_aside)]
+    aside = others.astype(str).mask(others.isna(), "").to_dict("list")
+    return RawTable(features, response, columns.names, ids=ids, notes=columns.notes, aside=aside)
 
 
 def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
@@ -735,7 +745,12 @@ def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
         raise DataError(f"{where}: X has shape {X.shape}, and obs and var have other lengths")
     if columns.features != list(range(len(names))):
         X = X[:, columns.features]
-    return RawTable(X, y, columns.names, ids=ids, notes=notes)
+    others = [] if wanted.new else [name for name in held if name not in (response, column)]
+    aside = {
+        name: ["" if value is None else str(value) for value in _column(obs, name, where)]
+        for name in others[: reading.MOST_ASIDE]
+    }
+    return RawTable(X, y, columns.names, ids=ids, notes=notes, aside=aside)
 
 
 def _child(group: Any, name: str, where: str) -> Any:

@@ -92,7 +92,7 @@ def render(record: Record, made: dict[str, list]) -> str:
         config=record.config,
         items=items,
         warnings=warnings(record),
-        notes=[] if "data-card" in made else notes(record),  # it tells them
+        notes=notes(record),
         provenance=record.results.provenance(),
         figures={item["name"]: item["values"] for item in items if "values" in item},
     )

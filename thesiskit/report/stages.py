@@ -140,11 +140,9 @@ def manner_words(record: Record) -> str:
 
 
 def data_card(record: Record) -> list[Table]:
-    """What is known about the data, a line each, and the notes about them."""
-    told = notes(record)
-    frame = pd.DataFrame(card(record) + [("note", note) for note in told], columns=["what", "here"])
+    """What is known about the data, a line each."""
+    frame = pd.DataFrame(card(record), columns=["what", "here"])
     caption = "Counts are of all cases, training and test cases."
-    caption += " A note says what is odd about the data." if told else ""
     return [Table("data-card", "The data", frame, caption)]
 
 

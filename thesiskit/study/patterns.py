@@ -153,7 +153,8 @@ class PatternDesign:
     @property
     def notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
-        notes = [note for table in self.stored for note in table.notes]
+        notes = self.config.check_tables(self.stored) if self.data.own else []
+        notes = [*notes, *(note for table in self.stored for note in table.notes)]
         if self.config.scheme == "none" and self.stored:
             unseen = int((self.stored[-1].inputs == UNSEEN).sum())
             if unseen:
@@ -165,7 +166,7 @@ class PatternDesign:
     def drawn_with(self) -> dict[str, object]:
         """What cases depend on besides the settings of `data`."""
         divided: dict[str, object] = {}
-        if self.data.family == "features":
+        if self.data.family == "features" or self.config.scheme == "k-fold":
             divided = {
                 "scheme": self.config.scheme,
                 "folds": self.config.evaluation.folds,

@@ -1,0 +1,521 @@
+"""A check of a table before any model: what could spoil predictions, a line each.
+
+A line says what was found and where, why it matters and what to do.  What could be chance is said
+only where its probability, over all columns that are looked at, is below LEVEL; probabilities are
+exact, bounds, or those of ranks.  Nothing is changed.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from math import lgamma, log
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from thesiskit.datasets.reading import DATE, REAL, UNKNOWN
+from thesiskit.datasets.source import MISSING, Cases
+from thesiskit.errors import counted, few, quoted
+
+LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
+LARGE = 1 << 25  # values of features, above which these are not looked at
+BLOCK = 1 << 21  # values that are sorted together
+LEAST = 10  # cases, or values, from which on distinct ones are remarkable
+NAMED = 3  # columns, cases or classes that a line names
+
+MOST_NEAR, SEEN = 5000, 1000  # cases, and features, of which distances are computed
+NEAR = 0.3  # of the distance to the tenth neighbour: more is no repeat, however improbable
+MOST = 0.9  # of the values or features are so, where a column or a table is said to be so
+RARE = 5  # cases of a value or class, below which it is put together with others
+NUMBERED = r"[ _.-]*(id|nr|no|number|code|name|[0-9]+)?$"  # what the name of a column can end with
+BATCH = re.compile(
+    r"(?<![a-z])(batch|date|site|plate|center|centre|hospital|clinic|run|lane|chip|slide|scanner|"
+    rf"machine|instrument|operator|lab|laboratory|cohort|study)(e?s)?{NUMBERED}"
+)
+PATIENT = re.compile(rf"(?<![a-z])(patient|subject|donor|person|individual|animal)s?{NUMBERED}")
+NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
+DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
+DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
+MANY = 1000  # a count that is reached where the range of counts is large
+RANGE = 10  # times the smallest count of a feature, in half of the features at least
+TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
+
+
+def findings(
+    tables: Sequence[Cases], *, folds: int = 0, first: bool = False, grouped: str | None = None
+) -> list[str]:
+    """Return what is found in a table, and in its test cases if there are any.
+
+    folds : into how many cases are divided, 0 if they are not.
+    first : whether the first cases train and the others are tested.
+    grouped : the column whose cases of one value are kept together.
+    """
+    table, y = tables[0], np.asarray(tables[0].response)  # type: ignore[attr-defined]
+    classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
+    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+    halves = codes if len(classes) else (y > np.median(y)).astype(np.intp)  # of real responses
+    about = [*_order(halves, first, folds), *_rare(codes, classes, folds)]
+    looks = Looks(table, codes, halves) if table.inputs.size <= LARGE else None
+    groups, columns = _columns(table, looks, codes, halves, grouped)
+    if looks is None:
+        return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
+    repeats = _repeats(tables, looks, folds)
+    if table.family == "sequences":
+        return [*repeats, *about]
+    found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
+    found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
+    return found + (_sizes(looks) if table.family == "table" else [])
+
+
+# ---- what chance can do ----
+
+
+def small(p: float) -> str:
+    """Write a p-value that is small."""
+    return f"p = {p:.0e}" if p > 1e-12 else "p < 1e-12"
+
+
+def log_orders(counts: np.ndarray) -> float:
+    """Return the logarithm of the number of orders of things of which so many are each alike."""
+    counts = np.asarray(counts, dtype=float)
+    return float(special.gammaln(counts.sum() + 1) - special.gammaln(counts + 1).sum())
+
+
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """Return ranks from 1, the mean one of equal values."""
+    _, place, held = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(held) - (held - 1) / 2)[place.reshape(-1)]
+
+
+def rank_test(values: np.ndarray, y: np.ndarray) -> float:
+    """Return the p-value of Kruskal and Wallis for values of cases of classes, codes y."""
+    ranks = ranks_of(values)
+    counts, sums = np.bincount(y), np.bincount(y, ranks - ranks.mean())
+    counts, sums = counts[counts > 0], sums[counts > 0]
+    if ranks.var() == 0 or len(counts) < 2:
+        return 1.0
+    statistic = (1 - 1 / len(y)) * (sums**2 / counts).sum() / ranks.var()
+    return float(special.chdtrc(len(counts) - 1, statistic))
+
+
+def runs_test(y: np.ndarray) -> float:
+    """Return the p-value of so few runs of equal classes, codes y, by Barton and David."""
+    n, counts = len(y), np.bincount(y).astype(float)
+    squares, cubes = (counts**2).sum(), (counts**3).sum()
+    mean = 1 + n - squares / n
+    variance = (squares * (squares + n * n + n) - 2 * n * cubes - n**3) / (n * n * (n - 1))
+    runs = 1 + np.count_nonzero(np.diff(y))
+    return float(special.ndtr((runs + 0.5 - mean) / np.sqrt(variance))) if variance > 0 else 1.0
+
+
+def table_test(values: np.ndarray, y: np.ndarray) -> float:
+    """Return the p-value of chi squared, or of Fisher, for codes of categories and of classes.
+
+    Those of few cases are put together.
+    """
+    for codes in (values := values.copy(), y := y.copy()):
+        codes[np.bincount(codes)[codes] < RARE] = codes.max() + 1
+    held = np.zeros((values.max() + 1, y.max() + 1))
+    np.add.at(held, (values, y), 1)
+    held = held[held.any(axis=1)][:, held.any(axis=0)]
+    if min(held.shape) < 2:
+        return 1.0
+    rows, columns, n = held.sum(axis=1), held.sum(axis=0), held.sum()
+    if held.shape == (2, 2):
+        return fisher(held[0, 0], rows[0], columns[0], n)
+    expected = np.outer(rows, columns) / n
+    statistic = (1 - 1 / n) * ((held - expected) ** 2 / expected).sum()
+    return float(special.chdtrc((len(rows) - 1) * (len(columns) - 1), statistic))
+
+
+def fisher(there: float, row: float, column: float, n: float) -> float:
+    """Return twice the smaller tail of a hypergeometric number: of row cases, column are marked."""
+    at = np.arange(max(0, row + column - n), min(row, column) + 1)
+    cells = (at, row - at, column - at, n - row - column + at)
+    logs = -sum(special.gammaln(cell + 1) for cell in cells)
+    mass = np.exp(logs - logs.max())
+    tails = mass[at <= there].sum(), mass[at >= there].sum()
+    return min(1.0, 2 * float(min(tails) / mass.sum()))
+
+
+# ---- cases ----
+
+
+def follows_order(y: np.ndarray) -> float:
+    """Return the p-value of the order of cases of classes, codes y."""
+    return min(1.0, 2 * min(rank_test(np.arange(len(y)), y), runs_test(y)))
+
+
+def _order(y: np.ndarray, first: bool, folds: int) -> list[str]:
+    p = follows_order(y)
+    if p >= LEVEL:
+        return []
+    said = f"the order of the cases goes with the response ({small(p)})"
+    if np.count_nonzero(np.diff(y)) == len(np.unique(y)) - 1:
+        said = "the cases are sorted by the response"
+    if first:
+        said += ", and data.train takes the first ones: shuffle the lines, or leave data.train out"
+        return [f"{said}, so that evaluation.folds divides them at random"]
+    said += "; folds are drawn at random, so that this alone does no harm" if folds else ""
+    return [f"{said}; if they were measured in this order, what drifts tells the classes"]
+
+
+def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
+    counts = np.bincount(y)
+    fewer = np.flatnonzero(counts < min(folds, counts.max())) if len(classes) else ()
+    if not len(fewer):
+        return []
+    have = counted(len(fewer), "class has", "classes have")
+    names = few([f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)], NAMED, 40)
+    return [
+        f"{have} fewer cases than there are folds ({folds}): {names}; some folds test none of "
+        "them: lower evaluation.folds, add cases, or put classes together"
+    ]
+
+
+def _repeats(tables: Sequence[Cases], looks: "Looks", folds: int) -> list[str]:
+    """Say which cases have exactly, or nearly, the features of another one."""
+    seen: dict[bytes, int] = {}
+    rows = (row for one in tables for row in np.ascontiguousarray(one.inputs))
+    of = np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
+    exact = [(int(of[i]), i) for i in np.flatnonzero(of != np.arange(len(of))).tolist()]
+    chance = len(of) * (len(of) - 1) / 2 * np.exp(looks.log_agree)
+    # measured values that are equal throughout are copies, or measured coarsely
+    level = LEVEL if looks.whole.all() else 0.5
+    found = {"exactly": exact if special.pdtrc(len(exact) - 1, chance) < level else []}
+    distinct = np.array([*seen.values()])
+    if tables[0].family == "table" and 20 <= len(distinct) <= MOST_NEAR:
+        found["nearly"] = _near(tables, distinct, looks)
+    remedy = (
+        "predictions of one know the other: leave copies out, or name the column of what they are "
+        "from, such as a patient, in data.case_groups"
+    )
+    if folds and tables[0].family != "table":
+        remedy = "they share a fold; leave out those that are copies"
+    y = np.concatenate([one.response for one in tables])  # type: ignore[attr-defined]
+    n, lines = len(tables[0].inputs), []
+    names = [f"{i + 1}" if i < n else f"test case {i - n + 1}" for i in range(len(y))]
+    for how, same in ((how, same) for how, same in found.items() if same):
+        others = sum(y[i] != y[j] for i, j in same)
+        shown = few([f"{names[i]} and {names[j]}" for i, j in same], NAMED, 40)
+        lines.append(
+            f"{counted(len(same), 'case has', 'cases have')} {how} the features of another case "
+            f"({shown}), {f'{others:,} with another' if others else 'with the same'} response: "
+            f"{remedy}"
+        )
+    return lines
+
+
+def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list[tuple[int, int]]:
+    """Return pairs of cases that are much nearer than neighbours are.
+
+    Of n points in d directions, 9 n r^d have their first neighbour by chance within r times the
+    distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
+    no tail is long.
+    """
+    vary = looks.values > 1
+    usable = np.flatnonzero(vary & (looks.gaps == 0))
+    if not len(usable) or len(usable) < MOST * vary.sum():
+        return []
+    usable = usable[:: -(-len(usable) // SEEN)]
+    z = np.concatenate([one.inputs[:, usable] for one in tables])[distinct]
+    z = np.column_stack([ranks_of(column) for column in z.T]).astype(np.float32)
+    z -= z.mean(axis=0)
+    z /= np.maximum(z.std(axis=0), 1e-30)
+    squares, near = (z**2).sum(axis=1), np.empty((len(z), 3))
+    nearest = np.empty(len(z), dtype=np.intp)
+    width = max(1, BLOCK // len(z))
+    for start in range(0, len(z), width):
+        part = slice(start, start + width)
+        d = squares[part, None] + squares - 2 * z[part] @ z.T
+        d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
+        nearest[part] = d.argmin(axis=1)
+        near[part] = np.sqrt(np.maximum(np.partition(d, (0, 4, 9), axis=1)[:, [0, 4, 9]], 0))
+    ratio = np.median(near[:, 1] / np.maximum(near[:, 2], 1e-300))
+    if not 0 < ratio < 1:
+        return []
+    limit = (LEVEL / (9 * len(z))) ** (log(ratio) / log(0.5))
+    close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 2])
+    ends = np.sort(distinct[np.column_stack([close, nearest[close]])], axis=1)
+    return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
+
+
+# ---- features ----
+
+
+class Looks:
+    """What each feature of a table holds: arrays, which `_look` describes.
+
+    log_agree : the logarithm of the probability that two cases agree in all features by chance.
+    same : pairs of features of which the second has the values of the first.
+    missing : in how many cases of each class each feature is missing, (K, p).
+    lacking : how many features are missing in each case, (n,).
+    """
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        raise AttributeError(name)  # so that types are known of what is set by name
+
+    def __init__(self, table: Cases, codes: np.ndarray, halves: np.ndarray):
+        self.table, self.codes = table, codes
+        self.names = table.columns or [f"number {j + 1}" for j in range(table.inputs.shape[1])]
+        self.log_agree, self.lacking = 0.0, np.zeros(len(codes), dtype=np.intp)
+        self.same: list[tuple[int, int]] = []
+        seen: dict[bytes, int] = {}
+        width, parts = max(1, BLOCK // len(codes)), []
+        for start in range(0, len(self.names), width):
+            x = self.columns(slice(start, start + width))
+            parts.append(self._look(x, codes))
+            gone = np.isnan(x)
+            in_class = [gone[halves == k].sum(axis=0) for k in range(halves.max() + 1)]
+            parts[-1]["missing"] = np.array(in_class)
+            self.lacking += gone.sum(axis=1)
+            for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
+                before = seen.setdefault(column.tobytes(), j)
+                if before != j and parts[-1]["values"][j - start] > 1:
+                    self.same.append((before, j))
+        for name in parts[0]:
+            setattr(self, name, np.concatenate([part[name] for part in parts], axis=-1))
+
+    def columns(self, which: slice | int) -> np.ndarray:
+        """Return features as numbers, NaN where one is missing or has no code."""
+        x = np.asarray(self.table.inputs[:, which], dtype=np.float64)
+        return x if self.table.family == "table" else np.where(x <= MISSING, np.nan, x)
+
+    def name(self, j: int) -> str:
+        return quoted(self.names[j], 30) if self.table.columns else self.names[j]
+
+    def some(self, columns: Iterable[int]) -> str:
+        return few([self.name(j) for j in columns], NAMED, 34)
+
+    def _look(self, x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray]:
+        n = len(x)
+        order = x.argsort(axis=0)
+        x = np.take_along_axis(x, order, axis=0)  # missing values come last
+        held = x == x
+        filled = held.sum(axis=0)
+        same = x[1:] == x[:-1]
+        turn = (np.diff(codes[order], axis=0) != 0) & held[1:]
+        place, gaps = np.arange(n)[:, None], n - filled
+        starts = np.maximum.accumulate(np.where(same, 0, place[1:]), axis=0)
+        within = np.where(held[1:], place[1:] - starts, 0)  # of equal values, how many are before
+        agree = (filled + 2 * within.sum(axis=0) + gaps**2) / n**2
+        self.log_agree += float(np.log(agree).sum())
+        low, q1, middle, q3, high = (
+            np.take_along_axis(x, np.maximum(at, 0)[None], axis=0)[0]
+            for at in (0 * filled, filled // 4, filled // 2, 3 * filled // 4, filled - 1)
+        )
+        return {
+            "values": filled - same.sum(axis=0),  # distinct ones
+            "gaps": gaps,  # missing ones
+            "pure": ~(same & turn).any(axis=0),  # whether each value has cases of one class
+            "runs": 1 + turn.sum(axis=0),  # of classes, in the order of values
+            "whole": ((x == np.floor(x)) | ~held).all(axis=0),  # numbers
+            "low": low,
+            "middle": middle,
+            "high": high,
+            "spread": (q3 - q1) / 1.349,  # the standard deviation, as quartiles say it
+            # the logarithm of the number of orders that the values can have
+            "orders": special.gammaln(filled + 1) - np.log1p(within).sum(axis=0),
+        }
+
+
+def _alone(looks: Looks, groups: list[str], continuous: bool) -> list[str]:
+    """Say which features tell the response without an error, where chance does not.
+
+    Of v values, or of values in order, at most so many divisions into classes are free of errors.
+    """
+    alone, filled = [], len(looks.codes) - looks.gaps
+    likely = looks.pure & (looks.values > 1)
+    likely &= (looks.runs <= looks.codes.max() + 1) | (2 * looks.values <= filled)
+    for j in np.flatnonzero(likely).tolist():
+        x = looks.columns(j)
+        y = looks.codes[x == x][x[x == x].argsort()]
+        counts = np.bincount(y)
+        several = np.count_nonzero(counts)
+        ways = [looks.values[j] * log(several)]
+        if looks.runs[j] == several:
+            ways.append(lgamma(several + 1))
+        if continuous:
+            step = np.diff(y)
+            ways = [log(2)] if (step >= 0).all() or (step <= 0).all() else []
+        odds = min(ways, default=np.inf) - log_orders(counts) + log(len(looks.names))
+        if several > 1 and odds < log(LEVEL) and looks.names[j] not in groups:
+            alone.append(j)
+    if not alone:
+        return []
+    tell = counted(len(alone), "feature tells", "features tell")
+    return [
+        f"{tell} the response alone, without an error: {looks.some(alone)}; if they are copies "
+        "of the response, or known only after it, data.ignore them"
+    ]
+
+
+def _missing(looks: Looks, y: np.ndarray) -> list[str]:
+    """Say where values are missing more often in some classes."""
+    n, counts, odd = len(y), np.bincount(y), []
+    some = np.flatnonzero((looks.gaps > 0) & (looks.gaps < n)).tolist()
+    level, test = LEVEL / 2 / max(1, len(some) * len(counts)), cache(fisher)
+    for j in some:
+        in_class = zip(looks.missing[:, j].tolist(), counts.tolist(), strict=True)
+        if min(test(there, int(looks.gaps[j]), of, n) for there, of in in_class) < level:
+            odd.append(j)
+    p = rank_test(looks.lacking, y)
+    if not odd and p >= LEVEL / 2:
+        return []
+    where = f"in {looks.some(odd)}" if odd else f"by their number in a case ({small(p)})"
+    return [
+        f"values are missing more often in some classes, {where}: if cases were chosen or measured "
+        "otherwise there, the same will not hold of new cases; find out why they are missing"
+    ]
+
+
+def _idle(looks: Looks) -> list[str]:
+    """Say which features do not vary, and which have the values of another."""
+    found, flat = [], np.flatnonzero(looks.values < 2).tolist()
+    if flat:
+        vary = counted(len(flat), "feature does", "features do")
+        found.append(f"{vary} not vary, and so can tell nothing: {looks.some(flat)}")
+    orders, alike = np.unique(looks.orders[looks.values > 1].round(6), return_counts=True)
+    chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
+    if looks.same and special.pdtrc(len(looks.same) - 1, chance) < LEVEL:
+        shown = few([f"{looks.name(j)} those of {looks.name(i)}" for i, j in looks.same], NAMED, 80)
+        have = counted(len(looks.same), "feature has", "features have")
+        found.append(
+            f"{have} the values of another one ({shown}): a selection keeps both, which count "
+            "twice; data.ignore one of them"
+        )
+    return found
+
+
+def _naming(table: Cases, looks: Looks) -> list[str]:
+    """Say which features seem to name the cases, or to be dates."""
+    n, found, texts = len(looks.codes), [], getattr(table, "values", None)
+    dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1]) & (looks.gaps == 0)
+    likely = looks.whole & (dated | (looks.values == n) | (texts is not None)) & (n >= LEAST)
+    for j in np.flatnonzero(likely).tolist():
+        said, x = "", looks.columns(j)
+        if texts is not None:
+            if len(texts[j]) > 2 and all(DATE.fullmatch(text) for text in texts[j]):
+                said = f"looks like dates ({texts[j][0]})"
+            elif len(texts[j]) == n:
+                said = "differs in all cases, as names do"
+        elif dated[j] and (abs(x // 100 % 100 - 6.5) < 6).all() and (abs(x % 100 - 16) < 16).all():
+            said = f"looks like dates ({x[0]:.0f})"
+        elif NAMING.fullmatch(looks.names[j].lower()) or (np.diff(x) == 1).all():
+            said = "looks like numbers of the cases" if looks.values[j] == n else ""
+        found += [f"column {looks.name(j)} {said}; {DROP}"] if said else []
+    more = len(found) - NAMED
+    return found if more <= 0 else [*found[:NAMED], f"{more:,} more columns look like these"]
+
+
+def _sizes(looks: Looks) -> list[str]:
+    """Say that numbers want a logarithm, or that a few are far from all others."""
+    measured = (looks.values > LEAST) & (looks.spread > 0)
+    above, below = looks.high - looks.middle, looks.middle - looks.low
+    skewed = measured & (above > TAIL * looks.spread) & (above > 2 * below)
+    wide = (RANGE * looks.low <= looks.high) & (looks.high >= 0)
+    known = looks.values > 0
+    counts = looks.whole.all() and (looks.high[known] >= MANY).any() and 2 * wide.sum() >= len(wide)
+    tails = measured.any() and 2 * skewed.sum() >= measured.sum()
+    if (counts or tails) and (looks.low[known] >= 0).all():
+        what = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
+        if counts:
+            what = f"whole numbers up to {np.nanmax(looks.high):,.0f}, none below 0, as counts are"
+        return [f"{what}: the normal model fits their logarithms, log2(x + 1), better"]
+    # genes that few cases express have a small spread of their own
+    spread = np.maximum(looks.spread, np.median(looks.spread[measured]) if measured.any() else 0)
+    far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread)).tolist()
+    if not far:
+        return []
+    cells = []
+    for j in far[:NAMED]:
+        x = looks.columns(j)
+        at = int(np.nanargmax(np.abs(x - looks.middle[j])))
+        cells.append(f"{x[at]:.6g} of {looks.name(j)} in case {at + 1:,}")
+    more = f" and {len(far) - NAMED:,} more" if len(far) > NAMED else ""
+    return [
+        f"{counted(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
+        f"deviations from the median: {', '.join(cells)}{more}; one such value rules a mean: mend "
+        "mistakes, and name codes of missing values in data.missing"
+    ]
+
+
+# ---- columns that say where cases are from, whether they are features or not ----
+
+
+def _columns(
+    table: Cases, looks: Looks | None, codes: np.ndarray, halves: np.ndarray, grouped: str | None
+) -> tuple[list[str], list[str]]:
+    """Return the columns that have groups of cases, and a line each of groups and of batches."""
+    asked = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
+    for j, name in enumerate(looks.names if looks else ()):
+        assert looks is not None
+        many = looks.pure[j] and looks.whole[j] and LEAST <= looks.values[j] <= len(codes) // 2
+        if many or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
+            texts, x = getattr(table, "values", None), looks.columns(j)
+            cells = [texts[j][int(one)] if texts and one == one else f"{one:.15g}" for one in x]
+            asked[name] = cells
+    asked.pop(grouped or "", None)
+    groups = [name for name in asked if _has_groups(name, asked[name], codes, len(asked))]
+    told, batches = [], []
+    for name in (name for name in asked if name not in groups):
+        if name not in (looks.names if looks else ()) or BATCH.search(name.lower()):
+            p = goes_with(asked[name], halves) * len(asked)
+            batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
+    if groups:
+        names = few([quoted(name, 30) for name in groups], NAMED, 34)
+        told.append(
+            f"the cases are in groups: values of {names} are in several cases each, as those of "
+            "patients are; a group in training and test cases promises too few errors: "
+            f"data.case_groups: {groups[0]} keeps it together"
+        )
+    if batches:
+        told.append(
+            f"the response goes with {few(batches, NAMED, 60)}: if classes were taken at other "
+            "places or times, features can tell that in place of the response; see whether "
+            "predictions hold within each"
+        )
+    return groups, told
+
+
+def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int) -> bool:
+    """Whether most values are in several cases: by its name, or each with one response.
+
+    Of v groups, at most K^v divisions into K classes leave all of one class.
+    """
+    known = np.array([cell not in UNKNOWN for cell in cells])
+    texts, y = np.array(cells)[known], codes[known]
+    values, place, counts = np.unique(texts, return_inverse=True, return_counts=True)
+    v = len(values)
+    if 2 * v > len(y) or v < 3 or (counts > 1).mean() < MOST:
+        return False
+    if PATIENT.search(name.lower()):
+        return True
+    if BATCH.search(name.lower()) or all(DATE.match(value) for value in values):
+        return False
+    held = np.unique(np.column_stack([place.reshape(-1), y]), axis=0)
+    classes = np.bincount(y)
+    ways = v * log(max(2, int(np.count_nonzero(classes)))) - log_orders(classes) + log(columns)
+    return v >= LEAST and len(held) == v and ways < log(LEVEL)
+
+
+def goes_with(cells: Sequence[str], y: np.ndarray) -> float:
+    """Return the p-value of values, their order if they are numbers or dates, or their letters."""
+    known = np.array([cell not in UNKNOWN for cell in cells])
+    texts, y = np.array(cells)[known], y[known]
+    if len(y) < LEAST:
+        return 1.0
+    tests = []
+    if all(REAL.fullmatch(text) for text in texts):
+        tests.append(rank_test(texts.astype(float), y))
+    elif all(text[:1].isdigit() for text in texts):
+        days = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed", utc=True)
+        tests += [rank_test(days.astype("int64").to_numpy(), y)] if days.notna().all() else []
+    values, place = np.unique(texts, return_inverse=True)
+    if 3 * len(values) > len(y) and not tests:  # names: the letters in them
+        letters = [re.sub(r"[^A-Za-z]+", " ", text) for text in texts]
+        values, place = np.unique(letters, return_inverse=True)
+    if 3 * len(values) <= len(y):
+        tests.append(table_test(place.reshape(-1), y))
+    return min(1.0, len(tests) * min(tests, default=1.0))
