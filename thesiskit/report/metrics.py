@@ -165,7 +165,7 @@ def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
     unit (N,) that is predicted several times counts once.  DeLong's error needs no random numbers,
     and is over cases, as a bootstrap would be.  NaN where one class is tested.
     """
-    times = _times(unit)
+    weight = 1 / times(unit)
     classes = np.unique(y) if p.shape[1] > 2 else np.unique(y)[-1:]
     if len(np.unique(y)) < 2:
         return float("nan"), float("nan")
@@ -173,8 +173,8 @@ def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
     for g in classes:
         value, mine = p[:, g], y == g
         for side, sign in ((mine, 1), (~mine, -1)):
-            place = _below(sign * value[side], sign * value[~side], 1 / times[~side])
-            share = place / times[side] / (1 / times[side]).sum() / len(classes)
+            place = _below(sign * value[side], sign * value[~side], weight[~side])
+            share = place * weight[side] / weight[side].sum() / len(classes)
             part[side] += share
         total += share.sum()
     _, first, case = np.unique(unit, return_index=True, return_inverse=True)
@@ -193,7 +193,7 @@ def _below(values: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.nda
     return (total[sides[0]] + total[sides[1]]) / 2 / total[-1]
 
 
-def _times(unit: np.ndarray) -> np.ndarray:
+def times(unit: np.ndarray) -> np.ndarray:
     """Return how often the case of each prediction is predicted, (N,)."""
     _, case, times = np.unique(unit, return_inverse=True, return_counts=True)
     return times[case]
@@ -207,7 +207,7 @@ def recalibrated(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.nda
     that is predicted several times counts once.  NaN where there is no such model, because the log
     odds tell the cases of the classes apart without an error, or say the same of all.
     """
-    K, weight, rows = p.shape[1], 1 / _times(unit), np.arange(len(y))
+    K, weight, rows = p.shape[1], 1 / times(unit), np.arange(len(y))
     log = np.log(np.clip(p, LEAST, 1))
     x = np.zeros((*p.shape, K))  # of cases and classes, by coefficients
     x[:, :, 0] = log - log[:, :1]

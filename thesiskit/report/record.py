@@ -477,6 +477,11 @@ class Record:
             found.append(Score(self.tested, self.name(arm), p, self.keys(arm), **kind))
         return found
 
+    @property
+    def predicting(self) -> list[Score]:
+        """The scores of arms that predict: some take two classes, and there are more."""
+        return [one for one in self.scores if not np.isnan(one.amlp)]
+
     def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""
         if self.continuous:
@@ -494,6 +499,7 @@ class Record:
         Of more than two classes they are those of the class that is predicted.
         """
         p, y = self.probability(arm), self.response
+        p = p[:, 1] if p.shape[1:] == (2,) else p
         return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
 
     @property

@@ -27,7 +27,7 @@ def summary(record: Record) -> list[Table]:
         return [_of_real_responses(record)]
     if not record.tests:
         return promised_table(record)
-    scored = [one for one in record.scores if not np.isnan(one.amlp)]
+    scored = record.predicting
     own = [one for one in scored if one.own]
     best = min(own, key=lambda one: one.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
@@ -86,7 +86,7 @@ def _performance(best: Score, base: Score, linear: Score | None, arms: int) -> s
     )
     difference, error = best.less(base)
     clearly = difference < -2 * error
-    fewer = best.error < base.error and metrics.mcnemar(best.wrong, base.wrong) < 0.05
+    fewer = best.error < base.error and metrics.mcnemar(best.wrong_cases, base.wrong_cases) < 0.05
     if best.amlp > base.amlp:
         told += " So the probabilities of this arm are worth less than these frequencies."
     elif not (clearly or fewer):
