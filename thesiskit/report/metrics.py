@@ -158,31 +158,31 @@ def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.
 
 
 def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
-    """AUC of probabilities (N, K), and its standard error by DeLong, DeLong and Clarke-Pearson.
+    """AUC of probabilities (N, K), and its standard error.
 
-    That is how often a case of class 1 has a larger probability of it than another case; ties count
+    AUC is how often a case of class 1 has a larger probability of it than another case; ties count
     half.  Of more classes it is the mean over classes, each against all others together.  A case
-    unit (N,) that is predicted several times counts once.  DeLong's error needs no random numbers,
-    and is over cases, as a bootstrap would be.  NaN where one class is tested.
+    unit (N,) that is predicted several times counts once.  The error is over cases, as that of a
+    bootstrap, but needs no random numbers (DeLong et al. 1988).  NaN where one class is tested.
     """
-    weight = 1 / times(unit)
-    classes = np.unique(y) if p.shape[1] > 2 else np.unique(y)[-1:]
-    if len(np.unique(y)) < 2:
+    weight, present = 1 / times(unit), np.unique(y)
+    if len(present) < 2:
         return float("nan"), float("nan")
-    total, part = 0.0, np.zeros(len(y))
+    classes = present if p.shape[1] > 2 else [1]
+    area, share = 0.0, np.zeros(len(y))  # what each prediction adds to the area of its side
     for g in classes:
-        value, mine = p[:, g], y == g
+        mine = y == g
         for side, sign in ((mine, 1), (~mine, -1)):
-            place = _below(sign * value[side], sign * value[~side], weight[~side])
-            share = place * weight[side] / weight[side].sum() / len(classes)
-            part[side] += share
-        total += share.sum()
+            below = _below(sign * p[side, g], sign * p[~side, g], weight[~side])
+            added = below * weight[side] / weight[side].sum() / len(classes)
+            share[side] += added
+        area += added.sum()  # of either side
     _, first, case = np.unique(unit, return_index=True, return_inverse=True)
-    part, variance = np.bincount(case, part), 0.0
-    for g in np.unique(y):
-        mine = part[y[first] == g]
-        variance += len(mine) * mine.var(ddof=1) if len(mine) > 1 else float("nan")
-    return float(total), float(np.sqrt(variance))
+    of_case, variance = np.bincount(case, share), 0.0
+    for g in present:
+        those = of_case[y[first] == g]
+        variance += len(those) * those.var(ddof=1) if len(those) > 1 else float("nan")
+    return float(area), float(np.sqrt(variance))
 
 
 def _below(values: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -361,7 +361,7 @@ class Score:
     def auc_interval(self) -> tuple[float, float, float]:
         """AUC, and DeLong's interval of 95 % on the scale of log odds; it has none at 0 and 1."""
         area, error = auc(self.probability, self.tested.response, self.tested.unit)
-        if not 0 < area < 1:
+        if not 1e-9 < area < 1 - 1e-9:  # 0 and 1 are off by rounding
             return area, float("nan"), float("nan")
         half = 1.96 * error / (area * (1 - area))
         low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))

@@ -454,29 +454,23 @@ def reliability_figure(record: Record) -> list[Figure]:
 def _panels(
     record: Record, methods: Iterable[str], draw: Callable[[Any, Arm], None],
     above: Callable[[str], str], beside: Callable[[str, str], str], *,
-    height: Callable[[int], float], width: Callable[[int], float] = lambda _: 7.6,
-    variant: str | None = None, **options,
+    height: Callable[[int], float], **options,
 ):  # fmt: skip
     """Return a figure of methods by features kept, with a panel for each arm.
 
     A method has a row for each number of features that it may be told that there were before.
     above, beside : the titles of a column, and of a row by method and words.
-    height, width : by the number of rows, and of columns.
+    height : by the number of rows.
     """
     columns = list(dict.fromkeys(map(base_label, record.labels)))
     before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
     rows: dict[tuple[str, str], list[Arm | None]] = {}
     for way, of in product(record.ways(methods), before):
         labels = [f"{column} of {of}" if of else column for column in columns]
-        first, mine = (
-            [record.find(label, way.method, one, way.manner) for label in labels]
-            for one in (None, variant)
-        )
-        if any(first):
+        mine = [record.find(label, way.method, manner=way.manner) for label in labels]
+        if any(mine):
             rows[way.method, way.words + (f", of {of}" if of else "")] = mine
-    figure, axes = canvas(
-        len(rows), len(columns), height=height(len(rows)), width=width(len(columns)), **options
-    )
+    figure, axes = canvas(len(rows), len(columns), height=height(len(rows)), **options)
     there = np.array([[arm is not None for arm in mine] for mine in rows.values()])
     for (i, row), (j, column) in product(enumerate(rows), enumerate(columns)):
         axis, arm = axes[i, j], rows[row][j]
