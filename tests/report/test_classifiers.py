@@ -93,7 +93,7 @@ def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
         assert len(ids) == 2 * len(set(ids)) == 96  # each case in two divisions
         two = p.shape[1] == 2
         auc = roc_auc_score(y, p[:, 1] if two else p, multi_class="ovr")
-        assert row["AUC: estimate"] == pytest.approx(auc)
+        assert row["AUC: value"] == pytest.approx(auc)
         assert row["AUC: low"] < auc < row["AUC: high"]
         actual = np.arange(p.shape[1]) == y[:, None]
         assert row["Brier"] == pytest.approx(((p - actual) ** 2).sum(axis=1).mean() / 2)
@@ -105,8 +105,8 @@ def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
         assert row["sensitivity"] == pytest.approx(recall_score(y, said))
         assert row["specificity"] == pytest.approx(recall_score(y, said, pos_label=0))
         fit = LogisticRegression(C=np.inf, tol=1e-10).fit(special.logit(p[:, 1:]), y)
-        assert row["calibration slope: estimate"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
-        assert row["calibration intercept: estimate"] == pytest.approx(fit.intercept_[0], abs=1e-4)
+        assert row["calibration slope: value"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
+        assert row["calibration intercept: value"] == pytest.approx(fit.intercept_[0], abs=1e-4)
 
 
 def test_more_classes_have_confusions(folder):

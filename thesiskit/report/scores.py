@@ -224,7 +224,7 @@ def classifier_table(record: Record) -> list[Table]:
 
 def _interval(name: str, found: Iterable[float]) -> dict[str, float]:
     """Return the columns of a number and the ends of its interval."""
-    parts = ("estimate", "low", "high")
+    parts = ("value", "low", "high")
     return {f"{name}: {part}": one for part, one in zip(parts, found, strict=True)}
 
 
