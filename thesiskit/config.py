@@ -102,9 +102,9 @@ class Evaluation(Block):
     """Number of random groups of features; each group is analysed separately."""
     choose: StrictBool = False
     """Whether to choose the best arm inside the training cases of each fold, by the log loss of
-    cases that are left out; where that is not lower than that of the frequencies of the classes by
-    a standard error, these are taken. The report then begins with the log loss of what was chosen,
-    which no choice among the arms has made too good."""
+    cases that are left out; a quarter of its standard error is added, and where no arm is better
+    than the frequencies of the classes, these are taken. The report then begins with the log loss
+    of what was chosen, which no choice among the arms has made too good."""
     ranks: StrictBool = False
     """Simulation-based calibration, for data drawn from the model's own prior: the true values are
     ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""

@@ -104,13 +104,15 @@ MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
+CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
+ORDER_PARTS = ["order-table", "order-figure"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
 PATTERN_PARTS = ["coefficient-table", "pattern-explorer"]
 PARTS = {  # after the summary and the data card
-    "table": ["score-table", "reliability-figure", SELECTED, "predictions"],
-    "classes": ["model-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
+    "table": [*CLASS_PARTS, "score-table", SELECTED, "predictions"],
+    "classes": [*CLASS_PARTS, "model-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
     "numbers": ["response-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
-    "sequences": ["order-table", "order-figure", "pattern-explorer", "predictions", *CHAIN_PARTS],
+    "sequences": [*CLASS_PARTS, *ORDER_PARTS, "pattern-explorer", "predictions", *CHAIN_PARTS],
 }
 
 

@@ -54,7 +54,7 @@ def test_what_stands_for_a_config(mine):
     assert registry.find("null")[0].samefile("null")
     must_fail(invoke("run", "nul2"), "'nul2' is no file", "did you mean null?")
     must_fail(invoke("run", "zzz"), "`thesiskit list` shows all names")
-    must_fail(invoke("show", "chapter2"), "chapter2 stands for 13 configs; name one of them")
+    must_fail(invoke("show", "chapter2"), "chapter2 stands for 14 configs; name one of them")
     must_fail(invoke("run", "none.yaml"), "none.yaml: there is no such config")
 
 

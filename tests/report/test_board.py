@@ -3,14 +3,20 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from commands import run
 from rdata_files import Shelf
+from scipy import optimize, special, stats
+from sklearn.feature_selection import f_classif
+from sklearn.metrics import roc_auc_score
 
 from thesiskit.config import load_config
+from thesiskit.datasets.published import MicroarrayData
 from thesiskit.files import Results
 from thesiskit.models import peers
+from thesiskit.models.temperature import PENALTY
 from thesiskit.report import studies
 from thesiskit.report.stages import headline
 from thesiskit.study.experiment import Experiment
@@ -120,13 +126,18 @@ def test_a_mean_is_over_the_tables_that_a_method_predicts(study, board):
     naive = row_of(study, "naive-corrected", "4")
     values = board[board["i"] == naive].set_index("table")["amlp"]
     assert list(values.index) == ["west", "golub"]
-    (table,) = studies.board_table(study)
+    table, _ = studies.board_table(study)
     mine = table.frame[table.frame["method"] == study.arms[naive].words].iloc[0]
     assert mine["tables"] == 2
     assert mine["AMLP: mean"] == pytest.approx(values.mean())
     # Student's interval with one degree of freedom
-    half = 12.7062 * values.std(ddof=1) / 2**0.5
-    assert mine["AMLP: high"] - mine["AMLP: mean"] == pytest.approx(half, rel=1e-4)
+    less = board[board["i"] == naive]["less"]
+    half = 12.7062 * less.std(ddof=1) / 2**0.5
+    high = mine["against ridge: difference"] + half
+    assert mine["against ridge: high"] == pytest.approx(high, rel=1e-4)
+    off = (board["promised"] - board["error"]).abs()[board["i"] == naive]
+    assert mine["error rate: off"] == pytest.approx(off.mean())
+    assert "error rate: cross-validated" not in mine
     assert study.arms[naive].words not in table.lead[-1]
 
 
@@ -154,7 +165,7 @@ def test_wins_and_losses_against_ridge_are_counted_by_table(study, board):
 
 
 def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, board):
-    (table,) = studies.board_table(study)
+    table, _ = studies.board_table(study)
     assert len(table.frame) == len(study.arms)
     sentence = table.lead[0]
     i = row_of(study, "corrected", "4", tempered=True)
@@ -177,6 +188,89 @@ def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, 
     assert mine.loc["khan", "temperature"] == pytest.approx(np.median(tau))
     tempered = [study.arms[row].temperature == "cv" for row in board["i"]]
     assert each.frame["temperature"].notna().sum() == sum(tempered) == 5
+
+
+def losses_of(study, name, row):
+    """Losses of the distinct cases of a table."""
+    p, y = stored(study, name, row)
+    loss = -np.log(np.maximum(p[np.arange(len(y)), y], 2.3e-16))
+    return pd.Series(loss).groupby(study.tables[name].tested.unit).mean()
+
+
+def test_differences_have_errors_over_cases_and_over_tables(study):
+    _, table = studies.board_table(study)
+    ours, ridge = (
+        row_of(study, "corrected", "4", tempered=True),
+        row_of(study, "l2-logistic", "all"),
+    )
+    (row,) = table.frame.to_dict("records")  # neither pool nor lasso is there
+    assert row["AMLP of"] == "corrected, some relevant, tempered (4 kept)"
+    pairs = [losses_of(study, name, ours) - losses_of(study, name, ridge) for name in SHAPES]
+    means = [one.mean() for one in pairs]
+    assert row["mean"] == pytest.approx(np.mean(means))
+    assert row["over cases: ±"] == pytest.approx(
+        sum(stats.sem(one) ** 2 for one in pairs) ** 0.5 / 3
+    )
+    assert row["over cases: high"] - row["mean"] == pytest.approx(1.96 * row["over cases: ±"])
+    assert row["over tables: ±"] == pytest.approx(stats.sem(means))
+    expected = stats.t.interval(0.95, 2, np.mean(means), stats.sem(means))
+    assert (row["over tables: low"], row["over tables: high"]) == pytest.approx(expected)
+    assert (row["lower on"], row["of"]) == (sum(one < 0 for one in means), 3)
+
+
+def test_auc_and_the_limit_of_every_table(study, board):
+    for one in board.itertuples():
+        p, y = stored(study, one.table, one.i)
+        q = p[:, 1] if p.shape[1] == 2 else p
+        assert one.auc == pytest.approx(roc_auc_score(y, q, multi_class="ovr"))
+        assert one.limit < one.amlp + 1e-9
+        if p.shape[1] == 2:
+            assert one.limit == pytest.approx(searched(p, y), abs=1e-5)
+
+
+def searched(p, y):
+    """AMLP with the best temperature and offsets -o and o, by a search that knows no slopes."""
+    log = np.log(np.maximum(p, np.finfo(float).eps))
+
+    def losses(x):
+        every = log / np.exp(abs(x[0])) + np.array([-x[1], x[1]])
+        return -special.log_softmax(every, axis=1)[np.arange(len(y)), y]
+
+    def total(x):  # each case is there twice
+        return losses(x).sum() / 2 + PENALTY * 2 * x[1] ** 2
+
+    options = {"xatol": 1e-7, "fatol": 1e-11, "maxiter": 4000}
+    found = [
+        optimize.minimize(total, start, method="Nelder-Mead", options=options)
+        for start in ((0.1, 0.1), (2, -0.1))
+    ]
+    return losses(min(found, key=lambda one: one.fun).x).mean()
+
+
+def test_screened_halves_promise_by_cross_validation(published, tmp_path):
+    """The features of a split are the best of its training half, and of nothing else."""
+    path = write(
+        tmp_path,
+        experiment="halves",
+        selection={"features": ["all"], "screened": {"keep": 5}},
+        model={"kind": "normal", "methods": METHODS[:1] + METHODS[2:], "temperature": ["residual"]},
+    )
+    run("run", path, "--results", tmp_path, "--jobs", 0)
+    found = Experiment(load_config(path), Results(tmp_path, "halves"), tmp_path).record()
+    frame = studies.board_table(found)[0].frame
+    for i, arm in enumerate(found.arms):
+        told = [found.results.load("predict", b)["cross_validated"][i] for b in range(6)]
+        (mine,) = frame[frame["method"] == arm.words].to_dict("records")
+        assert mine["error rate: cross-validated"] == pytest.approx(np.mean(told), nan_ok=True)
+        assert np.isnan(mine["error rate: cross-validated"]) == arm.own
+    (west,) = MicroarrayData(source="microarray", sets=["west"]).read(tmp_path)
+    for replicate in range(2):
+        columns = found.results.load("select", replicate)["columns"]
+        fold = found.results.load("simulate", replicate)["fold"][0]
+        for f in range(2):
+            train = fold != f
+            scores, _ = f_classif(west.features[train], west.response[train])
+            assert sorted(np.argsort(-scores)[:5]) == columns[f].tolist()
 
 
 def test_figures_show_every_table_and_method(study, board):

@@ -4,7 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from thesiskit.report import metrics
 from thesiskit.report.metrics import CAREFUL, SURE, WELL, Score, aligned
@@ -108,6 +110,149 @@ def test_differences_are_paired(rng):
     losses = [-np.log(np.where(y == 1, one, 1 - one)) for one in (p, q)]
     assert difference == pytest.approx(np.mean(losses[0] - losses[1]))
     assert error == pytest.approx(stats.sem(losses[0] - losses[1]))
+
+
+# ---- AUC, recalibration and what each case counts ----
+
+
+def some(rng, n=70, classes=2):
+    """Predictions (n, K) that say a little, some of them equal, and the classes."""
+    y = rng.permutation(np.arange(n) % classes)
+    log = np.round(rng.normal(size=(n, classes)) + 1.2 * (np.arange(classes) == y[:, None]), 1)
+    return special.softmax(log, axis=1), y
+
+
+def placements(p, y):
+    """DeLong's V10 and V01, pair by pair."""
+    wins = np.array([[(a > b) + (a == b) / 2 for b in p[y == 0]] for a in p[y == 1]])
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+def test_auc_is_that_of_pairs_and_its_error_delongs(rng):
+    p, y = some(rng)
+    area, error = metrics.auc(p, y, np.arange(len(y)))
+    assert area == pytest.approx(roc_auc_score(y, p[:, 1]), rel=1e-12)
+    v10, v01 = placements(p[:, 1], y)
+    variance = v10.var(ddof=1) / len(v10) + v01.var(ddof=1) / len(v01)
+    assert error == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_auc_of_more_classes_is_a_mean_and_its_error_that_of_a_bootstrap(rng):
+    p, y = some(rng, 90, 3)
+    area, error = metrics.auc(p, y, np.arange(90))
+    assert area == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), rel=1e-12)
+    again = []
+    for _ in range(1500):  # of the cases of each class
+        mine = np.concatenate([rng.choice(np.flatnonzero(y == g), 30) for g in range(3)])
+        again.append(roc_auc_score(y[mine], p[mine], multi_class="ovr"))
+    assert error == pytest.approx(np.std(again), rel=0.1)
+
+
+def test_a_case_of_auc_counts_once(rng):
+    p, y = some(rng, 40)
+    q, _ = some(rng, 40)
+    once = metrics.auc(p, y, np.arange(40))
+    assert metrics.auc(np.tile(p, (2, 1)), np.tile(y, 2), np.tile(np.arange(40), 2)) == (
+        pytest.approx(once)
+    )
+    # all cases again with other predictions, and the first ten once more
+    rows = np.concatenate([np.arange(40), np.arange(40), np.arange(10)])
+    every = np.concatenate([p, q, p[:10]])[:, 1]
+    area, error = metrics.auc(np.column_stack([1 - every, every]), y[rows], rows)
+    wins = np.array([
+        [np.mean([(a > b) + (a == b) / 2 for a in every[rows == i] for b in every[rows == j]])
+         for j in np.flatnonzero(y == 0)] for i in np.flatnonzero(y == 1)
+    ])  # fmt: skip
+    assert area == pytest.approx(wins.mean())
+    variance = wins.mean(axis=1).var(ddof=1) / 20 + wins.mean(axis=0).var(ddof=1) / 20
+    assert error == pytest.approx(np.sqrt(variance))
+
+
+def test_the_interval_of_auc_covers_it(rng):
+    """Scores are normal, so the true AUC is known; Wald's interval would cover it in 0.92."""
+    true, y, inside = stats.norm.cdf(1.5 / 2**0.5), np.repeat([0, 1], 25), 0
+    for _ in range(600):
+        p = special.expit(rng.normal(size=50) + 1.5 * y)
+        area, low, high = Score(cases(y), "x", two(p)).auc_interval
+        inside += low <= true <= high
+        assert low < area < high
+    assert 0.93 < inside / 600 < 0.98
+
+
+def test_without_an_error_auc_has_no_interval_and_recalibration_no_slope():
+    y = np.repeat([0, 1], 10)
+    for p in (np.linspace(0.1, 0.9, 20), 10.0 ** -np.linspace(30, 0.1, 20)):  # also sure ones
+        found = Score(cases(y), "x", two(p))
+        assert found.auc_interval[0] == 1
+        assert np.isnan(found.auc_interval[1:]).all()
+        assert np.isnan(found.recalibration).all()
+    tied = np.array([0.1] * 9 + [0.5] * 2 + [0.9] * 9)  # one of each class between the others
+    assert np.isnan(Score(cases(y), "x", two(tied)).recalibration).all()
+    assert np.isnan(Score(cases(y), "x", two(np.full(20, 0.3))).recalibration).all()
+    one_class = metrics.auc(two(np.linspace(0.1, 0.9, 20)), np.ones(20, int), np.arange(20))
+    assert np.isnan(one_class).all()
+
+
+def fitted_slowly(p, y, weight):
+    """Slope and intercepts, and their errors, by a search and differences of the likelihood."""
+    log = np.log(p)
+
+    def loss(x):
+        every = x[0] * log + np.append(0, x[1:])
+        return -weight @ (special.log_softmax(every, axis=1)[np.arange(len(y)), y])
+
+    start = np.append(1, np.zeros(p.shape[1] - 1))
+    options = {"xatol": 1e-7, "fatol": 1e-12, "maxiter": 9999}
+    found = optimize.minimize(loss, start, method="Nelder-Mead", options=options).x
+    steps = 1e-3 * np.eye(len(start))
+    curve = [
+        [loss(found + a + b) - loss(found + a - b) - loss(found - a + b) + loss(found - a - b)
+         for a in steps] for b in steps
+    ]  # fmt: skip
+    return found, np.sqrt(np.diag(np.linalg.inv(np.array(curve) / 4e-6)))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_recalibration_is_the_most_likely(rng, classes):
+    p, y = some(rng, 80, classes)
+    unit = np.append(np.arange(60), np.arange(20))  # some cases are tested twice
+    y[60:] = y[:20]
+    found, error = metrics.recalibrated(p, y, unit)
+    weight = np.where(unit < 20, 0.5, 1)
+    expected = fitted_slowly(p, y, weight)
+    assert found == pytest.approx(expected[0], abs=1e-4)
+    assert error == pytest.approx(expected[1], rel=1e-3)
+    if classes == 2:
+        fit = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+        fit.fit(special.logit(p[:, 1:]), y, sample_weight=weight)
+        assert found == pytest.approx([fit.coef_[0, 0], fit.intercept_[0]], abs=1e-5)
+
+
+def test_what_is_too_sure_has_a_slope_below_one(rng):
+    log_odds = rng.normal(scale=2, size=4000)
+    y = (rng.random(4000) < special.expit(log_odds)).astype(int)
+    for factor in (1, 3):
+        slope, low, high = Score(
+            cases(y), "x", two(special.expit(factor * log_odds))
+        ).recalibration[0]
+        assert low < 1 / factor < high
+        assert slope == pytest.approx((low + high) / 2)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 12), (3, 12), (12, 12)])
+def test_clopper_pearson_is_scipys(hits, n):
+    expected = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
+    assert metrics.clopper_pearson(np.array(hits), np.array(n)) == pytest.approx(tuple(expected))
+
+
+def test_confusions_and_errors_of_cases(rng):
+    p, y = some(rng, 60, 3)
+    unit = np.tile(np.arange(30), 2)
+    y[30:] = y[:30]
+    of_three = metrics.Tested(y, unit, unit, {}, list("abc"), p)
+    found = Score(of_three, "x", p)
+    assert (found.confusion == confusion_matrix(y, p.argmax(axis=1))).all()
+    assert (found.wrong_cases == (((p[:30] + p[30:]) / 2).argmax(axis=1) != y[:30])).all()
 
 
 @pytest.mark.filterwarnings("error")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
-CLASSES = "probability: "  # before the name of a class, which is no term
+CLASSES = ("probability: ", "said to be: ")  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
+LEAST = float(np.finfo(float).eps)  # of probabilities, as in scikit-learn's log_loss
+NEWTON, SETTLED = 30, 1e-9  # most steps: without a best slope they go on; the last one's size
 MANY = 4096  # from so many terms on, probabilities are convolved by Fourier transforms
 MOST_LINES = 12  # of scores on the terminal
 BORDER = 0.01  # p-values below it speak against calibration
@@ -24,6 +26,11 @@ def error_rate(p: np.ndarray, y: np.ndarray) -> float:
     """Fraction misclassified: of two classes p is cut at 1/2, of more the most probable is said."""
     wrong = p.argmax(axis=1) != y if p.ndim > 1 else (p >= 0.5) != (y == 1)
     return float(np.mean(wrong))
+
+
+def most_probable(p: np.ndarray) -> np.ndarray:
+    """Return the class that probabilities (N, K) say; of two equal ones it is class 1."""
+    return (p[:, 1] >= 0.5).astype(int) if p.shape[1] == 2 else p.argmax(axis=1)
 
 
 def expected_error(p: np.ndarray) -> float:
@@ -41,10 +48,9 @@ def losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Probabilities are kept 2.2e-16 away from 0 and 1, as scikit-learn's log_loss does.
     """
-    least = np.finfo(float).eps
     if p.ndim > 1:
-        return -np.log(np.maximum(p[np.arange(len(y)), y], least))
-    p = np.clip(p, least, 1 - least)
+        return -np.log(np.maximum(p[np.arange(len(y)), y], LEAST))
+    p = np.clip(p, LEAST, 1 - LEAST)
     return -np.log(np.where(y == 1, p, 1 - p))
 
 
@@ -144,6 +150,90 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.ndarray:
+    """Exact (Clopper-Pearson) intervals (2, ...) of fractions: hits of n independent cases."""
+    tail, beta = (1 - level) / 2, scipy.stats.beta
+    low, high = beta.ppf(tail, hits, n - hits + 1), beta.ppf(1 - tail, hits + 1, n - hits)
+    return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
+
+
+def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
+    """AUC of probabilities (N, K), and its standard error.
+
+    AUC is how often a case of class 1 has a larger probability of it than another case; ties count
+    half.  Of more classes it is the mean over classes, each against all others together.  A case
+    unit (N,) that is predicted several times counts once.  The error is over cases, as that of a
+    bootstrap, but needs no random numbers (DeLong et al. 1988).  NaN where one class is tested.
+    """
+    weight, present = 1 / times(unit), np.unique(y)
+    if len(present) < 2:
+        return float("nan"), float("nan")
+    classes = present if p.shape[1] > 2 else [1]
+    area, share = 0.0, np.zeros(len(y))  # what each prediction adds to the area of its side
+    for g in classes:
+        mine = y == g
+        for side, sign in ((mine, 1), (~mine, -1)):
+            below = _below(sign * p[side, g], sign * p[~side, g], weight[~side])
+            added = below * weight[side] / weight[side].sum() / len(classes)
+            share[side] += added
+        area += added.sum()  # of either side
+    _, first, case = np.unique(unit, return_index=True, return_inverse=True)
+    of_case, variance = np.bincount(case, share), 0.0
+    for g in present:
+        those = of_case[y[first] == g]
+        variance += len(those) * those.var(ddof=1) if len(those) > 1 else float("nan")
+    return float(area), float(np.sqrt(variance))
+
+
+def _below(values: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the share of the weight of others that is below each value; ties count half."""
+    order = np.argsort(others)
+    total = np.append(0, np.cumsum(weight[order]))
+    sides = [np.searchsorted(others[order], values, side) for side in ("left", "right")]
+    return (total[sides[0]] + total[sides[1]]) / 2 / total[-1]
+
+
+def times(unit: np.ndarray) -> np.ndarray:
+    """Return how often the case of each prediction is predicted, (N,)."""
+    _, case, times = np.unique(unit, return_inverse=True, return_counts=True)
+    return times[case]
+
+
+def recalibrated(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope b and intercepts a_1.. of recalibration, (K,), and their standard errors.
+
+    log P(y = g) = a_g + b log p_g + a constant, with a_0 = 0, is the most likely such model of the
+    classes: of two, the logistic regression of the response on the log odds of p.  A case unit (N,)
+    that is predicted several times counts once.  NaN where there is no such model, because the log
+    odds tell the cases of the classes apart without an error, or say the same of all.
+    """
+    K, weight, rows = p.shape[1], 1 / times(unit), np.arange(len(y))
+    log = np.log(np.clip(p, LEAST, 1))
+    x = np.zeros((*p.shape, K))  # of cases and classes, by coefficients
+    x[:, :, 0] = log - log[:, :1]
+    x[:, range(1, K), range(1, K)] = 1
+
+    def likelihood(at: np.ndarray) -> float:
+        return weight @ scipy.special.log_softmax(x @ at, axis=1)[rows, y]
+
+    found = np.zeros(K)
+    for _ in range(NEWTON):
+        q = scipy.special.softmax(x @ found, axis=1)
+        off = x - np.einsum("ng,ngj->nj", q, x)[:, None]
+        information = np.einsum("ng,ngj,ngl->jl", weight[:, None] * q, off, off, optimize=True)
+        try:
+            inverse = np.linalg.inv(information)
+        except np.linalg.LinAlgError:
+            break
+        step = inverse @ (weight @ off[rows, y])
+        if (np.abs(step) < SETTLED * (1 + np.abs(found))).all():
+            return found, np.sqrt(np.diag(inverse))
+        while likelihood(found + step) < likelihood(found):
+            step /= 2
+        found += step
+    return np.full(K, np.nan), np.full(K, np.nan)
+
+
 def standard_error(values: np.ndarray, n: int | None = None) -> float:
     """Standard error of the mean of values, as of n independent ones; NaN of one value."""
     if len(values) < 2:
@@ -234,8 +324,8 @@ class Score:
     own : whether it is one of ours, not another method to compare with.
     linear : whether it is a regularised logistic regression.
     probability : (N, K).
-    wrong : (N,) whether a prediction is wrong; risk : the probability of that, by the arm itself;
-        loss : minus log probability of the actual class.
+    said, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
+        probability of that, by the arm itself; loss : minus log probability of the actual class.
     error, expected, amlp : error rate, the one that the predictions promise, and AMLP.
     """
 
@@ -245,9 +335,8 @@ class Score:
     ):  # fmt: skip
         self.tested, self.name, self.probability = tested, name, probability
         self.keys, self.own, self.linear = keys or {}, own, linear
-        two = probability.shape[1] == 2
-        top = probability[:, -1] >= 0.5 if two else probability.argmax(axis=1)
-        self.wrong, self.risk = top != tested.response, 1 - probability.max(axis=1)
+        self.said = most_probable(probability)
+        self.wrong, self.risk = self.said != tested.response, 1 - probability.max(axis=1)
         self.loss = losses(probability, tested.response)
         self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
         self.amlp = float(self.loss.mean())
@@ -267,6 +356,34 @@ class Score:
         """The normal interval of 95 % of AMLP."""
         half = 1.96 * self.amlp_error
         return max(0.0, self.amlp - half), self.amlp + half
+
+    @cached_property
+    def auc_interval(self) -> tuple[float, float, float]:
+        """AUC, and DeLong's interval of 95 % on the scale of log odds; it has none at 0 and 1."""
+        area, error = auc(self.probability, self.tested.response, self.tested.unit)
+        if not 1e-9 < area < 1 - 1e-9:  # 0 and 1 are off by rounding
+            return area, float("nan"), float("nan")
+        half = 1.96 * error / (area * (1 - area))
+        low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))
+        return area, float(low), float(high)
+
+    @cached_property
+    def recalibration(self) -> np.ndarray:
+        """Slope and intercepts of `recalibrated`, with the ends of intervals of 95 %, (K, 3)."""
+        found, error = recalibrated(self.probability, self.tested.response, self.tested.unit)
+        return np.stack([found, found - 1.96 * error, found + 1.96 * error], axis=1)
+
+    @cached_property
+    def confusion(self) -> np.ndarray:
+        """How many predictions of cases of each class (row) are of each class (column), (K, K)."""
+        K = self.probability.shape[1]
+        return np.bincount(K * self.tested.response + self.said, minlength=K * K).reshape(K, K)
+
+    @cached_property
+    def wrong_cases(self) -> np.ndarray:
+        """Whether the mean of the predictions of a case is wrong, for each distinct case."""
+        mean = np.column_stack([self.tested.by_case(p) for p in self.probability.T])
+        return most_probable(mean) != self.tested.by_case(self.tested.response)
 
     @cached_property
     def p_value(self) -> float:

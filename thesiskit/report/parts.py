@@ -106,7 +106,7 @@ SLICE = Need("model.engine: slice", lambda c: "slice" in _of_model(c, "engine"))
 ORDERS = Need("an order above 0 in model.orders", lambda c: _of_model(c, "orders") != [0])
 UNTIL = Need("model.until", lambda c: bool(c["model"].get("until")))
 CLASSES = Need(
-    "classes (model.response: classes)", lambda c: c["model"].get("response") == "classes"
+    "classes (model.response: classes)", lambda c: c["model"].get("response") != "gaussian"
 )
 RESPONSES = Need(
     "real responses (model.response: gaussian)", lambda c: c["model"].get("response") == "gaussian"
@@ -148,6 +148,8 @@ PARTS: dict[str, Part] = {
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(scores.calibration_table),
     "score-table": Part(scores.score_table),
+    "classifier-table": Part(scores.classifier_table, (DATA, CLASSES, TESTS)),
+    "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(scores.timing_table),
     "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
@@ -160,7 +162,7 @@ PARTS: dict[str, Part] = {
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "log-ratio": Part(posteriors.log_ratio, (DATA, SELECTION, NORMAL)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
-    "reliability-figure": Part(scores.reliability_figure),
+    "reliability-figure": Part(scores.reliability_figure, (DATA, CLASSES, TESTS)),
     "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(scores.null_figure),
     "signals-figure": Part(studies.signals_figure, (DATA, SELECTION, SETTINGS)),
@@ -211,7 +213,9 @@ OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
     "selected-features", "pool-features", "predictions",
 )  # fmt: skip
-FIRST = ("summary", "data-card")
+FIRST = (  # in this order, before others of OWN, where a config begins with them
+    "summary", "data-card", "classifier-table", "differences-table", "reliability-figure",
+)  # fmt: skip
 
 
 def wanted_parts(config: dict[str, Any]) -> list[str]:
@@ -227,7 +231,7 @@ def wanted_parts(config: dict[str, Any]) -> list[str]:
     lead = 0  # parts named that stay before these
     while first and named[lead : lead + 1] and named[lead] in FIRST:
         lead += 1
-    return sorted([*first, *named[:lead]], key=OWN.index) + named[lead:]
+    return sorted([*first, *named[:lead]], key=[*FIRST, *OWN].index) + named[lead:]
 
 
 def parts_without_tests(config: dict[str, Any]) -> list[str]:

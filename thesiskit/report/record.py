@@ -58,6 +58,7 @@ FITTED = (
 )
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
 BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "judged")
+DOUBT = 0.25  # of a low log loss, in its standard errors
 CHOSEN = "the arm chosen inside each fold"
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
@@ -482,16 +483,16 @@ class Record:
     def choice(self) -> tuple[Score, np.ndarray] | None:
         """What arms predicted that were chosen inside training cases, and their rows, (splits,).
 
-        In every split it is the arm with the least log loss of training cases that were left out;
-        or the frequencies of the classes, -1, unless it is better than these by a standard error.
-        None where nothing was chosen.
+        In every split it is the arm with the least log loss of training cases that were left out,
+        less that of the frequencies of the classes, plus DOUBT standard errors; or these
+        frequencies, -1, if that is above 0 for all arms.  None where nothing was chosen.
         """
         judged = self.predictions.get("judged") if self.scores else None
         if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
             return None
-        chosen = np.nanargmin(judged[..., 0], axis=1)
-        gain, error = judged[np.arange(len(judged)), chosen].T
-        chosen[~(gain < -error)] = -1
+        loss = judged[..., 0] + DOUBT * judged[..., 1]
+        chosen = np.nanargmin(loss, axis=1)
+        chosen[np.nanmin(loss, axis=1) >= 0] = -1
         divided = [self.predictions[name] for name in ("replicate", "fold", "group")]
         split = np.unique(np.stack(divided), axis=1, return_inverse=True)[1].ravel()
         every = np.stack([*(one.probability for one in self.scores), self.tested.base])
@@ -505,6 +506,11 @@ class Record:
             return [one.amlp for one in self.scores]
         medians = self.predictions["median"]
         return [metrics.root_mean_square(medians[arm.row], self.response) for arm in self.arms]
+
+    @property
+    def predicting(self) -> list[Score]:
+        """The scores of arms that predict: some take two classes, and there are more."""
+        return [one for one in self.scores if not np.isnan(one.amlp)]
 
     def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""
@@ -523,6 +529,7 @@ class Record:
         Of more than two classes they are those of the class that is predicted.
         """
         p, y = self.probability(arm), self.response
+        p = p[:, 1] if p.shape[1:] == (2,) else p
         return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
 
     @property

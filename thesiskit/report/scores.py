@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import product
+from itertools import permutations, product
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from thesiskit.report.layout import (
     Table,
     canvas,
     drawn_words,
+    grid,
     kept_words,
     size_words,
 )
 from thesiskit.report.posteriors import base_label, log_alphas
-from thesiskit.report.record import Arm, Manner, Record, Way
+from thesiskit.report.record import NONE, Arm, Manner, Record, Way
 from thesiskit.report.stages import counted, manner_words
 
 STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
@@ -169,6 +171,95 @@ def score_table(record: Record) -> list[Table]:
     return [Table("scores", "Performance", pd.DataFrame(rows), caption)]
 
 
+_ABOUT_TWO = (
+    "AUC is how often a case of {0} has a larger probability of it than another case. Brier is the "
+    "mean squared difference between responses and probabilities. Sensitivity is the fraction of "
+    "cases of {0} that are predicted to be it, specificity that of the others that are not; "
+    "probabilities are cut at one half. Slope and intercept are those of the logistic regression "
+    "of the response on the log odds of an arm: where probabilities are right they are 1 and 0; "
+)
+_ABOUT_MORE = (
+    "AUC is how often a case of a class has a larger probability of it than another case, the mean "
+    "over classes. Brier is the mean squared difference between responses and probabilities, half "
+    "of the sum over classes. The slope is that of the multinomial regression of the response on "
+    "the log probabilities of an arm, with an intercept for each class: where they are right it is "
+    "1; "
+)
+_ONCE = ", of which each counts once, however often it was tested."
+
+
+def classifier_table(record: Record) -> list[Table]:
+    """AUC, Brier score, sensitivity, specificity and calibration of every arm; or confusions."""
+    classes, rows, told = record.tested.classes, [], []
+    two = len(classes) == 2
+    for one in record.predicting:
+        row: dict[str, Any] = {"arm": one.name}
+        row |= _interval("AUC", one.auc_interval)
+        row["Brier"] = metrics.squared_error(one.probability, one.tested.response)
+        with np.errstate(invalid="ignore"):
+            right = np.diag(one.confusion) / one.confusion.sum(axis=1)
+        if two:
+            row |= {"sensitivity": right[1], "specificity": right[0]}
+        names = ("calibration slope", "calibration intercept")[: 1 + two]
+        for name, found in zip(names, one.recalibration, strict=False):
+            row |= _interval(name, found)
+        rows.append(row)
+        for name, counts in zip(classes, one.confusion, strict=True):
+            said = {f"said to be: {of}": n for of, n in zip(classes, counts, strict=True)}
+            told.append({"arm": one.name, "class": name} | said)
+    caption = _ABOUT_TWO.format(record.class_words(1)) if two else _ABOUT_MORE
+    caption += (
+        "a slope below 1 says that it is too sure, one above 1 that it is too careful. A dash: no "
+        "slope is best, because the log odds divide these cases without an error. The interval of "
+        "AUC is DeLong's, on the scale of log odds; an AUC of 1 has none. All are of 95 % over "
+        "cases" + (_ONCE if record.tested.repeat.any() else ".")
+    )
+    tables = [Table("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
+    if not two:
+        words = "How many test cases of each class every arm says to be of each class."
+        frame = pd.DataFrame(told)
+        tables.append(Table("confusion", "Confusions", frame, words, long=len(frame) > 20))
+    return tables
+
+
+def _interval(name: str, found: Iterable[float]) -> dict[str, float]:
+    """Return the columns of a number and the ends of its interval."""
+    parts = ("value", "low", "high")
+    return {f"{name}: {part}": one for part, one in zip(parts, found, strict=True)}
+
+
+def differences_table(record: Record) -> list[Table]:
+    """Every arm against the one with the lowest AMLP: paired differences of AMLP and errors."""
+    scored = record.predicting
+    best = min(scored, key=lambda one: one.amlp)
+    rows = []
+    for one in scored:
+        if one is best:
+            continue
+        difference = metrics.student(one.tested.by_case(one.loss - best.loss))
+        only = [(a & ~b).sum() for a, b in permutations((one.wrong_cases, best.wrong_cases))]
+        rows.append(
+            {"arm": one.name}
+            | _interval("AMLP more than the best", difference)
+            | {"wrong: only this arm": only[0], "wrong: only the best": only[1]}
+            | {"wrong: p": metrics.mcnemar(one.wrong_cases, best.wrong_cases)}
+        )
+    caption = (
+        f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "
+        "interval (Student's, of 95 %, of the differences of single cases) that contains 0 says "
+        "that these cases cannot tell an arm from it; as the same cases have chosen the best, "
+        "differences are somewhat too large. Then how many cases only one of the two predicts "
+        "wrongly; p is that of McNemar's exact test that both err as often."
+    )
+    if record.tested.repeat.any():
+        caption += (
+            " A case that was tested several times counts once: by the mean of its losses, and by "
+            "the mean of its predictions."
+        )
+    title = "Differences from the best"
+    return [Table("differences", title, pd.DataFrame(rows), caption)] if rows else []
+
+
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
     variants, rows = record.variants[:2], []
@@ -271,6 +362,9 @@ def reliability(record: Record, arm: Arm) -> pd.DataFrame:
     for c in filled:
         bands[c] = metrics.exact_band(p[category == c], 1 - (1 - LEVEL) / len(filled))
     frame["band low"], frame["band high"] = bands.T
+    weight = 1 / metrics.times(record.tested.unit)
+    hits, cases = (np.bincount(category, of, 10) for of in (weight * y, weight))
+    frame["actual low"], frame["actual high"] = metrics.clopper_pearson(hits, cases)
     inside = np.where((bands[:, 0] <= frame.actual) & (frame.actual <= bands[:, 1]), "yes", "no")
     frame["inside"] = np.where(frame["cases"] > 0, inside, "")
     return frame
@@ -307,45 +401,49 @@ def _about_bands(record: Record) -> str:
         f"probability of at least {LEVEL:.0%}. The bands are exact (Poisson-binomial), and the "
         "level is divided between the categories."
     )
+    if record.tested.repeat.any():
+        words += " In the intervals of fractions a case counts once, however often it was tested."
     if len(record.response) > len(np.unique(record.predictions["replicate"])):
         words += " This holds for independent cases; here test cases share training sets."
     return words
 
 
 def reliability_figure(record: Record) -> list[Figure]:
-    """Reliability diagrams with exact bands, methods by selections, for every sampler."""
+    """Reliability diagrams of every arm, with exact bands and intervals."""
     one = drawn_words(record.one_words, 20)
     told, true = f"mean probability of {one}", f"fraction in {one}"
     if record.n_classes > 2:
         told, true = "mean confidence", "fraction that is right"
 
-    def draw(axis, arm: Arm) -> None:
-        frame = reliability(record, arm)
-        frame = frame[frame.cases > 0]
-        low, high = frame["band low"], frame["band high"]
-        axis.vlines(frame.predicted, low, high, color=PALE, linewidth=7, zorder=0)
-        axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
-        for inside, face in (("yes", INK), ("no", "white")):
-            part = frame[frame.inside == inside]
-            look = {"color": INK, "markerfacecolor": face, "markersize": 5}
-            axis.plot(part.predicted, part.actual, "o", **look)
-        axis.set(aspect="equal", xlabel=told)
-        axis.label_outer()
-
-    def beside(_: str, words: str) -> str:
-        words = words.replace(", of ", ",\nof ").replace(", temp", ",\ntemp")
-        return f"{words}\n{true}"
-
     def of_variant(variant: str):
-        return _panels(
-            record, STYLES, draw, kept_words, beside, variant=variant, sharex=True, sharey=True,
-            height=lambda rows: 2.5 * rows + 0.4, width=lambda columns: 2.5 * columns + 0.6,
+        arms = [arm for arm in record.arms
+                if arm.variant in (variant, NONE) and arm.row not in record.silent]  # fmt: skip
+        figure, axes = grid(
+            len(arms), 4, width=lambda columns: 2.2 * columns + 0.5,
+            height=lambda rows: 2.5 * rows + 0.3, sharex=True, sharey=True,
         )  # fmt: skip
+        for axis, arm in zip(axes.flat, arms, strict=False):
+            frame = reliability(record, arm)
+            frame = frame[frame.cases > 0]
+            x, low, high = frame.predicted, frame["band low"], frame["band high"]
+            axis.vlines(x, low, high, color=PALE, linewidth=7, zorder=0)
+            axis.vlines(x, frame["actual low"], frame["actual high"], color=INK, linewidth=0.7)
+            axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
+            for inside, face in (("yes", INK), ("no", "white")):
+                part = frame[frame.inside == inside]
+                look = {"color": INK, "markerfacecolor": face, "markersize": 5}
+                axis.plot(part.predicted, part.actual, "o", **look)
+            axis.set_aspect("equal")
+            axis.set_title(fill(drawn_words(record.name(arm), 80), 30), fontsize=8)
+        figure.supxlabel(told, fontsize=10)
+        figure.supylabel(true, fontsize=10)
+        return figure
 
     caption = (
         "Each point is a category of predictions with the same first decimal, over "
-        f"{len(record.response):,} test cases, and its bar is the band. Points outside their "
-        f"band are hollow. {_about_bands(record)}"
+        f"{len(record.response):,} test cases. The pale bar is the band in which it is expected, "
+        "the line the exact (Clopper-Pearson) interval of 95 % of the fraction. Points outside "
+        f"their band are hollow. {_about_bands(record)}"
     )
     return _by_variant(record, "reliability", "Reliability", of_variant, caption, "")
 
@@ -356,29 +454,23 @@ def reliability_figure(record: Record) -> list[Figure]:
 def _panels(
     record: Record, methods: Iterable[str], draw: Callable[[Any, Arm], None],
     above: Callable[[str], str], beside: Callable[[str, str], str], *,
-    height: Callable[[int], float], width: Callable[[int], float] = lambda _: 7.6,
-    variant: str | None = None, **options,
+    height: Callable[[int], float], **options,
 ):  # fmt: skip
     """Return a figure of methods by features kept, with a panel for each arm.
 
     A method has a row for each number of features that it may be told that there were before.
     above, beside : the titles of a column, and of a row by method and words.
-    height, width : by the number of rows, and of columns.
+    height : by the number of rows.
     """
     columns = list(dict.fromkeys(map(base_label, record.labels)))
     before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
     rows: dict[tuple[str, str], list[Arm | None]] = {}
     for way, of in product(record.ways(methods), before):
         labels = [f"{column} of {of}" if of else column for column in columns]
-        first, mine = (
-            [record.find(label, way.method, one, way.manner) for label in labels]
-            for one in (None, variant)
-        )
-        if any(first):
+        mine = [record.find(label, way.method, manner=way.manner) for label in labels]
+        if any(mine):
             rows[way.method, way.words + (f", of {of}" if of else "")] = mine
-    figure, axes = canvas(
-        len(rows), len(columns), height=height(len(rows)), width=width(len(columns)), **options
-    )
+    figure, axes = canvas(len(rows), len(columns), height=height(len(rows)), **options)
     there = np.array([[arm is not None for arm in mine] for mine in rows.values()])
     for (i, row), (j, column) in product(enumerate(rows), enumerate(columns)):
         axis, arm = axes[i, j], rows[row][j]
@@ -402,7 +494,8 @@ def _by_variant(
     complete : what the caption adds where an arm keeps all features.
     """
     figures = []
-    for i, variant in enumerate(record.variants if record.mixture else record.variants[:1]):
+    variants = record.variants if record.mixture else record.variants[:1] or [NONE]
+    for i, variant in enumerate(variants):
         suffix = f"-{variant}" if i else ""
         sampler = f", {variant} sampler" if record.mixture and len(record.variants) > 1 else ""
         all_kept = any(arm.method == "complete" and arm.variant == variant for arm in record.arms)

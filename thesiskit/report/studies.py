@@ -10,12 +10,13 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from thesiskit.models.temperature import fit_temperature, temper
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     BLUE,
@@ -32,6 +33,7 @@ from thesiskit.report.layout import (
     kept_words,
     percent,
 )
+from thesiskit.report.metrics import Score
 from thesiskit.report.posteriors import temperatures
 from thesiskit.report.promises import NEAR, dumbbells
 from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
@@ -465,6 +467,8 @@ def screened_figure(record: Record) -> list[Figure]:
 # ---- the board: a study of several tables, and how each method stands against tuned ridge ----
 
 RIDGE = "tuned ridge"
+CERTAIN = 1e12  # the strength of targets that are 0 and 1, so that AMLP itself is the lowest
+RIVALS = ("pool", WHOLE, "lasso")  # methods of others that ours are compared with, pair by pair
 COLOURED = (
     "Green is the model of this page, blue naive Bayes of features that are cut at their medians."
 )
@@ -478,6 +482,7 @@ MARKS: dict[tuple[str, bool], dict[str, Any]] = {  # by method, and whether it h
     ("uncorrected", True): {"marker": "+", "color": GREEN, "markersize": 8},
     ("naive-corrected", True): {"marker": "p", "color": BLUE},
     (WHOLE, False): {"marker": "s", "color": INK, "markersize": 7},
+    ("pool", False): {"marker": "*", "color": INK, "markersize": 9},
     ("lasso", False): {"marker": "s", "color": INK, "markerfacecolor": "white"},
     ("random-forest", False): {"marker": "^", "color": "#7a5195", "markersize": 7},
     ("nearest-centroids", False): {"marker": "o", "color": RED, "markerfacecolor": "white"},
@@ -493,7 +498,9 @@ def board_of(study: Record) -> pd.DataFrame:
     i, method : of the arm.
     low, high : the ends of intervals of 95 % over cases.
     less : AMLP less that of tuned ridge; like AMLP it has a standard error over cases.
+    limit : AMLP with the temperature and offsets that are fitted to the test cases themselves.
     temperature : the median over training sets.
+    folded : the error rate by cross-validation of tables that were screened before, of peers.
     """
     ridge = next(i for i, arm in enumerate(study.arms) if arm.method == WHOLE)
     rows = []
@@ -506,9 +513,19 @@ def board_of(study: Record) -> pd.DataFrame:
             row["error_low"], row["error_high"] = one.error_interval
             row |= {"promised": one.expected, "amlp": one.amlp, "amlp_error": one.amlp_error}
             row["amlp_low"], row["amlp_high"] = one.amlp_interval
+            row["auc"], row["auc_low"], row["auc_high"] = one.auc_interval
             row["less"], row["less_error"] = one.less(table.scores[ridge])
-            rows.append(row | {"temperature": taus.get(arm.row, np.nan)})
+            row |= {"limit": _limit(one), "temperature": taus.get(arm.row, np.nan)}
+            folded = table.predictions.get("cross_validated")
+            rows.append(row | {"folded": np.nan if folded is None else folded[arm.row].mean()})
     return pd.DataFrame(rows)
+
+
+def _limit(one: Score) -> float:
+    log, y = np.log(np.maximum(one.probability, metrics.LEAST)), one.tested.response
+    copies = int(metrics.times(one.tested.unit).max())
+    found = fit_temperature(log, y, strength=CERTAIN, copies=copies)
+    return metrics.amlp(np.exp(temper(log, found.tau, found.offset)), y)
 
 
 def lower_and_higher(mine: pd.DataFrame) -> list[tuple[int, int]]:
@@ -525,41 +542,75 @@ def board_table(study: Record) -> list[Table]:
     """Errors, promises and AMLP of every method, means over tables, and wins against ridge."""
     board, rows = board_of(study), []
     names = [f"against ridge: {name}" for name in ("difference", "low", "high", "lower", "higher")]
+    screened = board["folded"].notna().any()
     for i, mine in board.groupby("i"):
-        error, amlp, less = (
-            metrics.student(mine[name].to_numpy()) for name in ("error", "amlp", "less")
-        )
+        off = (mine["promised"] - mine["error"]).abs().mean()
         row = {
             "kept": study.arms[i].label,
             "method": study.arms[i].words,
             "tables": len(mine),
-            "error rate: mean": error[0],
-            "error rate: low": max(0.0, error[1]),
-            "error rate: high": min(1.0, error[2]),
-            "error rate: promised": mine["promised"].to_numpy().mean(),
-            "AMLP: mean": amlp[0],
-            "AMLP: low": max(0.0, amlp[1]),
-            "AMLP: high": amlp[2],
+            "error rate: mean": mine["error"].mean(),
+            "error rate: promised": mine["promised"].mean(),
+            "error rate: off": off,
+            **({"error rate: cross-validated": mine["folded"].mean()} if screened else {}),
+            "AUC": mine["auc"].mean(),
+            "AMLP: mean": mine["amlp"].mean(),
             "AMLP: ±": np.sqrt(np.square(mine["amlp_error"].to_numpy()).sum()) / len(mine),
+            "AMLP: limit": mine["limit"].mean(),
         }
         wins = [f"{count} ({clearly})" for count, clearly in lower_and_higher(mine)]
-        against = dict(zip(names, (*less, *wins), strict=True))
+        against = dict(zip(names, (*metrics.student(mine["less"].to_numpy()), *wins), strict=True))
         if study.arms[i].method == WHOLE:
             against = dict.fromkeys(names)
         rows.append(row | against)
     rows.sort(key=lambda row: row[names[0]] or 0.0)
     caption = (
         "Means over the tables that a method can predict (models of two classes leave out the "
-        "others), with Student's intervals of 95 % over the tables; ± is the standard error "
-        "over cases, for these tables. Promised is the error rate that the predictions "
-        f"themselves promise. Against {RIDGE} (logistic regression, L2, of all features): AMLP "
-        "less that of ridge on the same tables, so below zero is better; then on how many "
-        "tables it is lower and higher, in brackets on how many by more than two standard "
-        "errors. Methods are in the order of their mean difference from ridge."
+        "others); ± is the standard error over cases, for these tables. Promised is the error rate "
+        "that the predictions themselves promise, and off how far it is from the actual one, the "
+        "mean over tables of the distance. The limit is the AMLP if the log odds of each table are "
+        "divided by a further temperature, which is fitted to the test cases themselves, and which "
+        f"nobody has: a better one gains at most so much. Against {RIDGE} (logistic regression, "
+        "L2, of all features): AMLP less that of ridge on the same tables, so below zero is "
+        "better, with Student's interval of 95 % over the tables; then on how many tables it is "
+        "lower and higher, in brackets on how many by more than two standard errors. Methods are "
+        "in the order of their mean difference from ridge."
+        + (" Cross-validated is the error rate that somebody finds who divides only the cases of "
+           "the screening, after it." if screened else "")
         + manner_words(study)
-    )
+    )  # fmt: skip
     title = f"The board: means over {len(study.tables)} tables"
-    return [Table("board", title, pd.DataFrame(rows), caption, lead=_statements(study))]
+    table = Table("board", title, pd.DataFrame(rows), caption, lead=_statements(study))
+    return [table, *_board_differences(study)]
+
+
+def _board_differences(study: Record) -> list[Table]:
+    """Return the table of differences of AMLP between ours and the best methods of others."""
+    arms, rows = study.arms, []
+    ours = [i for i, arm in enumerate(arms) if arm.method == "corrected"]
+    named = [i for i in ours if arms[i].tempered] or ours
+    named += [i for name in RIVALS for i, arm in enumerate(arms) if arm.method == name]
+    for a, b in combinations(named, 2):
+        pairs = [table.scores[a].less(table.scores[b]) for table in study.tables.values()]
+        less, errors = np.array(pairs).T
+        mean, low, high = metrics.student(less)
+        by_cases = float(np.sqrt(np.square(errors).sum()) / len(less))
+        row: dict[str, Any] = {"AMLP of": _name(arms[a]), "less that of": _name(arms[b])}
+        row |= {"mean": mean, "over cases: ±": by_cases}
+        row |= {
+            "over cases: low": mean - 1.96 * by_cases,
+            "over cases: high": mean + 1.96 * by_cases,
+        }
+        row |= {"over tables: ±": metrics.standard_error(less)}
+        row |= {"over tables: low": low, "over tables: high": high}
+        rows.append(row | {"lower on": int((less < 0).sum()), "of": len(less)})
+    caption = (
+        "Paired differences, means over the tables; below zero the first one is better. Over cases "
+        "the standard error is that for new cases of these same tables (with the normal interval "
+        "of 95 %), over tables that for other tables of their kind (Student's)."
+    )
+    title = "Which methods these tables tell apart"
+    return [Table("board-differences", title, pd.DataFrame(rows), caption)] if rows else []
 
 
 def _name(arm: Arm) -> str:
@@ -600,7 +651,10 @@ def _against_ridge(board: pd.DataFrame, i: int, arm: Arm) -> str:
     loss = mine.set_index("table")["amlp"] - ridge.set_index("table")["amlp"]
     if (loss > 0).any():
         text += f", most on {loss.idxmax()} ({loss.max():+.3f})"
-    return f"{text}."
+    return (
+        f"{text}. With a temperature that is fitted to the test cases themselves it would be "
+        f"{mine['limit'].mean():.3f}."
+    )
 
 
 def board_scores(study: Record) -> list[Table]:
@@ -615,17 +669,23 @@ def board_scores(study: Record) -> list[Table]:
         "error rate: low": board["error_low"],
         "error rate: high": board["error_high"],
         "error rate: promised": board["promised"],
+        "AUC: mean": board["auc"],
+        "AUC: low": board["auc_low"],
+        "AUC: high": board["auc_high"],
         "AMLP: mean": board["amlp"],
         "AMLP: low": board["amlp_low"],
         "AMLP: high": board["amlp_high"],
+        "AMLP: limit": board["limit"],
         "temperature": board["temperature"],
     })  # fmt: skip
     if board["temperature"].isna().all():
         frame = frame.drop(columns="temperature")
     caption = (
-        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, the normal "
-        "one of AMLP. A case counts once, however often it was tested. A temperature is the "
-        "median over training sets."
+        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, DeLong's of AUC "
+        "(an AUC of 1 has none; of more classes it is the mean over classes, each against all "
+        "others), the normal one of AMLP. A case counts once, however often it was tested. The "
+        "limit is the AMLP with the temperature fitted to the test cases themselves. A temperature "
+        "is the median over training sets."
     )
     return [Table("board-scores", "Table by table", frame, caption, long=True)]
 

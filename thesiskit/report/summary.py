@@ -27,7 +27,7 @@ def summary(record: Record) -> list[Table]:
         return [_of_real_responses(record)]
     if not record.tests:
         return promised_table(record)
-    scored = [one for one in record.scores if not np.isnan(one.amlp)]
+    scored = record.predicting
     best = min(scored, key=lambda one: one.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
     regressions = [one for one in scored if one.linear]
@@ -117,7 +117,7 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
     )
     difference, error = one.less(base)
     clearly = difference < -2 * error
-    fewer = one.error < base.error and metrics.mcnemar(one.wrong, base.wrong) < 0.05
+    fewer = one.error < base.error and metrics.mcnemar(one.wrong_cases, base.wrong_cases) < 0.05
     if one.amlp > base.amlp:
         told += " So these probabilities are worth less than the frequencies."
     elif not (clearly or fewer):

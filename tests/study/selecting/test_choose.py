@@ -87,8 +87,8 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
     record = made(tmp_path, X, y).record()
     score, chosen = record.choice
     judged = record.predictions["judged"]
-    least = judged[..., 0].argmin(axis=1)
-    clear = -judged[np.arange(6), least, 0] > judged[np.arange(6), least, 1]
+    loss = judged @ [1, 0.25]
+    least, clear = loss.argmin(axis=1), loss.min(axis=1) < 0
     assert (chosen == np.where(clear, least, -1)).all()
     assert set(clear) == {True, False}
     for row, f in enumerate(record.predictions["fold"]):

@@ -1,0 +1,172 @@
+"""What readers of classifiers expect, against scikit-learn and SciPy, from the predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from commands import run
+from scipy import special, stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix, recall_score, roc_auc_score
+
+from thesiskit.config import load_config
+from thesiskit.files import Results
+from thesiskit.models import peers
+from thesiskit.report import scores
+from thesiskit.report.parts import wanted_parts
+from thesiskit.start import begin
+from thesiskit.study.experiment import Experiment
+
+PARTS = ["classifier-table", "differences-table", "reliability-figure"]
+NORMAL = {"kind": "normal", "temperature": ["none"]}
+MODELS = {
+    "two": NORMAL | {"methods": ["corrected", "uncorrected", "gaussian-nb", "l2-logistic"]},
+    "three": NORMAL | {"methods": ["corrected", "naive-corrected", "l2-logistic"]},
+    "loci": {
+        "kind": "logistic", "orders": [1], "priors": ["gaussian"], "chains": 1, "iterations": 60,
+        "burn_in": 20, "peers": ["logistic-regression", "naive-bayes"],
+    },
+}  # fmt: skip
+
+
+def write(folder, name):
+    rng = np.random.default_rng(8)
+    y = rng.permutation(np.arange(48) % (3 if name == "three" else 2))
+    if name == "loci":
+        X = rng.integers(0, 3, (48, 4))
+        X[:, 0] = np.where(rng.random(48) < 0.5, 2 * y, X[:, 0])
+    else:
+        X = rng.normal(size=(48, 9)) + 0.9 * (np.arange(9) % 4 == y[:, None])
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    frame["status"] = np.array(["low", "mid", "top"])[y]
+    frame.to_csv(folder / f"{name}.csv", index=False)
+    tree = {
+        "experiment": name,
+        "title": name,
+        "about": "A test.",
+        "replicates": 2,
+        "data": {"source": "file", "path": f"{name}.csv", "response": "status"},
+        "evaluation": {"folds": 3},
+        "selection": {"features": [3, "all"]},
+        "model": MODELS[name],
+        "report": {"parts": PARTS},
+    }
+    if name == "two":
+        tree["data"]["positive"] = "mid"
+    if name == "loci":
+        tree["data"]["source"] = "table"
+        del tree["selection"]
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(tree))
+    run("run", folder / f"{name}.yaml", "--results", folder / "r", "--jobs", 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classifiers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "WHOLE_CS", np.array([0.1]))  # tuning takes most of the time
+        for name in MODELS:
+            write(folder, name)
+    return folder
+
+
+def table(folder, experiment, name):
+    return pd.read_csv(folder / "r" / experiment / "tables" / f"{name}.csv")
+
+
+def predicted(folder, experiment):
+    """Probabilities (2 n, K), responses and ids of each arm, by the words of its columns."""
+    found = table(folder, experiment, "predictions")
+    keys = [name for name in ("features", "method", "model", "order") if name in found]
+    classes = [name for name in found if name.startswith("probability")]
+    y = found["response"].map({name[13:]: g for g, name in enumerate(classes)})
+    for _, mine in found.groupby(keys, sort=False):
+        yield mine[classes].to_numpy(), y[mine.index].to_numpy(), mine["id"].to_numpy()
+
+
+@pytest.mark.parametrize("experiment", MODELS)
+def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
+    rows = table(folder, experiment, "classifiers")
+    every = [one for one in predicted(folder, experiment) if not np.isnan(one[0]).any()]
+    assert len(rows) == len(every) == {"two": 5, "three": 3, "loci": 3}[experiment]
+    for (_, row), (p, y, ids) in zip(rows.iterrows(), every, strict=True):
+        assert len(ids) == 2 * len(set(ids)) == 96  # each case in two divisions
+        two = p.shape[1] == 2
+        auc = roc_auc_score(y, p[:, 1] if two else p, multi_class="ovr")
+        assert row["AUC: value"] == pytest.approx(auc)
+        assert row["AUC: low"] < auc < row["AUC: high"]
+        actual = np.arange(p.shape[1]) == y[:, None]
+        assert row["Brier"] == pytest.approx(((p - actual) ** 2).sum(axis=1).mean() / 2)
+        assert row["calibration slope: low"] < row["calibration slope: high"]
+        if not two:
+            assert "sensitivity" not in row
+            continue
+        said = p[:, 1] >= 0.5
+        assert row["sensitivity"] == pytest.approx(recall_score(y, said))
+        assert row["specificity"] == pytest.approx(recall_score(y, said, pos_label=0))
+        fit = LogisticRegression(C=np.inf, tol=1e-10).fit(special.logit(p[:, 1:]), y)
+        assert row["calibration slope: value"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
+        assert row["calibration intercept: value"] == pytest.approx(fit.intercept_[0], abs=1e-4)
+
+
+def test_more_classes_have_confusions(folder):
+    rows = table(folder, "three", "confusion")
+    every = [one for one in predicted(folder, "three") if not np.isnan(one[0]).any()]
+    for (_, mine), (p, y, _) in zip(rows.groupby("arm", sort=False), every, strict=True):
+        assert mine["class"].to_list() == ["low", "mid", "top"]
+        expected = confusion_matrix(y, p.argmax(axis=1))
+        assert (mine.filter(like="said to be").to_numpy() == expected).all()
+
+
+@pytest.mark.parametrize("experiment", MODELS)
+def test_differences_are_paired_and_each_case_counts_once(folder, experiment):
+    losses, wrong = [], []
+    for p, y, ids in predicted(folder, experiment):
+        if not np.isnan(p).any():
+            loss = pd.Series(-np.log(p[np.arange(len(y)), y])).groupby(ids).mean()
+            mean = pd.DataFrame(p).groupby(ids).mean().to_numpy()
+            losses.append(loss.to_numpy())
+            wrong.append(mean.argmax(axis=1) != pd.Series(y).groupby(ids).first().to_numpy())
+    best = int(np.argmin([loss.mean() for loss in losses]))
+    others = [i for i in range(len(losses)) if i != best]
+    rows = table(folder, experiment, "differences")
+    for (_, row), i in zip(rows.iterrows(), others, strict=True):
+        test = stats.ttest_rel(losses[i], losses[best])
+        interval = test.confidence_interval()
+        found = row["AMLP more than the best: low"], row["AMLP more than the best: high"]
+        assert found == pytest.approx(tuple(interval))
+        only = int((wrong[i] & ~wrong[best]).sum()), int((wrong[best] & ~wrong[i]).sum())
+        assert (row["wrong: only this arm"], row["wrong: only the best"]) == only
+        p = stats.binomtest(only[0], sum(only)).pvalue if sum(only) else 1
+        assert row["wrong: p"] == pytest.approx(p)
+
+
+@pytest.mark.parametrize("experiment", MODELS)
+def test_every_arm_has_a_diagram_with_exact_intervals(folder, experiment):
+    path = folder / f"{experiment}.yaml"
+    record = Experiment(load_config(path), Results(folder / "r", experiment), folder).record()
+    (figure,) = scores.reliability_figure(record)
+    panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
+    titles = [axis.get_title().replace("\n", " ") for axis in panels]
+    assert titles == table(folder, experiment, "classifiers")["arm"].to_list()
+    every = [one for one in predicted(folder, experiment) if not np.isnan(one[0]).any()]
+    for axis, (p, y, _) in zip(panels, every, strict=True):
+        q, came = (p[:, 1], y) if p.shape[1] == 2 else (p.max(axis=1), p.argmax(axis=1) == y)
+        lines = axis.collections[1].get_segments()
+        for line, c in zip(lines, np.unique(np.minimum(q // 0.1, 9)), strict=True):
+            mine = np.minimum(q // 0.1, 9) == c
+            n, hits = mine.sum() / 2, came[mine].sum() / 2  # each case counts half, twice
+            low = stats.beta.ppf(0.025, hits, n - hits + 1) if hits else 0
+            high = stats.beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1
+            assert line[:, 1] == pytest.approx([low, high])
+
+
+@pytest.mark.parametrize("experiment", MODELS)
+def test_what_init_writes_begins_with_them(folder, experiment):
+    text, _ = begin(folder / f"{experiment}.csv", None, folder)
+    path = folder / "begun.yaml"
+    path.write_text(text)
+    config = load_config(path)
+    about = {"scheme": config.scheme, "drawn": False, "own": True}
+    parts = wanted_parts(config.model_dump(mode="json") | about)
+    assert parts[:5] == ["summary", "data-card", *PARTS]
