@@ -179,6 +179,11 @@ def _explained(record: Record) -> str:
     )
     if tested.repeat.max() > 0:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
+    if tested.group is not None:
+        text += (
+            f"The cases are of {counted(tested.many, 'group')}, which are in one fold each; "
+            "intervals take groups as independent, but p takes cases so. "
+        )
     if "fold" in tested.division:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (

@@ -13,6 +13,7 @@ from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import REALS, Task
 from thesiskit.models.temperature import imitated_reals, inner_folds, numbered, stratified
+from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
 PATIENTS, TIMES, FEATURES = 24, 4, 40
@@ -77,6 +78,16 @@ def test_rows_of_patients_at_random_are_no_evidence(tmp_path, table):
     assert min(alone.mean_losses) < 0.6
     assert alone.choice[0].amlp < 0.6
     assert made.choice[0].amlp > np.log(2) - 0.02
+
+
+def test_intervals_are_over_groups(tmp_path, table):
+    record = experiment(tmp_path).record()
+    one = record.scores[0]
+    who = table[2][record.predictions["case"]]
+    means = [one.loss[who == g].mean() for g in range(PATIENTS)]
+    assert one.amlp_error == pytest.approx(np.std(means, ddof=1) / np.sqrt(PATIENTS))
+    low, high = one.error_interval
+    assert (low, high) == metrics.wilson(one.error, PATIENTS)
 
 
 def test_inner_folds_keep_groups():
