@@ -15,7 +15,7 @@ from thesiskit.report.stages import counted, manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
-    "To predict new cases with the models of this page: "
+    "To predict new cases with the best model of this page: "
     "`thesiskit predict CONFIG --new TABLE`, where CONFIG is the file that you ran."
 )
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
