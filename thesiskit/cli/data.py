@@ -257,7 +257,7 @@ def _fitted(
     experiment.check_needs(yes=bool(asked.yes))
     started = time.perf_counter()
     if not arms and not all_arms:
-        arms = experiment.recommended(watch=watch)
+        arms = experiment.recommended(watch=watch, yes=bool(asked.yes))
     made = experiment.fit(watch=watch, force=force)
     tell_notes(experiment)
     fitted = experiment.model()

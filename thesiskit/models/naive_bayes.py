@@ -217,7 +217,8 @@ class NaiveBayes(TwoClasses, SomeRelevant):
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated cases of the kept features, and their classes."""
-        return imitated_bits(training.table(), training.response, rates_of(posterior), rng)
+        table, y = training.table(), training.response
+        return imitated_bits(table, y, rates_of(posterior), rng, training.groups)
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""

@@ -135,7 +135,16 @@ def inner_folds(
             f"a temperature needs two training cases of each class, but class {rarest} has one"
             + ("" if groups is None else " group of cases")
         )
-    return stratified(y, rng, folds, groups)
+    for fewer in range(folds, 1, -1):
+        fold = stratified(y, rng, fewer, groups)
+        each = range(int(fold.max()) + 1)
+        # groups of several classes may leave a class out of what is learnt from
+        if groups is None or all(len(np.unique(y[fold != f])) == len(present) for f in each):
+            return fold
+    raise UserError(
+        "a temperature needs folds of which the others have all classes, and groups of cases do "
+        "not allow it"
+    )
 
 
 def stratified(
@@ -263,22 +272,24 @@ def imitated_reals(
 
 
 def imitated_bits(
-    values: np.ndarray, y: np.ndarray, rates: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+    values: np.ndarray, y: np.ndarray, rates: np.ndarray, rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return imitated cases of binary features, (DRAWS n, k), and their classes.
 
     values (n, k) of 0, 1 and NaN (missing), y (n,) : the training cases.
     rates (G, k) : P(x* = 1) in each class, given the data.
 
     The target of a rate r of the training cases of a class is t = rates + r_b - r, with r_b the
-    rate of a bootstrap sample of these cases, whose errors go together.  Each case keeps its
-    values, but for as many ones that become zeros, or zeros that become ones, as takes r to t.
+    rate of a bootstrap sample of these cases, or of groups of them, whose errors go together.  Each
+    case keeps its values, but for as many ones that become zeros, or zeros that become ones, as
+    takes r to t.
     """
     cases = np.tile(values, (DRAWS, 1, 1))
     for one in cases:
         for g in np.unique(y):
             mine = np.flatnonzero(y == g)
-            rows, again = one[mine], values[rng.choice(mine, len(mine))]
+            rows, again = one[mine], values[_drawn_again(mine, groups, rng)]
             rate, other = (_rate(table) for table in (rows, again))
             target = np.clip(rates[g] + other - rate, 0, 1)
             falls = np.maximum(rate - target, 0) / np.where(rate > 0, rate, 1)
@@ -286,6 +297,17 @@ def imitated_bits(
             flipped = rng.random(rows.shape) < np.where(rows == 1, falls, rises)
             one[mine] = np.where(flipped, 1 - rows, rows)
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+
+
+def _drawn_again(
+    cases: np.ndarray, groups: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Return a bootstrap sample of cases, or of the groups that they are of."""
+    if groups is None:
+        return rng.choice(cases, len(cases))
+    numbers = np.unique(groups[cases])
+    again = [cases[groups[cases] == one] for one in rng.choice(numbers, len(numbers))]
+    return np.concatenate(again)
 
 
 def _rate(table: np.ndarray) -> np.ndarray:

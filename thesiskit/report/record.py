@@ -401,7 +401,9 @@ class Record:
         found, drawn = self.predictions, self.config["drawn"]
         division = {"data set" if drawn else "replicate": found["replicate"]}
         division |= {name: found[name] for name in ("fold", "group")}
-        groups = None if self.logistic else self.simulated.get("case_groups")
+        groups = self._groups_of_blocks() if self.logistic else self.simulated.get("case_groups")
+        if groups is not None and not self.logistic:
+            groups = groups[found["case"].astype(np.int64)]
         ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
         return Tested(
             response=found["response"] if self.logistic else found["response"].astype(np.int64),
@@ -410,7 +412,7 @@ class Record:
             division={name: place + 1 for name, place in division.items() if place.any()},
             classes=self.classes,
             base=self._base_rate(),
-            group=None if groups is None else groups[found["case"].astype(np.int64)],
+            group=groups,
         )
 
     def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:
@@ -419,6 +421,15 @@ class Record:
         ids = self.simulated.get("ids", ())
         ids = ids[case] if len(ids) else (case + 1).astype(str)
         return ids, case + (replicate * (1 + case.max()) if self.config["drawn"] else 0)
+
+    def _groups_of_blocks(self) -> np.ndarray | None:
+        """Return the groups of the test cases of chapter 3, None where each case is alone."""
+        if "case_groups" not in self.simulated:
+            return None
+        counts = enumerate(np.bincount(self._trained))
+        each = [self.results.load("simulate", number, ("case_groups",))["case_groups"][-tests:]
+                for number, tests in counts]  # fmt: skip
+        return np.concatenate(each)
 
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
@@ -491,7 +502,7 @@ class Record:
         """
         judged = self.predictions.get("judged") if self.scores else None
         if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
-            return None
+            return None  # a class has too few cases
         loss = judged[..., 0] + DOUBT * judged[..., 1]
         chosen = np.nanargmin(loss, axis=1)
         chosen[np.nanmin(loss, axis=1) >= 0] = -1

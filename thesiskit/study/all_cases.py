@@ -12,7 +12,7 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
-from thesiskit.errors import UserError, few, quoted
+from thesiskit.errors import ResultsError, UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
@@ -62,7 +62,7 @@ class AllCases(Experiment):
         for name in names:
             own = name if name in fitted else self._by_page().get(name, name)
             short = [one for one in fitted if one.endswith(f" {name}")]  # of a method with one arm
-            own = short[0] if len(short) == 1 else own
+            own = short[0] if own not in fitted and len(short) == 1 else own
             if own not in fitted:
                 what = "there is no arm " + quoted(name)
                 if any(own.endswith(peer) for peer in peers):
@@ -80,7 +80,7 @@ class AllCases(Experiment):
         record, names = tested.record(), tested.graph.work.arms("predict")
         return {record.name(arm): name for arm, name in zip(record.arms, names, strict=True)}
 
-    def recommended(self, *, watch: Watch) -> list[str]:
+    def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the arm that predicts test cases best, by its name.
 
         What the experiment lacks up to its predictions is made.  Where no case is tested, because
@@ -94,11 +94,19 @@ class AllCases(Experiment):
             corrected = [name for name, arm in own if arm.method != "uncorrected"]
             tempered = [name for name, arm in own if name in corrected and arm.tempered]
             return [*tempered, *corrected][:1]
+        if self.config.selects:
+            _ = self._work.only.tables  # one is needed
+        tested.check_needs(yes=yes)
         try:
             for stage in tested.stages:
                 tested.run(stage, watch=watch)
+        except (UserError, ResultsError) as error:
+            raise type(error)(
+                f"{error}\nThis tests which arm predicts best; --arm and --all-arms need it not"
+            ) from None
         finally:
             tested.close()
+            self.notes += tested.notes
         losses = zip(tested.graph.work.arms("predict"), tested.record().mean_losses, strict=True)
         found = {name: loss for name, loss in losses if name in fitted and not np.isnan(loss)}
         return [min(found, key=found.__getitem__)] if found else []

@@ -40,14 +40,15 @@ from thesiskit.models.selection import (
     select_features,
     weakest_features,
 )
-from thesiskit.models.temperature import numbered, together
+from thesiskit.models.temperature import numbered, says_nothing, together
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 FOLDS = 5  # of a training set, to fit a temperature
 NOBODY = -2  # a fold of no cases
-PARTS = 5  # of the folds, to choose arms
+PARTS = 5  # of the folds, to choose arms; and pairs of them
+PAIRS = PARTS * (PARTS - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -147,20 +148,33 @@ def folds_of(fold: np.ndarray) -> np.ndarray:
 Divided = Iterator[tuple[int, np.ndarray]]  # numbers of splits, and their test cases
 
 
-def each_fold(fold: np.ndarray) -> Divided:
+def each_fold(fold: np.ndarray, _response: np.ndarray) -> Divided:
     """Yield each fold that is tested, with its cases."""
     for f in folds_of(fold).tolist():
         yield f, np.flatnonzero(fold == f)
 
 
-def each_pair(fold: np.ndarray) -> Divided:
-    """Yield the cases of each pair of PARTS of the folds, with a number that no fold has.
+def parts_of(fold: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Return the part of each case, (n,), of PARTS that folds are joined to; -1 if none tests it.
 
-    Fold f is in part f modulo PARTS.  A model of all other cases serves both parts: cases of one
-    part judge it for the folds of the other.
+    Folds of one case are spread by their classes.
     """
-    for a, b in combinations(range(min(PARTS, len(folds_of(fold)))), 2):
-        yield NOBODY - 1 - a - PARTS * b, np.flatnonzero(np.isin(fold % PARTS, (a, b)))
+    tested = folds_of(fold)
+    classes = [np.bincount(response[fold == f]).argmax() for f in tested]
+    part = np.full(len(fold), -1)
+    for place, f in enumerate(tested[np.argsort(classes, kind="stable")]):
+        part[fold == f] = place % PARTS
+    return part
+
+
+def each_pair(fold: np.ndarray, response: np.ndarray) -> Divided:
+    """Yield the cases of each pair of parts, with a number that no fold has.
+
+    A model of all other cases serves both parts: cases of one part judge it for the other.
+    """
+    part = parts_of(fold, response)
+    for a, b in combinations(range(int(part.max()) + 1), 2):
+        yield NOBODY - 1 - a - PARTS * b, np.flatnonzero((part == a) | (part == b))
 
 
 def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
@@ -232,10 +246,9 @@ class Design:
     @cached_property
     def case_groups(self) -> np.ndarray | None:
         """Numbers from 0 of groups of the cases of the tables, (n,), None where each is alone."""
-        names = [name for table in self.tables for name in table.groups]
-        if not names:
-            return None
-        return numbered(names)
+        names = [table.groups or [""] * len(table.response) for table in self.tables]
+        numbers = numbered([name for one in names for name in one])
+        return numbers if len(numbers) > numbers.max(initial=-1) + 1 else None
 
     @property
     def n_classes(self) -> int:
@@ -305,8 +318,13 @@ class Design:
             found = groups if leave_one_out else together(groups, response, self.folds, rng)
             fold[:] = np.unique(found, return_inverse=True)[1]
         elif groups is not None and scheme == "holdout":
-            parts = max(2, round(1 / self.config.evaluation.test_fraction))
-            fold[together(groups, response, parts, rng) == 0] = 0
+            wanted = self.config.evaluation.test_fraction * np.bincount(response)
+            for group in rng.permutation(int(groups.max()) + 1):
+                counts = np.bincount(response[groups == group], minlength=len(wanted))
+                if (wanted * counts).sum() >= (counts**2).sum() / 2:  # it comes nearer
+                    fold[groups == group], wanted = 0, wanted - counts
+            if (fold < 0).all():  # all groups are too large
+                fold[groups == np.bincount(groups).argmin()] = 0
         elif scheme == "leave-one-out":
             fold[:] = np.arange(len(response))
         elif scheme != "none":
@@ -369,7 +387,7 @@ class Design:
         self,
         replicates: range,
         drawn: dict[str, np.ndarray],
-        divided: Callable[[np.ndarray], Divided] = each_fold,
+        divided: Callable[[np.ndarray, np.ndarray], Divided] = each_fold,
     ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         groups = self.config.evaluation.groups
@@ -378,7 +396,7 @@ class Design:
             words = drawn["words"][b] if "words" in drawn else None
             bits = partial(self._bits, replicate, len(response), words)
             reals = cache(partial(self._reals, replicate, bits))
-            for f, test in divided(fold):
+            for f, test in divided(fold, response):
                 train = np.delete(np.arange(len(fold)), test)
                 cut_there = cache(partial(bits, train))
                 split = Split(
@@ -468,7 +486,7 @@ class Design:
         if self.config.scheme == "k-fold" and self.folds < wanted:
             notes.append(
                 f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
-                "class has more cases"
+                f"class has more {'cases' if self.case_groups is None else 'groups of cases'}"
             )
         if len(self.tables) == 2 and self.case_groups is not None:
             train, test = np.split(self.case_groups, [len(self.tables[0].response)])
@@ -479,13 +497,15 @@ class Design:
                 )
         notes += self._notes_of_screening()
         if {*self.config.model.temperature} - {"none"}:
-            fewest, rarest = self._fewest()
+            each, rarest = self._training_counts()
+            fewest = each.min()
             if "cv" in self.config.model.temperature and fewest < FOLDS:
+                what = "cases" if self.case_groups is None else "groups of cases"
                 notes.append(
                     f"model.temperature: {fewest} folds are made within a training set, not "
-                    f"{FOLDS}, because it has {fewest} cases of class {rarest}"
+                    f"{FOLDS}, because it has {fewest} {what} of class {rarest}"
                 )
-            elif fewest < 2:
+            elif any(map(says_nothing, each)):
                 notes.append(
                     f"model.temperature: residual has no temperature in a training set with one "
                     f"case of class {rarest}, which says nothing of how features go together"
@@ -502,13 +522,15 @@ class Design:
     def check(self) -> None:
         """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
         assert self.folds
-        fewest, rarest = self._fewest() if "cv" in self.config.model.temperature else (FOLDS, "")
-        if fewest < 2:
-            raise self.config.wrong(
-                "model.temperature",
-                f"cv needs two training cases of each class, and class {rarest} has one in a "
-                "training set; leave out cv, or add cases of this class",
-            )
+        if "cv" in self.config.model.temperature:
+            each, rarest = self._training_counts()
+            if each.min() < 2:
+                what = "training cases" if self.case_groups is None else "groups of training cases"
+                raise self.config.wrong(
+                    "model.temperature",
+                    f"cv needs two {what} of each class, and class {rarest} has one in a "
+                    "training set; leave out cv, or add cases of this class",
+                )
         screened = self.config.screened
         if screened is None or not self.tables:
             return
@@ -536,20 +558,26 @@ class Design:
             "or none if the best features were kept",
         )
 
-    def _fewest(self) -> tuple[int, str]:
-        """Return how few training cases a class has in any training set, and which class.
+    def _training_counts(self) -> tuple[np.ndarray, str]:
+        """Return how many cases of each class training sets have, (., G), and the rarest class.
 
-        Of drawn data the first data set is looked at.
+        Of drawn data the first data set is looked at.  Where there are groups, these are counted.
         """
+        groups = self.case_groups
         if self.data.drawn:
             responses = [self.drawn(0).train.response]
         else:
             fold = self._divide(0)  # they are as many in each replicate
-            responses = [self._response[fold != number] for number in folds_of(fold)]
+            rows = [np.flatnonzero(fold != number) for number in folds_of(fold)]
+            each = [self._response[one] for one in rows]
+            responses = each if groups is None else [
+                np.unique(np.stack([groups[one], y]), axis=1)[1]
+                for one, y in zip(rows, each, strict=True)
+            ]  # fmt: skip
         counts = np.array([np.bincount(y, minlength=self.n_classes) for y in responses])
         _, rarest = np.unravel_index(counts.argmin(), counts.shape)
         name = str(rarest) if self.data.drawn else quoted(self.tables[0].classes[rarest])
-        return int(counts.min()), name
+        return counts, name
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
         """Return the smallest COR^2 in a table, of real features F, and which features have it."""

@@ -57,6 +57,7 @@ class Cases:
     truth: Arrays = field(default_factory=dict)  # of data drawn from the model
     ids: list[str] = field(default_factory=list)  # of training and test cases that are read
     notes: list[str] = field(default_factory=list)
+    groups: np.ndarray | None = None  # numbers of groups of training and test cases
 
     def arrays(self) -> Arrays:
         """Return what the simulate stage keeps: codes (n, .) of all cases, training cases first."""
@@ -68,6 +69,7 @@ class Cases:
             "ids": np.array(self.ids, dtype=str),  # none of cases that are drawn
             "notes": np.array(self.notes, dtype=str),
             **patterns.arrays(),
+            **({} if self.groups is None else {"case_groups": self.groups}),
             patterns.coded: np.concatenate([self.train, self.test]).astype(patterns.kept_as),
             **{f"{TRUE}{name}": values for name, values in self.truth.items()},
         }
@@ -81,7 +83,7 @@ class Cases:
         classes = [str(label) for label in arrays["classes"]]
         return cls(
             kind.restore(arrays), codes[:n], response[:n], codes[n:], response[n:], classes,
-            marked(arrays, TRUE),
+            marked(arrays, TRUE), groups=arrays.get("case_groups"),
         )  # fmt: skip
 
 
@@ -110,7 +112,10 @@ class Peer:
         if patterns.kind == "sequences":
             return Task(peers.SEQUENCES, classes, values=len(codes), order=self.order)
         kind = peers.FEATURES if classes else peers.RESPONSES
-        return Task(kind, classes, values=[len(symbols) for symbols in codes])
+        groups = None
+        if cases.groups is not None:
+            groups = np.unique(cases.groups[: len(cases.train)], return_inverse=True)[1]
+        return Task(kind, classes, values=[len(symbols) for symbols in codes], groups=groups)
 
 
 # ---- the cases of a config ----
@@ -258,9 +263,17 @@ class PatternDesign:
                 "cases"
             )
         test_X, test_y, test_ids = _rows(last, test)
+        groups = None
+        if first.groups:  # those of other tables do not matter
+            every = numbered(first.groups)
+            alone = every.max() + 1 + np.arange(len(y) + len(test_y))
+            tested = every[test] if first is last else alone[len(y) :]
+            groups = np.concatenate([every[train], alone])[: len(y)]
+            groups = np.concatenate([groups, tested[: len(test_y)]])
         return Cases(
             PATTERNS[data.family].like(last), X, y, test_X, test_y, first.classes, truth,
             ids + test_ids if self.stored else [], self.notes if self.stored else first.notes,
+            groups,
         )  # fmt: skip
 
     def _folds(self, table: Any, replicate: int) -> np.ndarray:
@@ -311,10 +324,10 @@ def folds(
     row = numbered(groups) if groups else np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
     distinct, what = row.max() + 1, "groups of cases" if groups else "distinct rows"
     if distinct < 2:
-        raise DataError(
-            f"all {len(X):,} cases have the same features, and equal cases share a fold; "
-            "there is nothing to divide"
+        same = (
+            "are of one group" if groups else "have the same features, and equal cases share a fold"
         )
+        raise DataError(f"all {len(X):,} cases {same}; there is nothing to divide")
     if not 2 <= k <= distinct:
         raise DataError(f"cannot make {k} folds of {distinct} {what}; choose from 2 to {distinct}")
     if response.dtype.kind == "f":

@@ -54,11 +54,12 @@ from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     FOLDS,
-    PARTS,
+    PAIRS,
     Design,
     Split,
     each_pair,
     keep_best,
+    parts_of,
     screening_limit,
 )
 
@@ -432,8 +433,9 @@ class SelectionWork(Work):
         if self.config.evaluation.choose and min(design.folds for design in self.designs) < 4:
             raise self.config.wrong(
                 "evaluation.choose",
-                "an arm is chosen inside folds, of which at least four are needed; "
-                "give evaluation.folds: 4 or more, or leave it out",
+                "an arm is chosen inside at least four folds, and there are "
+                f"{min(design.folds for design in self.designs)} (evaluation.scheme: "
+                f"{self.config.scheme}); leave it out, or make more folds",
             )
         for arm, design in product(self.own_arms.values(), self.designs):
             with self._named():
@@ -492,7 +494,8 @@ class SelectionWork(Work):
             held.append(splits * size)
             if arm.temperature == RESIDUAL:  # cases are imitated one training set at a time
                 needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
-            needed.iterations += splits * iterations * (1 + FOLDS * (arm.temperature == CV))
+            fits = splits + config.evaluation.choose * replicates * groups * PAIRS
+            needed.iterations += fits * iterations * (1 + FOLDS * (arm.temperature == CV))
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
         return needed
@@ -699,6 +702,8 @@ class SelectionWork(Work):
         """
         drawn = block.load("simulate")
         design = self.design(block.replicates.start)
+        parts = dict(zip(block.replicates, map(parts_of, drawn["fold"], drawn["response"]),
+                         strict=True))  # fmt: skip
         losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
         for split in design.splits(block.replicates, drawn, each_pair):
             if split.class_counts.min() < 2:
@@ -707,15 +712,19 @@ class SelectionWork(Work):
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
             loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
             loss += np.log(split.class_counts[y] / len(split.train))
-            part = drawn["fold"][split.replicate - block.replicates.start][split.test] % PARTS
+            part = parts[split.replicate][split.test]
             a, b = np.unique(part)
             for mine, other in ((a, b), (b, a)):
                 place = (split.replicate, split.group, int(mine))
-                losses.setdefault(place, []).append(loss[part == other])
-        places = [(one.replicate, one.group, one.fold % PARTS) for one in self._splits(block)]
+                mean, found = loss[part == other], split.groups_of(split.test[part == other])
+                if found is not None:  # cases of a group are not independent
+                    mean = np.bincount(found, mean) / np.bincount(found)
+                losses.setdefault(place, []).append(mean)
+        places = [(one.replicate, one.group, int(parts[one.replicate][one.test[0]]))
+                  for one in self._splits(block)]  # fmt: skip
         none = [np.full(2, np.nan)]
         each = [np.concatenate(losses.get(place, none)) for place in places]
-        return np.array([[one.mean(), one.std(ddof=1) / np.sqrt(len(one))] for one in each])
+        return np.array([[one.mean(), one.std() / np.sqrt(max(1, len(one) - 1))] for one in each])
 
     def _afresh(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what an arm predicts after a selection of its own, and its temperature."""
@@ -723,7 +732,8 @@ class SelectionWork(Work):
             k = 0
             if PEERS[arm.method].selects:
                 k = len(select_one(self.config, split, arm, self.kind.takes, at_most=True).selected)
-            return self._predict_peer(arm.method, split, k)[0], Temperature(1.0, np.zeros(0))
+            answer, _ = self._predict_peer(arm.method, split, k, promises=False)
+            return answer, Temperature(1.0, np.zeros(split.classes))
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
             unknown = Temperature(np.nan, np.zeros(split.classes))
@@ -732,7 +742,9 @@ class SelectionWork(Work):
         softened = self.temperature(arm, split, posterior, training)
         return _predicted(model, posterior, table, arm, softened), softened
 
-    def _predict_peer(self, method: str, split: Split, k: int) -> tuple[np.ndarray, float]:
+    def _predict_peer(
+        self, method: str, split: Split, k: int, *, promises: bool = True
+    ) -> tuple[np.ndarray, float]:
         """Return what a method of others predicts of the test cases of a split, and a promise.
 
         That is its error rate by cross-validation, NaN where nobody screened the table.
@@ -759,7 +771,7 @@ class SelectionWork(Work):
 
         peers.load([method])
         answer = predict(split.train, split.test)
-        if not screened:
+        if not (screened and promises):
             return answer, float("nan")
 
         def inner(train: np.ndarray, test: np.ndarray) -> np.ndarray:

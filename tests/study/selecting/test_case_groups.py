@@ -12,7 +12,13 @@ from thesiskit.estimators import MixtureClassifier, NormalClassifier, PoolClassi
 from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import REALS, Task
-from thesiskit.models.temperature import imitated_reals, inner_folds, numbered, stratified
+from thesiskit.models.temperature import (
+    imitated_bits,
+    imitated_reals,
+    inner_folds,
+    numbered,
+    stratified,
+)
 from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
@@ -167,6 +173,48 @@ def test_what_is_said(tmp_path, table):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: g99, ignore: [patient]"))
     with pytest.raises(DataError, match=r"is data\.response"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: y, ignore: [patient]"))
+
+
+def test_one_table_alone_has_groups(tmp_path, table):
+    """Groups of training cases stay theirs where test cases have none."""
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame[:24].assign(patient=[f"N{i}" for i in range(24)]).to_csv(tmp_path / "u.csv", index=False)
+    frame[24:].to_csv(tmp_path / "t.csv", index=False)
+    changes = ("path: t.csv", "path: t.csv, test_path: u.csv"), ("{folds: 6, choose: true}", "{}")
+    made = experiment(tmp_path, a=changes[0], b=changes[1])
+    design = made._work.design()
+    assert len(design.case_groups) == len(frame)
+    assert together(design.case_groups[:72], table[2][24:])
+    assert len(set(design.case_groups[72:])) == 24
+    assert made.record().scores[0].amlp_error > 0
+    assert not any("training and test cases" in note for note in made.notes)
+    frame[:24].to_csv(tmp_path / "u.csv", index=False)
+    notes = experiment(tmp_path, a=changes[0], b=changes[1]).record().simulated["notes"]
+    assert any("groups have training and test cases" in note for note in notes)
+
+
+def test_inner_folds_have_all_classes_to_learn_from():
+    """Groups of several classes: fewer folds, and an error where two leave a class out."""
+    groups = np.array([0] * 6 + [1] * 6 + [2, 3, 4, 5])
+    y = np.array([0, 0, 0, 1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1])
+    for seed in range(20):
+        fold = inner_folds(y, np.random.default_rng(seed), 5, groups)
+        for f in np.unique(fold):
+            assert set(y[fold != f]) == {0, 1, 2}
+
+
+def test_bits_of_groups_are_drawn_together():
+    rng = np.random.default_rng(1)
+    who = np.repeat(np.arange(20), 6)
+    bits = rng.integers(0, 2, (20, 30))[who].astype(float)
+    y = (np.arange(20) % 2)[who]
+    rates = np.array([bits[y == g].mean(axis=0) for g in (0, 1)])
+    spread = []
+    for groups in (None, who):
+        cases, _ = imitated_bits(bits, y, rates, np.random.default_rng(2), groups)
+        means = cases.reshape(8, -1, 30)[:, y == 0].mean(axis=1)
+        spread.append((means - rates[0]).std())
+    assert spread[1] > 1.7 * spread[0]  # the root of six, less what zeros and ones allow
 
 
 def test_fewer_groups_than_folds(tmp_path, table):

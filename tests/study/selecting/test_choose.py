@@ -14,7 +14,7 @@ from thesiskit.errors import ConfigError
 from thesiskit.files import Results
 from thesiskit.models import normal
 from thesiskit.models.selection import select_by_f
-from thesiskit.study.design import each_pair
+from thesiskit.study.design import each_pair, parts_of
 from thesiskit.study.experiment import Experiment
 
 
@@ -43,10 +43,12 @@ def test_no_case_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
     rng = np.random.default_rng(1)
     for folds in (4, 5, 10, 47):
         fold = rng.permutation(np.arange(47) % folds)
-        part = fold % 5
+        y = fold % 2
+        part = parts_of(fold, y)
+        assert np.ptp([(part == a).sum() for a in range(min(folds, 5))]) <= 9
         served = [set() for _ in range(folds)]
         numbers = []
-        for number, test in each_pair(fold):
+        for number, test in each_pair(fold, y):
             numbers.append(number)
             a, b = np.unique(part[test])
             assert set(test) == set(np.flatnonzero((part == a) | (part == b)))
@@ -56,7 +58,13 @@ def test_no_case_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
         assert len(set(numbers)) == len(numbers) <= 10
         assert max(numbers) < -2  # no fold has the number
         for f, cases in enumerate(served):  # all but those of its own part judge for a fold
-            assert cases == set(np.flatnonzero(part != f % 5))
+            assert cases == set(np.flatnonzero(part != part[fold == f][0]))
+
+
+def test_parts_of_single_cases_have_all_classes():
+    y = np.arange(60) % 5 == 4  # every fifth, as the parts would be
+    part = parts_of(np.arange(60), y.astype(int))
+    assert all(2 <= y[part == a].sum() <= 3 for a in range(5))
 
 
 def test_arms_are_judged_by_fits_without_both_parts(tmp_path, table):
@@ -114,7 +122,7 @@ def test_a_choice_on_the_test_cases_is_too_good_and_inside_it_is_not(tmp_path):
 
 
 def test_folds_are_needed(tmp_path, table):
-    with pytest.raises(ConfigError, match="at least four are needed"):
+    with pytest.raises(ConfigError, match="at least four folds, and there are 3"):
         made(tmp_path, *table, folds=3)
     must_fail(
         invoke("run", "null", "--set", "evaluation.choose=true"),
