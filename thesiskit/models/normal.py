@@ -56,7 +56,7 @@ by the posterior probabilities of the nodes; the products over features are aver
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -456,15 +456,10 @@ class Nodes:
     lattice: int
 
     @classmethod
-    def of(cls, settings: Normal, classes: int, rows: np.ndarray | None = None) -> Nodes:
-        """Return the nodes for features of some number of classes.
-
-        rows : numbers in the table of all (c, rho), c by c; by default all of them.
-        """
-        everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
-        shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
-        log_ratio = np.log(settings.ratio)[place]
-        c = settings.shapes[shape]
+    def of(cls, settings: Normal, classes: int) -> Nodes:
+        """Return the nodes for features of some number of classes; rows are c by c."""
+        c = np.repeat(settings.shapes, len(settings.ratio))
+        log_ratio = np.tile(np.log(settings.ratio), len(settings.shapes))
         alone = np.isinf(c)
         nodes, weight = _node_lattice(log_ratio[~alone], c[~alone], classes)
         single, which = np.unique(log_ratio[alone], return_inverse=True)
@@ -572,13 +567,17 @@ class Evidence:
         by_node = np.exp(log - log.max(axis=1, keepdims=True))
         return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
+    def mixed(self, pi: np.ndarray, row: np.ndarray, kept: Any = slice(None)) -> np.ndarray:
+        """Return the marginal likelihoods of some features at points (row, pi), (k, .)."""
+        return (1 - pi) * self.by_node[kept, :1] + pi * self.averaged[kept][:, row]
+
 
 LEAST_A, MOST_A = 0.02, 200.0
 ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-5  # predictions skip points that together have this probability
+SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -630,6 +629,11 @@ class Posterior:
         return Evidence.of(self.selection, self.nodes, self.between, self.variance)
 
     @cached_property
+    def interpolation(self) -> Interpolation:
+        """What predictions need."""
+        return Interpolation.of(self)
+
+    @cached_property
     def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows of `Nodes.weight`, places of pi, and log probabilities of the points to predict at.
 
@@ -646,8 +650,7 @@ class Posterior:
     def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
         pi, evidence = self.pi[j], self.evidence
-        without = (1 - pi) * evidence.by_node[:, :1]
-        return without / (without + pi * evidence.averaged[:, row])
+        return (1 - pi) * evidence.by_node[:, :1] / evidence.mixed(pi, row)
 
     @cached_property
     def relevance(self) -> np.ndarray:
@@ -794,37 +797,36 @@ def _best_variance(
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
-PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache
-SUPER = 4096  # and of which products are held
-TABLES = 1 << 22  # numbers in the tables of features that are multiplied together
+TOGETHER = 1 << 15  # log densities of cases that are predicted together: they stay in a cache
+TABLES = 1 << 22  # numbers in the tables of features that are added together
 TABLE_STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
 EIGHT = 8  # numbers that the kernel computes at once
-NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
+NO_WEIGHT = 1e-9  # nodes of less probability, near and far at every point, are left out
+NO_PRIOR = 1e-40  # less is 0: products of small numbers stay normal
+LEAST = 1e-300
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """Predictive densities of the kept features, as `Densities` of the kernel takes them.
+    """Predictive densities of kept features at points, as `Densities` of the kernel takes them.
 
     Attributes
     ----------
-    row : (P,) the row of each point, of those (c, rho) of which some point has weight; points with
-        one pi are in runs of a multiple of EIGHT rows that follow each other.
-    log_weight : (P,) log probabilities of the points; those that fill up have none.
-    offset : (k + 1,) multiples of 8: where the nodes of each feature begin, the first without
+    row, pi : (P,) the column of each point in `prior`, and its pi.  The last point is repeated
+        until P is a multiple of EIGHT.
+    offset : (k + 1,) multiples of EIGHT: where the nodes of each feature begin, the first without
         effect.  Nodes that fill the last eight have no weight.
     power : (k,).
-    log_factor, mean, inverse : (G, M).
+    log_factor, mean, inverse : (G, M), the first with what the kept feature says of the node.
     spread : (M,).
-    node, by_node : (M,) the row of each node in `prior`, and what the kept feature says of it.
+    node : (M,) the row of each node in `prior`.
     prior : (., R) the probabilities of nodes before the data.
-    averaged : (k, R) what the kept features say, averaged over nodes.
-    irrelevant : (k, P).
+    log_norm : (k, P) the log of what the kept features say, averaged over nodes.
     middle, step : (k,).
     """
 
     row: np.ndarray
-    log_weight: np.ndarray
+    pi: np.ndarray
     offset: np.ndarray
     power: np.ndarray
     log_factor: np.ndarray
@@ -832,91 +834,111 @@ class Predictive:
     inverse: np.ndarray
     spread: np.ndarray
     node: np.ndarray
-    by_node: np.ndarray
     prior: np.ndarray
-    averaged: np.ndarray
-    irrelevant: np.ndarray
+    log_norm: np.ndarray
     middle: np.ndarray
     step: np.ndarray
 
     @classmethod
-    def of(cls, posterior: Posterior) -> Predictive:
-        """Return the densities at the posterior's points."""
-        row, j, log_probability = posterior.points
-        rows, at_row = np.unique(row, return_inverse=True)
-        pis, at_pi = np.unique(j, return_inverse=True)
-        width = -(-len(rows) // EIGHT) * EIGHT
-        more = ((0, 0), (0, width - len(rows)))  # columns that fill up the last eight
-        log_weight = np.full((len(pis), width), -np.inf)
-        log_weight[at_pi, at_row] = log_probability
-        blocks = log_weight.reshape(len(pis), -1, EIGHT)
-        pi, block = np.nonzero(np.isfinite(blocks).any(axis=2))
-        irrelevant = np.zeros((len(posterior.selection.selected), len(pis), width))
-        for place, one in enumerate(pis):
-            irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, one)
-        shape = (len(irrelevant), len(pis), width // EIGHT, EIGHT)
-        irrelevant = irrelevant.reshape(shape)[:, pi, block]
-        a, b = posterior.variance
-        selection = posterior.selection
-        nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
-        between = Between.of(selection, nodes.ratio)
-        evidence = Evidence.of(selection, nodes, between, posterior.variance)
-        feature, node, offset = _used_nodes(nodes, evidence)
-        n = selection.counts.sum(axis=1)
-        spread = a * b + selection.within[feature] + between.squares[feature, node]
-        means, counts = selection.means[feature], selection.counts[feature]
-        location, v, _ = predictive(counts, means, nodes.ratio[node])
-        log_factor = -0.5 * np.log(v) + (((a + n[feature] - 1) / 2) * np.log(spread))[:, None]
+    def of(
+        cls, posterior: Posterior, row: np.ndarray, j: np.ndarray, kept: Any = slice(None)
+    ) -> Predictive:
+        """Return the densities of all or some kept features at points (row, place of pi)."""
+        (a, b), nodes, selection = posterior.variance, posterior.nodes, posterior.selection
+        counts, by_node = selection.counts[kept], posterior.evidence.by_node[kept]
+        log_between = np.broadcast_to(posterior.between.log_factor, posterior.between.squares.shape)
+        log_between, squares = log_between[kept], posterior.between.squares[kept]
+        n, own = counts.sum(axis=1), a * b + selection.within[kept]
+        fill = (0, -len(row) % EIGHT)
+        rows, at = np.unique(np.pad(row, fill, mode="edge"), return_inverse=True)
+        j = np.pad(j, fill, mode="edge")
+        weight = nodes.weight[rows]
+        far = _far_evidence(counts, nodes.ratio, log_between, a)
+        feature, node, offset = _used_nodes(weight, by_node, far)
+        location, v, _ = predictive(
+            counts[feature], selection.means[kept][feature], nodes.ratio[node]
+        )
+        # of the training values, for the node without effect and for the most probable one
+        each, ends = (
+            np.arange(len(n)),
+            np.array([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)]),
+        )
+        log_none, log_most = log_between[each, ends] - (a + n - 1) / 2 * np.log(
+            own + squares[each, ends]
+        )
+        log_norm = np.log(
+            np.maximum(posterior.evidence.mixed(posterior.pi[j], rows[at], kept), LEAST)
+        )
+        log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
+        filling = node == 0
+        filling[offset[:-1]] = False
+        log_factor[filling] = -np.inf
+        more = (0, -len(rows) % EIGHT)  # columns that fill up the last eight
+        prior = np.where(weight > NO_PRIOR, weight, 0.0)
         return cls(
-            (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
-            blocks[pi, block].reshape(-1), offset, (a + n) / 2,
-            np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
-            np.ascontiguousarray(1 / v.T), spread, np.maximum(node - 1, 0),
-            np.where(node > 0, evidence.by_node[feature, node], 0.0),
-            np.ascontiguousarray(np.pad(nodes.weight.T, more)),
-            np.pad(evidence.averaged, more, constant_values=1.0),
-            irrelevant.reshape(len(irrelevant), len(pi) * EIGHT),
-            between.mean[:, 0].copy(), TABLE_STEP * np.sqrt((a * b + selection.within) / (a + n)),
+            at, posterior.pi[j], offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
+            np.ascontiguousarray(location.T), np.ascontiguousarray(1 / v.T),
+            own[feature] + squares[feature, node], np.maximum(node - 1, 0),
+            np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
+            log_norm + (log_most - log_none)[:, None],
+            posterior.between.mean[kept, 0].copy(), TABLE_STEP * np.sqrt(own / (a + n)),
         )  # fmt: skip
 
-    @property
-    def runs(self) -> np.ndarray:
-        """Runs of points whose rows follow each other: first, after the last, first row, (., 3)."""
-        breaks = np.flatnonzero(np.diff(self.row) != 1) + 1
-        start = np.append(0, breaks)
-        return np.column_stack([start, np.append(breaks, len(self.row)), self.row[start]])
-
     def weight(self, j: int) -> np.ndarray:
-        """Return the probabilities of the nodes of a kept feature that is relevant, (., R)."""
+        """Return the probabilities of the nodes of a relevant feature, but for a factor, (., R)."""
         mine = slice(self.offset[j], self.offset[j + 1])
-        return self.prior[self.node[mine]] * self.by_node[mine, None] / self.averaged[j]
+        log_said = self.log_factor[0, mine] - 0.5 * np.log(self.inverse[0, mine])
+        log_said -= (self.power[j] - 0.5) * np.log(self.spread[mine])
+        log_said[0] = -np.inf
+        return self.prior[self.node[mine]] * np.exp(log_said - log_said.max())[:, None]
+
+    def without_tables(self) -> Predictive:
+        """Return these densities so that none is interpolated."""
+        return replace(self, step=np.full_like(self.step, LEAST))
 
     def log_densities(self, features: np.ndarray) -> np.ndarray:
-        """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
-        T, G, k, R = len(features), len(self.mean), len(self.power), self.prior.shape[1]
-        log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
-        few = min(k, max(1, TABLES // (G * kernel.TABLE * R)))
-        together = max(1, PRODUCTS // (G * len(self.log_weight)))
-        densities, point_weight = kernel.Densities(self, few), np.exp(self.log_weight)
-        for start in range(0, T, SUPER):
-            rows = slice(start, start + SUPER)
-            product = np.ones((len(log_scale[rows]), G, len(point_weight)))
-            densities.multiply(features[rows], together, product, log_scale[rows], fallen[rows])
-            log_scale[rows] += np.log(product @ point_weight)
-        return log_scale
+        """Return the log density of cases (T, k) at each point in each class, (T, G, P).
+
+        Of each case it is less a constant, which classes and points have in common.
+        """
+        found = np.zeros((len(features), len(self.mean), len(self.row)))
+        size = found[0].size
+        few = min(len(self.power), max(1, TABLES // (size * kernel.TABLE)))
+        kernel.Densities(self, few).add(features, max(1, TOGETHER // size), found)
+        return found
 
 
-def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _far_evidence(
+    counts: np.ndarray, ratio: np.ndarray, log_between: np.ndarray, a: float
+) -> np.ndarray:
+    """Return what a feature and a value far away say of each node, (k, M), or (1, M) for all.
+
+    Sums of squares are nothing beside that value's.
+    """
+    if len(counts) and (counts == counts[0]).all():
+        counts, log_between = counts[:1], log_between[:1]
+    each = np.repeat(counts, len(ratio), axis=0)
+    _, v, _ = predictive(each, np.zeros(each.shape), np.tile(ratio, len(counts)))
+    widest = np.log(v.max(axis=1)).reshape(log_between.shape)
+    log = log_between + (a + counts.sum(axis=1, keepdims=True) - 1) / 2 * widest
+    return np.exp(log - log.max(axis=1, keepdims=True))
+
+
+def _used_nodes(
+    weights: np.ndarray, near: np.ndarray, far: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return feature and node (M,) of the nodes that have weight, and their offsets.
 
-    Each feature begins with the node without effect, 0, and has a multiple of EIGHT: those that
-    fill up are 0 too.
+    The probability of a node given a new value, too, is between that given the kept feature alone
+    and that given a value far away, about.  Each feature begins with the node without effect, 0,
+    and has a multiple of EIGHT: those that fill up are 0 too.
     """
-    weights, averaged, by_node = nodes.weight, evidence.averaged, evidence.by_node[:, 1:]
-    most = np.empty_like(by_node)
-    for column in range(weights.shape[1]):
-        most[:, column] = (weights[:, column] / averaged).max(axis=1)
-    used = most * by_node > NO_WEIGHT
+    used = np.zeros((len(near), weights.shape[1]), dtype=bool)
+    for by_node in (near[:, 1:], far[:, 1:]):
+        over = 1 / np.maximum(weights @ by_node.T, LEAST)
+        for column in range(weights.shape[1]):
+            most = (weights[:, column, None] * over).max(axis=0)
+            used[:, column] |= most * by_node[:, column] > NO_WEIGHT
     size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
     feature = np.repeat(np.arange(len(size)), size)
@@ -924,6 +946,185 @@ def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarra
     mine, place = np.nonzero(used)
     node[offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]] = place + 1
     return feature, node, offset
+
+
+FEW = 40  # points at which the densities of all cases are computed
+IMITATED = 128, 512  # values for each class, by which these are chosen; at most
+DEGREES = 1  # of the t distribution of these values, in standard deviations
+GOLDEN = 0.6180339887498949
+REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
+FULL_RANK = 1e-12
+NOTHING = 1e-24
+LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
+LAST = 8  # terms; those that are missing are smaller
+ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
+NO_MORE = 5e-5  # and if points that are skipped do, where their logs may be more by
+DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
+CASES = 64  # of which sums are made together: always as many, so that rounding is the same
+PART = 512  # points, of which densities are computed together
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Densities averaged over points, from the densities at a few of them.
+
+    As a function of the point, the log density of a feature is smooth, and few functions span all
+    such logs, whatever the feature, its value and the class are.  They are found by the empirical
+    interpolation method (Barrault et al. 2004, Comptes Rendus Mathematique 339, 667-672), from
+    values of some features: the next point is always that at which most is left of these logs.
+
+    The points that `Posterior.points` skips are in the cells of a lattice.  Far from all training
+    cases they can have most of the density; it is interpolated at the corners of cells, too.  A
+    case is left to `_from_all_points` where the cells, or the last terms, may change the density.
+
+    Attributes
+    ----------
+    few : densities at the chosen points.
+    to_terms : (P, r) makes the factors of terms from the log densities at the chosen points.
+    terms : (r, K + corners), at the points of `Posterior.points`, and at the corners.
+    log_weight : (K,) log probabilities of the former.
+    log_skipped : (C, ., .) log probabilities of the cells.
+    """
+
+    few: Predictive
+    to_terms: np.ndarray
+    terms: np.ndarray
+    log_weight: np.ndarray
+    log_skipped: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> Interpolation:
+        """Return what the predictions of a posterior need."""
+        row, j, log_weight = posterior.points
+        (C, R, _), size = posterior.log_joint.shape, len(row)
+        skipped = posterior.log_joint.copy()
+        skipped.reshape(C * R, -1)[row, j] = -np.inf
+        ratio_line, ratio_cell = _lines(np.log(posterior.ratio))
+        pi_line, pi_cell = _lines(np.log(posterior.pi / (1.1 - posterior.pi)))
+        log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
+        np.logaddexp.at(log_skipped, np.ix_(np.arange(C), ratio_cell, pi_cell), skipped)
+        shape, first, last = np.ix_(R * np.arange(C), ratio_line, pi_line)
+        corner_row, corner_j = np.broadcast_arrays(shape + first, last)
+        row, j = np.append(row, corner_row), np.append(j, corner_j)
+        scale = np.full(len(row), REMOTE)
+        scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
+        logs = _some_logs(posterior, row, j)
+        chosen = _chosen(logs * scale)
+        few = Predictive.of(posterior, row[chosen], j[chosen])
+        basis, triangle = np.linalg.qr(logs[:, chosen])
+        to_terms = np.zeros((len(few.row), len(chosen)))
+        to_terms[: len(chosen)] = np.linalg.inv(triangle)
+        return cls(few, to_terms, basis.T @ logs, log_weight, log_skipped)
+
+    def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+        factors = self.few.log_densities(features) @ self.to_terms
+        T, G, r = factors.shape
+        found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+        size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
+        effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
+        here = np.zeros((CASES, G, r))
+        for start in range(0, T, CASES):
+            part = slice(start, start + CASES)
+            count = len(factors[part])
+            here[:count] = factors[part]
+            logs = (here.reshape(-1, r) @ self.terms)[: count * G]
+            found[part] = _log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+            corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
+            doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
+            most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
+            most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
+            more = _log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
+            missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
+            known[part] = ((more - found[part] < np.log(NO_MORE)) & (missing < ENOUGH)).all(axis=1)
+        return found, known
+
+
+def _lines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return places in x of lines not far from each other, in order, and the cell of each x.
+
+    A cell is between a line and the next; there are two lines at least.
+    """
+    order = np.argsort(x)
+    lines, last = [0], len(x) - 1
+    for i in range(1, len(x)):
+        if i == last or x[order[i + 1]] - x[order[lines[-1]]] > LINES:
+            lines.append(i)
+    lines = lines if last else [0, 0]
+    cell = np.empty(len(x), dtype=np.intp)
+    cell[order] = np.minimum(np.searchsorted(lines, np.arange(len(x)), "right"), len(lines) - 1) - 1
+    return order[lines], cell
+
+
+def _some_logs(posterior: Posterior, row: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return log densities of values of some features at points, (., P), which vary as all do."""
+    k, G = posterior.selection.means.shape
+    each = np.arange(min(IMITATED[0] * G, IMITATED[1]))
+    # half of them of the most relevant features
+    place = np.append(*(spaced(1, k, len(each) // 2) for spaced in (np.geomspace, np.linspace)))
+    kept, mine = np.unique(place.astype(int) - 1, return_inverse=True)
+    densities = Predictive.of(posterior, row, j, kept)
+    away = special.stdtrit(DEGREES, (0.5 + GOLDEN * each) % 1) / TABLE_STEP
+    cases = np.full((len(each), len(kept)), np.nan)
+    cases[each, mine] = densities.middle[mine] + away * densities.step[mine]
+    logs = densities.without_tables().log_densities(cases)
+    return logs[each, each % G, : len(row)]
+
+
+def _chosen(logs: np.ndarray) -> np.ndarray:
+    """Return columns that span the others, the most important first, by pivoted Cholesky."""
+    chosen: list[int] = []
+    while len(chosen) < FEW:
+        # what is left is found anew before it is lost in rounding
+        basis, _ = np.linalg.qr(logs[:, chosen])
+        rest = logs - basis @ (basis.T @ logs) if chosen else logs
+        left = (rest**2).sum(axis=0)
+        left[chosen] = 0
+        enough, terms = FULL_RANK * left.max(), []
+        if not enough > NOTHING:
+            break
+        while len(chosen) < FEW and left.max() > enough:
+            place = int(left.argmax())
+            term = rest[:, place] @ rest
+            if terms:
+                known = np.array(terms)
+                term -= known[:, place] @ known
+            terms.append(term / np.sqrt(left[place]))
+            left -= terms[-1] ** 2
+            chosen.append(place)
+            left[chosen] = 0
+    return np.array(chosen, dtype=np.intp)
+
+
+def _log_sum(logs: np.ndarray) -> np.ndarray:
+    """Return the logs of the sums over the last axis."""
+    most = logs.max(axis=-1, keepdims=True)
+    return np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
+
+
+def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the log densities of cases (T, k), (T, G)."""
+    log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
+    row, j = np.nonzero(np.isfinite(log_joint))
+    found = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
+    for start in range(0, len(row), PART):
+        here = row[start : start + PART], j[start : start + PART]
+        logs = Predictive.of(posterior, *here).without_tables().log_densities(features)
+        found = np.logaddexp(found, _log_sum(logs[..., : len(here[0])] + log_joint[here]))
+    return found
+
+
+def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the log density of cases (T, k) in each class, (T, G).
+
+    Of each case it is less a constant, which classes have in common.
+    """
+    if not features.size:
+        return np.zeros((len(features), len(posterior.selection.class_counts)))
+    found, known = posterior.interpolation.log_densities(features)
+    if not known.all():
+        found[~known] = _from_all_points(posterior, features[~known])
+    return found
 
 
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
@@ -941,8 +1142,7 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    found = Predictive.of(posterior).log_densities(features)
-    found += np.log(prior)
+    found = log_densities(posterior, features) + np.log(prior)
     return found - special.logsumexp(found, axis=1, keepdims=True)
 
 
@@ -960,18 +1160,18 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     G = len(selection.class_counts)
     chance = posterior.settings.class_weights(G) + selection.class_counts
     y = rng.choice(G, size=cases, p=chance / chance.sum())
-    densities = Predictive.of(posterior)
-    weight = np.exp(special.log_softmax(densities.log_weight))
-    point = rng.choice(len(weight), size=cases, p=weight)
-    row = densities.row[point]
+    row, j, log_weight = posterior.points
+    densities, irrelevant = Predictive.of(posterior, row, j), posterior.irrelevance(row, j)
+    point = rng.choice(len(row), size=cases, p=np.exp(special.log_softmax(log_weight)))
+    column = densities.row[point]
     features = np.empty((cases, len(selection.selected)))
-    for j, start in enumerate(densities.offset[:-1]):
-        below = np.cumsum(densities.weight(j), axis=0)[:, row]
-        relevant = rng.random(cases) >= densities.irrelevant[j, point]
+    for feature, start in enumerate(densities.offset[:-1]):
+        below = np.cumsum(densities.weight(feature), axis=0)[:, column]
+        relevant = rng.random(cases) >= irrelevant[feature, point]
         node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
-        degrees = 2 * densities.power[j] - 1
+        degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
-        features[:, j] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
+        features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
     return predict(posterior, features)
 
 
