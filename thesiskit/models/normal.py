@@ -799,7 +799,7 @@ def _best_variance(
 
 TOGETHER = 1 << 15  # log densities of cases that are predicted together: they stay in a cache
 TABLES = 1 << 22  # numbers in the tables of features that are added together
-TABLE_STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
+TABLE_STEP = 0.2  # of tables, in standard deviations within classes: logs are exact to 3e-7
 EIGHT = 8  # numbers that the kernel computes at once
 NO_WEIGHT = 1e-9  # nodes of less probability, near and far at every point, are left out
 NO_PRIOR = 1e-40  # less is 0: products of small numbers stay normal
@@ -957,7 +957,7 @@ FULL_RANK = 1e-12
 NOTHING = 1e-24
 LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
 LAST = 8  # terms; those that are missing are smaller
-ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
+ENOUGH = 2e-4  # if they change the log of a density by less, it is interpolated
 NO_MORE = 5e-5  # and if points that are skipped do, where their logs may be more by
 DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
 CASES = 64  # of which sums are made together: always as many, so that rounding is the same
@@ -1161,13 +1161,13 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     chance = posterior.settings.class_weights(G) + selection.class_counts
     y = rng.choice(G, size=cases, p=chance / chance.sum())
     row, j, log_weight = posterior.points
-    densities, irrelevant = Predictive.of(posterior, row, j), posterior.irrelevance(row, j)
+    densities = Predictive.of(posterior, row, j)
     point = rng.choice(len(row), size=cases, p=np.exp(special.log_softmax(log_weight)))
-    column = densities.row[point]
+    column, irrelevant = densities.row[point], posterior.irrelevance(row[point], j[point])
     features = np.empty((cases, len(selection.selected)))
     for feature, start in enumerate(densities.offset[:-1]):
         below = np.cumsum(densities.weight(feature), axis=0)[:, column]
-        relevant = rng.random(cases) >= irrelevant[feature, point]
+        relevant = rng.random(cases) >= irrelevant[feature]
         node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
