@@ -13,8 +13,8 @@ cdef extern from *:
 
     /* The log of the average density of x over nodes at each of 8 m points, less that of the first
        node.  The log density of a node, and of what the kept feature says of it, is log_factor -
-       power log(spread + (x - mean)^2 inverse).  There are 8 n nodes; all but the first are averaged
-       by the rows node[t] of a table of 8 r columns.  density and average are scratch. */
+       power log(spread + (x - mean)^2 inverse).  There are 8 n nodes; all but the first are
+       averaged by the rows node[t] of a table of 8 r columns.  density and average are scratch. */
     TK_WIDE_CLONES
     static void tk_log_averages(ptrdiff_t eights, ptrdiff_t row_eights, ptrdiff_t point_eights,
                                 double x, double power, const double *restrict log_factor,

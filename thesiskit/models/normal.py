@@ -52,6 +52,10 @@ Given rho_j, a new value of class g has a Student t density with a + N - 1 degre
 s = rho_j r_g, mean s m_g + (1 - s) m and squared scale (a b + W + Q) v / (a + N - 1), where
 v = 1 + rho_j / (1 + rho_j n_g) + (1 - s)^2 / R.  At a point (c, rho, pi) it is averaged over rho_j
 by the posterior probabilities of the nodes; the products over features are averaged over points.
+Logs of products are interpolated between a few points (`Interpolation`).  Whatever values a case
+has, this and the points and nodes that are skipped move its probabilities by less than 1e-4 (those
+of usual cases by less than 1e-6): the densities of nodes have tails of the same degree, so that
+what matters far away can be told without x, and a case that skipped points may matter to is found.
 """
 
 from __future__ import annotations
@@ -801,7 +805,7 @@ TOGETHER = 1 << 15  # log densities of cases that are predicted together: they s
 TABLES = 1 << 22  # numbers in the tables of features that are added together
 TABLE_STEP = 0.2  # of tables, in standard deviations within classes: logs are exact to 3e-7
 EIGHT = 8  # numbers that the kernel computes at once
-NO_WEIGHT = 1e-9  # nodes of less probability, near and far at every point, are left out
+NO_WEIGHT = 1e-9  # nodes of less probability, near and far away at every point, are left out
 NO_PRIOR = 1e-40  # less is 0: products of small numbers stay normal
 LEAST = 1e-300
 
@@ -935,10 +939,10 @@ def _used_nodes(
     """
     used = np.zeros((len(near), weights.shape[1]), dtype=bool)
     for by_node in (near[:, 1:], far[:, 1:]):
-        over = 1 / np.maximum(weights @ by_node.T, LEAST)
-        for column in range(weights.shape[1]):
-            most = (weights[:, column, None] * over).max(axis=0)
-            used[:, column] |= most * by_node[:, column] > NO_WEIGHT
+        most = np.zeros(by_node.shape)
+        for row, averaged in zip(weights, weights @ by_node.T, strict=True):
+            np.maximum(most, row / np.maximum(averaged, LEAST)[:, None], out=most)
+        used |= most * by_node > NO_WEIGHT
     size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
     feature = np.repeat(np.arange(len(size)), size)
@@ -950,17 +954,16 @@ def _used_nodes(
 
 FEW = 40  # points at which the densities of all cases are computed
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
-DEGREES = 1  # of the t distribution of these values, in standard deviations
-GOLDEN = 0.6180339887498949
+GOLDEN = 0.6180339887498949  # its multiples are spread evenly
 REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
-FULL_RANK = 1e-12
-NOTHING = 1e-24
+FULL_RANK = 1e-12  # of sums of squares: below, what is left is found anew
+NOTHING = 1e-24  # and below that, nothing is left
 LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
 LAST = 8  # terms; those that are missing are smaller
 ENOUGH = 2e-4  # if they change the log of a density by less, it is interpolated
 NO_MORE = 5e-5  # and if points that are skipped do, where their logs may be more by
 DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
-CASES = 64  # of which sums are made together: always as many, so that rounding is the same
+CASES = 32  # of which sums are made together: always as many, so that rounding is the same
 PART = 512  # points, of which densities are computed together
 
 
@@ -1064,7 +1067,8 @@ def _some_logs(posterior: Posterior, row: np.ndarray, j: np.ndarray) -> np.ndarr
     place = np.append(*(spaced(1, k, len(each) // 2) for spaced in (np.geomspace, np.linspace)))
     kept, mine = np.unique(place.astype(int) - 1, return_inverse=True)
     densities = Predictive.of(posterior, row, j, kept)
-    away = special.stdtrit(DEGREES, (0.5 + GOLDEN * each) % 1) / TABLE_STEP
+    # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
+    away = np.tan(np.pi * ((GOLDEN * (each + 1)) % 1 - 0.5)) / TABLE_STEP
     cases = np.full((len(each), len(kept)), np.nan)
     cases[each, mine] = densities.middle[mine] + away * densities.step[mine]
     logs = densities.without_tables().log_densities(cases)
@@ -1080,7 +1084,8 @@ def _chosen(logs: np.ndarray) -> np.ndarray:
         rest = logs - basis @ (basis.T @ logs) if chosen else logs
         left = (rest**2).sum(axis=0)
         left[chosen] = 0
-        enough, terms = FULL_RANK * left.max(), []
+        enough = FULL_RANK * left.max()
+        terms: list[np.ndarray] = []
         if not enough > NOTHING:
             break
         while len(chosen) < FEW and left.max() > enough:
