@@ -952,6 +952,7 @@ def _used_nodes(
     return feature, node, offset
 
 
+FEW_FEATURES = 10  # fewer do not tell what the logs of densities are like at all values
 FEW = 40  # points at which the densities of all cases are computed
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly
@@ -960,7 +961,7 @@ FULL_RANK = 1e-12  # of sums of squares: below, what is left is found anew
 NOTHING = 1e-24  # and below that, nothing is left
 LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
 LAST = 8  # terms; those that are missing are smaller
-ENOUGH = 2e-4  # if they change the log of a density by less, it is interpolated
+ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
 NO_MORE = 5e-5  # and if points that are skipped do, where their logs may be more by
 DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
 CASES = 32  # of which sums are made together: always as many, so that rounding is the same
@@ -1126,6 +1127,8 @@ def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """
     if not features.size:
         return np.zeros((len(features), len(posterior.selection.class_counts)))
+    if features.shape[1] < FEW_FEATURES:
+        return _from_all_points(posterior, features)
     found, known = posterior.interpolation.log_densities(features)
     if not known.all():
         found[~known] = _from_all_points(posterior, features[~known])
