@@ -38,12 +38,12 @@ cdef extern from *:
             double below = density[t] - top;
             density[t] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
         }
-        for (ptrdiff_t r = 0; r < rows; ++r)
-            average[r] = 0;
-        for (ptrdiff_t t = 1; t < size; ++t) {
-            const double *mine = prior + rows * node[t];
-            for (ptrdiff_t r = 0; r < rows; ++r)
-                average[r] += density[t] * mine[r];
+        for (ptrdiff_t r = 0; r < rows; r += 8) {
+            double sum[8] = {0};
+            for (ptrdiff_t t = 1; t < size; ++t)
+                for (ptrdiff_t i = 0; i < 8; ++i)
+                    sum[i] += density[t] * prior[rows * node[t] + r + i];
+            memcpy(average + r, sum, sizeof sum);
         }
         for (ptrdiff_t p = 0; p < points; ++p)
             out[p] = average[row[p]];
@@ -54,16 +54,67 @@ cdef extern from *:
         }
     }
 
-    /* out += six rows of a table, weighted */
+    /* out = six rows of a table, weighted */
     TK_WIDE_CLONES
-    static void tk_add_interpolated(ptrdiff_t point_eights, const double *restrict table,
-                                    const double *restrict weight, double *restrict out)
+    static void tk_interpolate(ptrdiff_t point_eights, const double *restrict table,
+                               const double *restrict weight, double *restrict out)
     {
         const ptrdiff_t points = 8 * point_eights;
         for (ptrdiff_t p = 0; p < points; ++p)
-            out[p] += ((weight[0] * table[p] + weight[1] * table[points + p])
-                       + (weight[2] * table[2 * points + p] + weight[3] * table[3 * points + p]))
-                      + (weight[4] * table[4 * points + p] + weight[5] * table[5 * points + p]);
+            out[p] = ((weight[0] * table[p] + weight[1] * table[points + p])
+                      + (weight[2] * table[2 * points + p] + weight[3] * table[3 * points + p]))
+                     + (weight[4] * table[4 * points + p] + weight[5] * table[5 * points + p]);
+    }
+
+    TK_WIDE_CLONES
+    static void tk_add(ptrdiff_t eights, const double *restrict x, double *restrict out)
+    {
+        for (ptrdiff_t p = 0; p < 8 * eights; ++p)
+            out[p] += x[p];
+    }
+
+    /* product *= irrelevant + relevant exp(log_ratio), relative to the largest such factor that is
+       possible, whose log is added to *log_scale, for runs of 8 n points, each given by its first
+       point, the one after its last, and its first row.  *fallen has how much the logs of products
+       can have fallen.  Unless out is NULL, they are added to it before products can be below
+       exp(TK_LEAST), which begin with 1 again. */
+    TK_WIDE_CLONES
+    static void tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run, ptrdiff_t row_eights,
+                            const double *restrict irrelevant, const double *restrict relevant,
+                            double *restrict log_ratio, double *restrict product,
+                            double *out, double *fallen, double *log_scale)
+    {
+        const ptrdiff_t rows = 8 * row_eights, points = run[3 * runs - 2];
+        double least[8] = {0}, most[8] = {0}, low = 0, high = 0, without;
+        for (ptrdiff_t r = 0; r < rows; r += 8)
+            for (ptrdiff_t i = 0; i < 8; ++i) {
+                least[i] = log_ratio[r + i] < least[i] ? log_ratio[r + i] : least[i];
+                most[i] = log_ratio[r + i] > most[i] ? log_ratio[r + i] : most[i];
+            }
+        for (ptrdiff_t i = 0; i < 8; ++i) {
+            low = least[i] < low ? least[i] : low;
+            high = most[i] > high ? most[i] : high;
+        }
+        if (out && *fallen > 0 && *fallen + high - low > -TK_LEAST) {
+            for (ptrdiff_t at = 0; at < points; ++at) {
+                out[at] += tk_log(product[at]);
+                product[at] = 1;
+            }
+            *fallen = 0;
+        }
+        *fallen += high - low;
+        *log_scale += high;
+        for (ptrdiff_t r = 0; r < rows; ++r) {
+            double below = log_ratio[r] - high;
+            log_ratio[r] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
+        }
+        without = tk_exp(-high < TK_LEAST ? TK_LEAST : -high);
+        for (ptrdiff_t r = 0; r < runs; ++r) {
+            const ptrdiff_t first = run[3 * r], stop = run[3 * r + 1];
+            const double *mine = log_ratio + run[3 * r + 2] - first;
+            for (ptrdiff_t at = first; at < stop; ++at)
+                product[at] *= irrelevant[at] * without + relevant[at] * mine[at];
+        }
     }
     """
     void log_averages "tk_log_averages"(
@@ -71,16 +122,31 @@ cdef extern from *:
         const double *log_factor, const double *mean, const double *inverse, const double *spread,
         const Py_ssize_t *node, const double *prior, const Py_ssize_t *row, const double *pi,
         const double *log_norm, double *density, double *average, double *out) noexcept nogil
-    void add_interpolated "tk_add_interpolated"(Py_ssize_t point_eights, const double *table,
-                                                const double *weight, double *out) noexcept nogil
+    void interpolate "tk_interpolate"(Py_ssize_t point_eights, const double *table,
+                                      const double *weight, double *out) noexcept nogil
+    void add "tk_add"(Py_ssize_t eights, const double *x, double *out) noexcept nogil
+    void multiply "tk_multiply"(Py_ssize_t runs, const Py_ssize_t *run, Py_ssize_t row_eights,
+                                const double *irrelevant, const double *relevant,
+                                double *log_ratio, double *product, double *out, double *fallen,
+                                double *log_scale) noexcept nogil
 
 cdef extern from *:
     """
     #define TK_REACH 40
     """
     int REACH "TK_REACH"  # steps of the table on each side of its middle
+    double TK_LEAST
 
 TABLE = 2 * REACH + 1  # values of x in a table
+LEAST = TK_LEAST  # of the log of what products may fall by
+
+
+def aligned(*shape):
+    """Return an array of numbers, to be filled, whose eights do not cross lines of the cache."""
+    size = int(np.prod(shape))
+    found = np.empty(size + 8)
+    start = -found.ctypes.data // 8 % 8
+    return found[start:start + size].reshape(shape)
 
 
 cdef inline void lagrange(double u, double *weight) noexcept nogil:
@@ -100,17 +166,17 @@ cdef inline bint all_known(const unsigned char *known) noexcept nogil:
 
 
 cdef class Densities:
-    """Predictive densities of k features in G classes, at P points: `add`.
+    """Predictive densities of k features in G classes, at R points: `add` and `multiply`.
 
     Feature j has the nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and
-    spread (M,), the first without effect, of probability 1 - pi (P,); the others are averaged for
-    the row of each point, row (P,), by prior[node[t], row], node (M,), prior (., R).  log_norm
-    (k, P) is the log of the average of what a kept feature says; power, middle and step are (k,).
-    R, P and the offsets are multiples of 8.
+    spread (M,), the first without effect, of probability 1 - pi (R,); the others are averaged for
+    the row of each point, row (R,), by prior[node[t], row], node (M,), prior (., .).  log_norm
+    (k, R) is the log of the average of what a kept feature says; power, middle and step are (k,).
+    R, the columns of prior and the offsets are multiples of 8.
 
     The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
     from its values at middle + i step, |i| <= REACH, which are computed when one is needed first,
-    for `features` at a time: table (features, G, TABLE, P).  Beyond, it is computed.
+    for `features` at a time: table (features, G, TABLE, R).  Beyond, it is computed.
     """
 
     cdef const Py_ssize_t[::1] offset, node, row
@@ -119,6 +185,10 @@ cdef class Densities:
     cdef double[:, :, :, ::1] table
     cdef unsigned char[:, :, ::1] known
     cdef double[::1] density, average, log_average  # scratch
+    cdef const Py_ssize_t[:, ::1] runs  # of `multiply`, as the next ones
+    cdef const double[:, ::1] irrelevant, relevant
+    cdef double[:, :, ::1] product
+    cdef double[:, ::1] fallen, log_scale
 
     def __init__(self, predictive, Py_ssize_t features):
         self.offset, self.node, self.row = predictive.offset, predictive.node, predictive.row
@@ -128,12 +198,13 @@ cdef class Densities:
         self.inverse, self.prior = predictive.inverse, predictive.prior
         self.log_norm = predictive.log_norm
         shape = features, self.mean.shape[0], TABLE, self.row.shape[0]
-        self.table, self.known = np.empty(shape), np.zeros(shape[:3], dtype=np.uint8)
-        self.density = np.empty(max(np.diff(predictive.offset), default=0))
-        self.average, self.log_average = np.empty(self.prior.shape[1]), np.empty(shape[3])
+        self.table, self.known = aligned(*shape), np.zeros(shape[:3], dtype=np.uint8)
+        self.density = aligned(max(np.diff(predictive.offset), default=0))
+        self.average, self.log_average = aligned(self.prior.shape[1]), aligned(shape[3])
+        self.runs = np.empty((0, 3), dtype=np.intp)
 
     def add(self, const double[:, ::1] cases, Py_ssize_t together, double[:, :, ::1] out):
-        """Add to out[i, g] the log density of each feature of case i in class g, (T, G, P).
+        """Add to out[i, g] the log density of each feature of case i in class g, (T, G, R).
 
         It is relative to that without effect, which all classes have in common.  cases (T, k) has
         NaN where a value is missing: it has no term.  So many cases go `together` through the
@@ -142,7 +213,8 @@ cdef class Densities:
         cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], first = 0, start, slot
         with nogil:
             while first < k:
-                self.known[:, :, :] = 0
+                if self.table.shape[0] < k:
+                    self.known[:, :, :] = 0
                 start = 0
                 while start < T:
                     for slot in range(min(self.table.shape[0], k - first)):
@@ -151,13 +223,32 @@ cdef class Densities:
                     start += together
                 first += self.table.shape[0]
 
+    def multiply(self, const double[:, ::1] cases, Py_ssize_t together, products,
+                 double[:, :, ::1] product, double[:, ::1] fallen, double[:, ::1] log_scale,
+                 double[:, :, ::1] out):
+        """Multiply product[i, g] by densities at P points, whose rows are the points here, (T, G, P).
+
+        Of these pi is 1: points of one row differ in their probability that feature j is
+        `irrelevant` or `relevant`, (k, P).  `runs` (., 3) are those of points with one pi whose rows
+        follow each other: the first point, the one after the last, the first row; their lengths are
+        multiples of 8.  The log density is out + log(product) + log_scale, as in `add`.  product
+        begins with 1, out, log_scale and fallen (T, G) with 0.  Where out is empty, products that
+        have fallen by more than exp(LEAST) may be 0.
+        """
+        self.runs = products.runs
+        self.irrelevant, self.relevant = products.irrelevant, products.relevant
+        self.product, self.fallen, self.log_scale = product, fallen, log_scale
+        self.add(cases, together, out)
+
     cdef void add_feature(self, Py_ssize_t j, Py_ssize_t slot, const double[:, ::1] cases,
                           Py_ssize_t start, Py_ssize_t stop,
                           double[:, :, ::1] out) noexcept nogil:
         # feature j, whose tables have this slot, of cases start to stop - 1
-        cdef Py_ssize_t points = self.row.shape[0], i, g, at, near
+        cdef Py_ssize_t eights = self.row.shape[0] // 8, runs = self.runs.shape[0], i, g, at, near
         cdef double x, place, u = 0, middle = self.middle[j], step = self.step[j]
         cdef double[6] around
+        cdef double *mine = &self.log_average[0]
+        cdef double *logs
         for i in range(start, stop):
             x = cases[i, j]
             if x != x:
@@ -170,17 +261,22 @@ cdef class Densities:
                 lagrange(place - u, around)
             for g in range(self.mean.shape[0]):
                 if near < 0:
-                    self.log_averages_at(x, j, g, &self.log_average[0])
-                    for at in range(points):
-                        out[i, g, at] += self.log_average[at]
-                    continue
-                if not all_known(&self.known[slot, g, near]):
-                    for at in range(near, near + 6):
-                        if not self.known[slot, g, at]:
-                            self.log_averages_at(middle + (at - REACH) * step, j, g,
-                                                 &self.table[slot, g, at, 0])
-                        self.known[slot, g, at] = 1
-                add_interpolated(points // 8, &self.table[slot, g, near, 0], around, &out[i, g, 0])
+                    self.log_averages_at(x, j, g, mine)
+                else:
+                    if not all_known(&self.known[slot, g, near]):
+                        for at in range(near, near + 6):
+                            if not self.known[slot, g, at]:
+                                self.log_averages_at(middle + (at - REACH) * step, j, g,
+                                                     &self.table[slot, g, at, 0])
+                            self.known[slot, g, at] = 1
+                    interpolate(eights, &self.table[slot, g, near, 0], around, mine)
+                if not runs:
+                    add(eights, mine, &out[i, g, 0])
+                else:
+                    logs = &out[i, g, 0] if out.shape[0] else NULL
+                    multiply(runs, &self.runs[0, 0], eights, &self.irrelevant[j, 0],
+                             &self.relevant[j, 0], mine, &self.product[i, g, 0], logs,
+                             &self.fallen[i, g], &self.log_scale[i, g])
 
     cdef void log_averages_at(self, double x, Py_ssize_t j, Py_ssize_t g,
                               double *out) noexcept nogil:

@@ -24,7 +24,7 @@ def predictive(**options):
     small = {"ratio": (0.01, 0.1, 1.0, 8.0), "pi": (0.01, 0.1, 0.5, 1.0)}
     posterior, rng = fitted(**options, **small)
     row, j, _ = posterior.points
-    return Predictive.of(posterior, row, j), posterior, rng
+    return Predictive.of(posterior, row, posterior.pi[j]), posterior, rng
 
 
 def twin(posterior, cases):

@@ -60,6 +60,7 @@ what matters far away can be told without x, and a case that skipped points may 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
@@ -581,7 +582,7 @@ ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
+SKIPPED = 1e-9  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -650,6 +651,29 @@ class Posterior:
         heavy[order[np.cumsum(probability[order]) > SKIPPED]] = True
         j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
         return row, j, log_joint[row, j]
+
+    @cached_property
+    def skipped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The points that `points` skips, by the cells of a lattice.
+
+        Rows and places of pi of the corners of cells, (C, ., .) each, and the log probabilities of
+        the points skipped in each cell, (C, . - 1, . - 1).
+        """
+        row, j, _ = self.points
+        C, R, J = self.log_joint.shape
+        skipped = self.log_joint.copy()
+        skipped.reshape(C * R, J)[row, j] = -np.inf
+        ratio_line, ratio_cell = _lines(np.log(self.ratio))
+        pi_line, pi_cell = _lines(np.log(self.pi / (1.1 - self.pi)))
+        log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
+        np.logaddexp.at(log_skipped, np.ix_(np.arange(C), ratio_cell, pi_cell), skipped)
+        shape, first, last = np.ix_(R * np.arange(C), ratio_line, pi_line)
+        return *np.broadcast_arrays(shape + first, last), log_skipped
+
+    @cached_property
+    def products(self) -> Products:
+        """What predictions from few features need."""
+        return Products.of(self, self.points[:2], tuple(map(np.ravel, self.skipped[:2])))
 
     def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
@@ -845,9 +869,9 @@ class Predictive:
 
     @classmethod
     def of(
-        cls, posterior: Posterior, row: np.ndarray, j: np.ndarray, kept: Any = slice(None)
+        cls, posterior: Posterior, row: np.ndarray, pi: np.ndarray, kept: Any = slice(None)
     ) -> Predictive:
-        """Return the densities of all or some kept features at points (row, place of pi)."""
+        """Return the densities of all or some kept features at points (row, pi)."""
         (a, b), nodes, selection = posterior.variance, posterior.nodes, posterior.selection
         counts, by_node = selection.counts[kept], posterior.evidence.by_node[kept]
         log_between = np.broadcast_to(posterior.between.log_factor, posterior.between.squares.shape)
@@ -855,7 +879,7 @@ class Predictive:
         n, own = counts.sum(axis=1), a * b + selection.within[kept]
         fill = (0, -len(row) % EIGHT)
         rows, at = np.unique(np.pad(row, fill, mode="edge"), return_inverse=True)
-        j = np.pad(j, fill, mode="edge")
+        pi = np.pad(pi, fill, mode="edge")
         weight = nodes.weight[rows]
         far = _far_evidence(counts, nodes.ratio, log_between, a)
         feature, node, offset = _used_nodes(weight, by_node, far)
@@ -871,7 +895,7 @@ class Predictive:
             own + squares[each, ends]
         )
         log_norm = np.log(
-            np.maximum(posterior.evidence.mixed(posterior.pi[j], rows[at], kept), LEAST)
+            np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST)
         )
         log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
         filling = node == 0
@@ -880,7 +904,7 @@ class Predictive:
         more = (0, -len(rows) % EIGHT)  # columns that fill up the last eight
         prior = np.where(weight > NO_PRIOR, weight, 0.0)
         return cls(
-            at, posterior.pi[j], offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
+            at, pi, offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
             np.ascontiguousarray(location.T), np.ascontiguousarray(1 / v.T),
             own[feature] + squares[feature, node], np.maximum(node - 1, 0),
             np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
@@ -952,20 +976,113 @@ def _used_nodes(
     return feature, node, offset
 
 
-FEW_FEATURES = 10  # fewer do not tell what the logs of densities are like at all values
+MANY = 1 << 17  # products that are made together
+PART = 1 << 20  # features times points of which products are made together
+
+
+@dataclass(frozen=True)
+class Products:
+    """Densities as products over features, at many points (c, rho, pi).
+
+    Attributes
+    ----------
+    densities : at the rows of the points, where all features are relevant.
+    runs, irrelevant, relevant : of P points, as the kernel takes them, which fills up eights.
+    place : of each point, among these.
+    """
+
+    densities: Predictive
+    runs: np.ndarray
+    irrelevant: np.ndarray
+    relevant: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior, *parts: tuple[np.ndarray, np.ndarray]) -> Products:
+        """Return them at points (row, place of pi); the rows of each part are by themselves."""
+        layout, size = [], np.zeros(2, dtype=np.intp)
+        for row, j in parts:
+            rows, at_row = np.unique(row, return_inverse=True)
+            rows = np.pad(rows, (0, -len(rows) % EIGHT), mode="edge")
+            used = np.zeros((len(posterior.pi), len(rows) // EIGHT), dtype=bool)
+            used[j, at_row // EIGHT] = True
+            block = np.cumsum(used).reshape(used.shape) - 1
+            pi, first = np.nonzero(used)
+            column = (EIGHT * first[:, None] + np.arange(EIGHT)).reshape(-1)
+            place = EIGHT * block[j, at_row // EIGHT] + at_row % EIGHT
+            layout.append((rows, np.repeat(pi, EIGHT), size[0] + column, size[1] + place))
+            size += len(rows), len(column)
+        rows, j, column, place = map(np.concatenate, zip(*layout, strict=True))
+        start = np.append(0, np.flatnonzero(np.diff(column) != 1) + 1)
+        pi, evidence = posterior.pi[j], posterior.evidence
+        densities = Predictive.of(posterior, rows, np.ones(len(rows)))
+        irrelevant = (1 - pi) * evidence.by_node[:, :1]
+        relevant = pi * np.maximum(evidence.averaged[:, rows[column]], LEAST)
+        mixed, shares = irrelevant + relevant, kernel.aligned(2, *irrelevant.shape)
+        shares[0], shares[1] = irrelevant / mixed, relevant / mixed
+        return cls(
+            replace(densities, step=2 * densities.step),
+            np.column_stack([start, np.append(start[1:], len(column)), column[start]]),
+            *shares, place,
+        )  # fmt: skip
+
+    def multiplied(self, features: np.ndarray, logs: bool) -> Iterator[tuple[slice, Any]]:
+        """Yield some cases, and product, fallen, log_scale and out of `kernel.multiply` for them.
+
+        There are as many of them each time, so that rounding is the same.
+        """
+        G, P = len(self.densities.mean), self.irrelevant.shape[1]
+        count = 4 * max(1, MANY // (4 * G * P))
+        densities = kernel.Densities(self.densities, 1 if logs else len(self.irrelevant))
+        product, fallen, log_scale = kernel.aligned(count, G, P), *np.empty((2, count, G))
+        out = np.empty_like(product) if logs else np.empty((0, 0, 0))
+        for start in range(0, len(features), count):
+            part = slice(start, start + count)
+            product[:], fallen[:], log_scale[:], out[:] = 1, 0, 0, 0
+            densities.multiply(
+                features[part], max(1, TOGETHER // (G * P)), self, product, fallen, log_scale, out
+            )
+            yield part, (product, fallen, log_scale, out)
+
+
+def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+    products, (_, _, log_weight) = posterior.products, posterior.points
+    log_skipped = posterior.skipped[2]
+    C, first, last = log_skipped.shape
+    corner = np.zeros((C, first + 1, last + 1))
+    for i, j in np.ndindex(2, 2):  # each point may be as at any corner of its cell
+        corner[:, i : first + i, j : last + j] += np.exp(log_skipped)
+    size = len(log_weight)
+    weight = np.zeros((products.irrelevant.shape[1], 2))
+    weight[products.place[:size], 0] = np.exp(log_weight)
+    np.add.at(weight[:, 1], products.place[size:], corner.reshape(-1))
+    T, G = len(features), len(products.densities.mean)
+    found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+    for part, (product, fallen, log_scale, _) in products.multiplied(features, False):
+        count = len(found[part])
+        here, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
+        fallen = fallen[:count]
+        doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
+        fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * here)
+        known[part] = fine.all(axis=1)
+        found[part] = np.log(np.maximum(here, LEAST)) + log_scale[:count]
+    return found, known
+
+
+FEW_FEATURES = 50  # with more, the densities at a few points are interpolated to all others
 FEW = 40  # points at which the densities of all cases are computed
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly
 REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
 FULL_RANK = 1e-12  # of sums of squares: below, what is left is found anew
 NOTHING = 1e-24  # and below that, nothing is left
-LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
+LINES = 2.4  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
 LAST = 8  # terms; those that are missing are smaller
 ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
-NO_MORE = 5e-5  # and if points that are skipped do, where their logs may be more by
-DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
-CASES = 32  # of which sums are made together: always as many, so that rounding is the same
-PART = 512  # points, of which densities are computed together
+NO_MORE = 2e-4  # and if points that are skipped do, where their logs may be more by
+DOUBT = 1.5, 0.03  # this number, and this part of the range of logs
+CASES = 32  # of which sums are made together: always as many
 
 
 @dataclass(frozen=True)
@@ -999,26 +1116,19 @@ class Interpolation:
     @classmethod
     def of(cls, posterior: Posterior) -> Interpolation:
         """Return what the predictions of a posterior need."""
-        row, j, log_weight = posterior.points
-        (C, R, _), size = posterior.log_joint.shape, len(row)
-        skipped = posterior.log_joint.copy()
-        skipped.reshape(C * R, -1)[row, j] = -np.inf
-        ratio_line, ratio_cell = _lines(np.log(posterior.ratio))
-        pi_line, pi_cell = _lines(np.log(posterior.pi / (1.1 - posterior.pi)))
-        log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
-        np.logaddexp.at(log_skipped, np.ix_(np.arange(C), ratio_cell, pi_cell), skipped)
-        shape, first, last = np.ix_(R * np.arange(C), ratio_line, pi_line)
-        corner_row, corner_j = np.broadcast_arrays(shape + first, last)
-        row, j = np.append(row, corner_row), np.append(j, corner_j)
+        _, _, log_weight = posterior.points
+        pairs = zip(posterior.points[:2], posterior.skipped[:2], strict=True)
+        row, j = (np.append(points, corners) for points, corners in pairs)
+        size = len(log_weight)
         scale = np.full(len(row), REMOTE)
         scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
         logs = _some_logs(posterior, row, j)
         chosen = _chosen(logs * scale)
-        few = Predictive.of(posterior, row[chosen], j[chosen])
+        few = Predictive.of(posterior, row[chosen], posterior.pi[j[chosen]])
         basis, triangle = np.linalg.qr(logs[:, chosen])
         to_terms = np.zeros((len(few.row), len(chosen)))
         to_terms[: len(chosen)] = np.linalg.inv(triangle)
-        return cls(few, to_terms, basis.T @ logs, log_weight, log_skipped)
+        return cls(few, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
@@ -1067,7 +1177,7 @@ def _some_logs(posterior: Posterior, row: np.ndarray, j: np.ndarray) -> np.ndarr
     # half of them of the most relevant features
     place = np.append(*(spaced(1, k, len(each) // 2) for spaced in (np.geomspace, np.linspace)))
     kept, mine = np.unique(place.astype(int) - 1, return_inverse=True)
-    densities = Predictive.of(posterior, row, j, kept)
+    densities = Predictive.of(posterior, row, posterior.pi[j], kept)
     # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
     away = np.tan(np.pi * ((GOLDEN * (each + 1)) % 1 - 0.5)) / TABLE_STEP
     cases = np.full((len(each), len(kept)), np.nan)
@@ -1111,12 +1221,21 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return the log densities of cases (T, k), (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
-    row, j = np.nonzero(np.isfinite(log_joint))
     found = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
-    for start in range(0, len(row), PART):
-        here = row[start : start + PART], j[start : start + PART]
-        logs = Predictive.of(posterior, *here).without_tables().log_densities(features)
-        found = np.logaddexp(found, _log_sum(logs[..., : len(here[0])] + log_joint[here]))
+    together = EIGHT * max(1, PART // (EIGHT * features.shape[1] * len(posterior.pi)))
+    for start in range(0, len(log_joint), together):
+        here = log_joint[start : start + together]
+        row, j = np.nonzero(np.isfinite(here))
+        if not len(row):
+            continue
+        products = Products.of(posterior, (start + row, j))
+        densities = replace(products, densities=products.densities.without_tables())
+        weight = np.full(products.irrelevant.shape[1], -np.inf)
+        weight[products.place] = here[row, j]
+        for part, (product, _, log_scale, out) in densities.multiplied(features, True):
+            out += np.log(product)
+            logs = (_log_sum(out + weight) + log_scale)[: len(found[part])]
+            found[part] = np.logaddexp(found[part], logs)
     return found
 
 
@@ -1127,9 +1246,10 @@ def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """
     if not features.size:
         return np.zeros((len(features), len(posterior.selection.class_counts)))
-    if features.shape[1] < FEW_FEATURES:
-        return _from_all_points(posterior, features)
-    found, known = posterior.interpolation.log_densities(features)
+    if features.shape[1] <= FEW_FEATURES:
+        found, known = _from_products(posterior, features)
+    else:
+        found, known = posterior.interpolation.log_densities(features)
     if not known.all():
         found[~known] = _from_all_points(posterior, features[~known])
     return found
@@ -1169,7 +1289,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     chance = posterior.settings.class_weights(G) + selection.class_counts
     y = rng.choice(G, size=cases, p=chance / chance.sum())
     row, j, log_weight = posterior.points
-    densities = Predictive.of(posterior, row, j)
+    densities = Predictive.of(posterior, row, posterior.pi[j])
     point = rng.choice(len(row), size=cases, p=np.exp(special.log_softmax(log_weight)))
     column, irrelevant = densities.row[point], posterior.irrelevance(row[point], j[point])
     features = np.empty((cases, len(selection.selected)))
