@@ -38,12 +38,20 @@ cdef extern from *:
             double below = density[t] - top;
             density[t] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
         }
-        for (ptrdiff_t r = 0; r < rows; r += 8) {
-            double sum[8] = {0};
-            for (ptrdiff_t t = 1; t < size; ++t)
-                for (ptrdiff_t i = 0; i < 8; ++i)
-                    sum[i] += density[t] * prior[rows * node[t] + r + i];
-            memcpy(average + r, sum, sizeof sum);
+        for (ptrdiff_t r = 0; r < rows; ++r)
+            average[r] = 0;
+        for (ptrdiff_t t = 0; t < size; t += 8) {
+            const double *mine[8];
+            double by[8];
+            for (ptrdiff_t i = 0; i < 8; ++i) {
+                mine[i] = prior + rows * node[t + i];
+                by[i] = t + i ? density[t + i] : 0;
+            }
+            for (ptrdiff_t r = 0; r < rows; ++r)
+                average[r] += ((by[0] * mine[0][r] + by[1] * mine[1][r])
+                               + (by[2] * mine[2][r] + by[3] * mine[3][r]))
+                              + ((by[4] * mine[4][r] + by[5] * mine[5][r])
+                                 + (by[6] * mine[6][r] + by[7] * mine[7][r]));
         }
         for (ptrdiff_t p = 0; p < points; ++p)
             out[p] = average[row[p]];
@@ -77,7 +85,7 @@ cdef extern from *:
        possible, whose log is added to *log_scale, for runs of 8 n points, each given by its first
        point, the one after its last, and its first row.  *fallen has how much the logs of products
        can have fallen.  Unless out is NULL, they are added to it before products can be below
-       exp(TK_LEAST), which begin with 1 again. */
+       exp(TK_LEAST), which begin again: where *fallen is 0, they are 1, whatever they hold. */
     TK_WIDE_CLONES
     static void tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run, ptrdiff_t row_eights,
                             const double *restrict irrelevant, const double *restrict relevant,
@@ -86,6 +94,7 @@ cdef extern from *:
     {
         const ptrdiff_t rows = 8 * row_eights, points = run[3 * runs - 2];
         double least[8] = {0}, most[8] = {0}, low = 0, high = 0, without;
+        int begins;
         for (ptrdiff_t r = 0; r < rows; r += 8)
             for (ptrdiff_t i = 0; i < 8; ++i) {
                 least[i] = log_ratio[r + i] < least[i] ? log_ratio[r + i] : least[i];
@@ -96,12 +105,11 @@ cdef extern from *:
             high = most[i] > high ? most[i] : high;
         }
         if (out && *fallen > 0 && *fallen + high - low > -TK_LEAST) {
-            for (ptrdiff_t at = 0; at < points; ++at) {
+            for (ptrdiff_t at = 0; at < points; ++at)
                 out[at] += tk_log(product[at]);
-                product[at] = 1;
-            }
             *fallen = 0;
         }
+        begins = *fallen == 0;
         *fallen += high - low;
         *log_scale += high;
         for (ptrdiff_t r = 0; r < rows; ++r) {
@@ -112,8 +120,12 @@ cdef extern from *:
         for (ptrdiff_t r = 0; r < runs; ++r) {
             const ptrdiff_t first = run[3 * r], stop = run[3 * r + 1];
             const double *mine = log_ratio + run[3 * r + 2] - first;
-            for (ptrdiff_t at = first; at < stop; ++at)
-                product[at] *= irrelevant[at] * without + relevant[at] * mine[at];
+            if (begins)
+                for (ptrdiff_t at = first; at < stop; ++at)
+                    product[at] = irrelevant[at] * without + relevant[at] * mine[at];
+            else
+                for (ptrdiff_t at = first; at < stop; ++at)
+                    product[at] *= irrelevant[at] * without + relevant[at] * mine[at];
         }
     }
     """
@@ -231,8 +243,9 @@ cdef class Densities:
         Of these pi is 1: points of one row differ in their probability that feature j is
         `irrelevant` or `relevant`, (k, P).  `runs` (., 3) are those of points with one pi whose rows
         follow each other: the first point, the one after the last, the first row; their lengths are
-        multiples of 8.  The log density is out + log(product) + log_scale, as in `add`.  product
-        begins with 1, out, log_scale and fallen (T, G) with 0.  Where out is empty, products that
+        multiples of 8.  The log density is out + log(product) + log_scale, as in `add`.  out,
+        log_scale and fallen (T, G) begin with 0; where fallen is 0 in the end, product is 1, but
+        holds anything.  Where out is empty, products that
         have fallen by more than exp(LEAST) may be 0.
         """
         self.runs = products.runs

@@ -582,7 +582,7 @@ ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-9  # predictions skip points that together have this probability, if they can
+SKIPPED = 1e-11  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -963,9 +963,8 @@ def _used_nodes(
     """
     used = np.zeros((len(near), weights.shape[1]), dtype=bool)
     for by_node in (near[:, 1:], far[:, 1:]):
-        most = np.zeros(by_node.shape)
-        for row, averaged in zip(weights, weights @ by_node.T, strict=True):
-            np.maximum(most, row / np.maximum(averaged, LEAST)[:, None], out=most)
+        averaged = np.maximum(weights @ by_node.T, LEAST)
+        most = np.array([(weights / one[:, None]).max(axis=0) for one in averaged.T])
         used |= most * by_node > NO_WEIGHT
     size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
@@ -976,7 +975,7 @@ def _used_nodes(
     return feature, node, offset
 
 
-MANY = 1 << 17  # products that are made together
+MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together
 
 
@@ -1038,10 +1037,11 @@ class Products:
         out = np.empty_like(product) if logs else np.empty((0, 0, 0))
         for start in range(0, len(features), count):
             part = slice(start, start + count)
-            product[:], fallen[:], log_scale[:], out[:] = 1, 0, 0, 0
+            fallen[:], log_scale[:], out[:] = 0, 0, 0
             densities.multiply(
                 features[part], max(1, TOGETHER // (G * P)), self, product, fallen, log_scale, out
             )
+            product[fallen == 0] = 1
             yield part, (product, fallen, log_scale, out)
 
 
