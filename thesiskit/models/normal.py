@@ -582,7 +582,7 @@ ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-11  # predictions skip points that together have this probability, if they can
+SKIPPED = 1e-13  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -668,12 +668,14 @@ class Posterior:
         log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
         np.logaddexp.at(log_skipped, np.ix_(np.arange(C), ratio_cell, pi_cell), skipped)
         shape, first, last = np.ix_(R * np.arange(C), ratio_line, pi_line)
-        return *np.broadcast_arrays(shape + first, last), log_skipped
+        corner_row, corner_j = np.broadcast_arrays(shape + first, last)
+        return corner_row, corner_j, log_skipped
 
     @cached_property
     def products(self) -> Products:
         """What predictions from few features need."""
-        return Products.of(self, self.points[:2], tuple(map(np.ravel, self.skipped[:2])))
+        row, j, _ = self.skipped
+        return Products.of(self, self.points[:2], (row.ravel(), j.ravel()))
 
     def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
@@ -894,9 +896,7 @@ class Predictive:
         log_none, log_most = log_between[each, ends] - (a + n - 1) / 2 * np.log(
             own + squares[each, ends]
         )
-        log_norm = np.log(
-            np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST)
-        )
+        log_norm = np.log(np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST))
         log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
         filling = node == 0
         filling[offset[:-1]] = False
@@ -1063,7 +1063,7 @@ def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarr
         count = len(found[part])
         here, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
         fallen = fallen[:count]
-        doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
+        doubt = np.exp(DOUBT[0] + DOUBT[1] / 3 * np.minimum(fallen, -kernel.LEAST))
         fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * here)
         known[part] = fine.all(axis=1)
         found[part] = np.log(np.maximum(here, LEAST)) + log_scale[:count]
