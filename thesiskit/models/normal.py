@@ -582,7 +582,7 @@ ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-13  # predictions skip points that together have this probability, if they can
+SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -1022,7 +1022,7 @@ class Products:
         return cls(
             replace(densities, step=2 * densities.step),
             np.column_stack([start, np.append(start[1:], len(column)), column[start]]),
-            *shares, place,
+            shares[0], shares[1], place,
         )  # fmt: skip
 
     def multiplied(self, features: np.ndarray, logs: bool) -> Iterator[tuple[slice, Any]]:
@@ -1062,26 +1062,26 @@ def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarr
     for part, (product, fallen, log_scale, _) in products.multiplied(features, False):
         count = len(found[part])
         here, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
-        fallen = fallen[:count]
-        doubt = np.exp(DOUBT[0] + DOUBT[1] / 3 * np.minimum(fallen, -kernel.LEAST))
+        fallen = fallen[:count]  # far more than the range of logs
+        doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
         fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * here)
         known[part] = fine.all(axis=1)
         found[part] = np.log(np.maximum(here, LEAST)) + log_scale[:count]
     return found, known
 
 
-FEW_FEATURES = 50  # with more, the densities at a few points are interpolated to all others
+FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
 FEW = 40  # points at which the densities of all cases are computed
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly
 REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
 FULL_RANK = 1e-12  # of sums of squares: below, what is left is found anew
 NOTHING = 1e-24  # and below that, nothing is left
-LINES = 2.4  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
+LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
 LAST = 8  # terms; those that are missing are smaller
 ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
 NO_MORE = 2e-4  # and if points that are skipped do, where their logs may be more by
-DOUBT = 1.5, 0.03  # this number, and this part of the range of logs
+DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
 CASES = 32  # of which sums are made together: always as many
 
 
