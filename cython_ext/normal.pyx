@@ -8,36 +8,24 @@ cdef extern from *:
     """
     #include "vector.h"
 
-    #define TK_LEAST -300.0  /* logs of densities relative to the largest end here */
-    #define TK_FALL 25.0  /* the posterior probability that a feature is relevant is not less */
-    #define TK_MOST_FALLEN 200.0
-    #define TK_NOTHING 1e-290  /* less is 0, since numbers that are not normal are slow */
+    #define TK_LEAST -600.0  /* logs of densities relative to the largest end here */
+    #define TK_NOTHING 1e-290  /* less is that: numbers that are not normal are slow */
 
-    /* weight[t] = by_node[t] / averaged times the row node[t] of a table, for 8 m rows of points */
+    /* The log of the average density of x over nodes at each of 8 m points, less that of the first
+       node.  The log density of a node, and of what the kept feature says of it, is log_factor -
+       power log(spread + (x - mean)^2 inverse).  There are 8 n nodes; all but the first are
+       averaged by the rows node[t] of a table of 8 r columns.  density and average are scratch. */
     TK_WIDE_CLONES
-    static void tk_weights(ptrdiff_t eights, ptrdiff_t row_eights, const ptrdiff_t *restrict node,
-                           const double *restrict by_node, const double *restrict prior,
-                           const double *restrict averaged, double *restrict weight)
+    static void tk_log_averages(ptrdiff_t eights, ptrdiff_t row_eights, ptrdiff_t point_eights,
+                                double x, double power, const double *restrict log_factor,
+                                const double *restrict mean, const double *restrict inverse,
+                                const double *restrict spread, const ptrdiff_t *restrict node,
+                                const double *restrict prior, const ptrdiff_t *restrict row,
+                                const double *restrict pi, const double *restrict log_norm,
+                                double *restrict density, double *restrict average,
+                                double *restrict out)
     {
-        const ptrdiff_t size = 8 * eights, rows = 8 * row_eights;
-        for (ptrdiff_t t = 0; t < size; ++t, weight += rows) {
-            const double *mine = prior + rows * node[t];
-            for (ptrdiff_t r = 0; r < rows; ++r)
-                weight[r] = mine[r] * by_node[t] / averaged[r];
-        }
-    }
-
-    /* log of the average density of x over nodes, by each row of weights, less that of the first
-       node.  The log density of a node is log_factor - power log(spread + (x - mean)^2 inverse).
-       There are 8 n nodes and 8 m rows; density is scratch. */
-    TK_WIDE_CLONES
-    static void tk_log_ratios(ptrdiff_t eights, ptrdiff_t row_eights, double x, double power,
-                              const double *restrict log_factor, const double *restrict mean,
-                              const double *restrict inverse, const double *restrict spread,
-                              const double *restrict weight, double *restrict density,
-                              double *restrict out)
-    {
-        const ptrdiff_t size = 8 * eights, rows = 8 * row_eights;
+        const ptrdiff_t size = 8 * eights, rows = 8 * row_eights, points = 8 * point_eights;
         double first, top;
         for (ptrdiff_t t = 0; t < size; ++t) {
             double away = x - mean[t];
@@ -51,105 +39,126 @@ cdef extern from *:
             density[t] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
         }
         for (ptrdiff_t r = 0; r < rows; ++r)
-            out[r] = TK_NOTHING;  /* of rows that fill up, which have no weight */
-        for (ptrdiff_t t = 0; t < size; ++t, weight += rows)
+            average[r] = 0;
+        for (ptrdiff_t t = 0; t < size; t += 8) {
+            const double *mine[8];
+            double by[8];
+            for (ptrdiff_t i = 0; i < 8; ++i) {
+                mine[i] = prior + rows * node[t + i];
+                by[i] = t + i ? density[t + i] : 0;
+            }
             for (ptrdiff_t r = 0; r < rows; ++r)
-                out[r] += density[t] * weight[r];
-        for (ptrdiff_t r = 0; r < rows; ++r)
-            out[r] = tk_log(out[r]) + (top - first);
+                average[r] += ((by[0] * mine[0][r] + by[1] * mine[1][r])
+                               + (by[2] * mine[2][r] + by[3] * mine[3][r]))
+                              + ((by[4] * mine[4][r] + by[5] * mine[5][r])
+                                 + (by[6] * mine[6][r] + by[7] * mine[7][r]));
+        }
+        for (ptrdiff_t p = 0; p < points; ++p)
+            out[p] = average[row[p]];
+        for (ptrdiff_t p = 0; p < points; ++p) {
+            double mixed = (1 - pi[p]) * density[0] + pi[p] * out[p];
+            mixed = mixed < TK_NOTHING ? TK_NOTHING : mixed;
+            out[p] = tk_log(mixed) + (top - first) - log_norm[p];
+        }
     }
 
     /* out = six rows of a table, weighted */
     TK_WIDE_CLONES
-    static void tk_interpolate(ptrdiff_t row_eights, const double *restrict table,
+    static void tk_interpolate(ptrdiff_t point_eights, const double *restrict table,
                                const double *restrict weight, double *restrict out)
     {
-        const ptrdiff_t rows = 8 * row_eights;
-        for (ptrdiff_t r = 0; r < rows; ++r)
-            out[r] = ((weight[0] * table[r] + weight[1] * table[rows + r])
-                      + (weight[2] * table[2 * rows + r] + weight[3] * table[3 * rows + r]))
-                     + (weight[4] * table[4 * rows + r] + weight[5] * table[5 * rows + r]);
+        const ptrdiff_t points = 8 * point_eights;
+        for (ptrdiff_t p = 0; p < points; ++p)
+            out[p] = ((weight[0] * table[p] + weight[1] * table[points + p])
+                      + (weight[2] * table[2 * points + p] + weight[3] * table[3 * points + p]))
+                     + (weight[4] * table[4 * points + p] + weight[5] * table[5 * points + p]);
     }
 
-    /* The largest of 8 n numbers that are not negative: they are in the order of their bits, and
-       whole numbers are compared several at once. */
-    static inline __attribute__((always_inline)) double tk_largest(ptrdiff_t size, const double *x)
-    {
-        int64_t most = 0, bits;
-        double found;
-        for (ptrdiff_t i = 0; i < size; ++i) {
-            memcpy(&bits, x + i, 8);
-            most = bits > most ? bits : most;
-        }
-        memcpy(&found, &most, 8);
-        return found;
-    }
-
-    /* product *= [h + (1 - h) exp(log_ratio)] / scale for runs of 8 n points, each given by its
-       first point, the one after its last, and its first row.  The log of the scale is returned:
-       where log ratios are above 0, that of the largest.  The largest product becomes 1 again,
-       before it can be small: no factor of the largest log ratio is less than exp(-TK_FALL), or
-       than that log ratio besides, and fallen has their sum. */
     TK_WIDE_CLONES
-    static double tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run,
-                              ptrdiff_t row_eights, const double *restrict h,
-                              double *restrict log_ratio, double *restrict product,
-                              double *fallen)
+    static void tk_add(ptrdiff_t eights, const double *restrict x, double *restrict out)
+    {
+        for (ptrdiff_t p = 0; p < 8 * eights; ++p)
+            out[p] += x[p];
+    }
+
+    /* product *= irrelevant + relevant exp(log_ratio), relative to the largest such factor that is
+       possible, whose log is added to *log_scale, for runs of 8 n points, each given by its first
+       point, the one after its last, and its first row.  *fallen has how much the logs of products
+       can have fallen.  Unless out is NULL, they are added to it before products can be below
+       exp(TK_LEAST), which begin again: where *fallen is 0, they are 1, whatever they hold. */
+    TK_WIDE_CLONES
+    static void tk_multiply(ptrdiff_t runs, const ptrdiff_t *restrict run, ptrdiff_t row_eights,
+                            const double *restrict irrelevant, const double *restrict relevant,
+                            double *restrict log_ratio, double *restrict product,
+                            double *out, double *fallen, double *log_scale)
     {
         const ptrdiff_t rows = 8 * row_eights, points = run[3 * runs - 2];
-        double log_scale, without, most;
-        for (ptrdiff_t r = 0; r < rows; ++r)
-            log_ratio[r] = log_ratio[r] < TK_LEAST ? TK_LEAST : log_ratio[r];
-        for (ptrdiff_t r = 0; r < rows; ++r)
-            log_ratio[r] -= TK_LEAST;
-        log_scale = tk_largest(rows, log_ratio) + TK_LEAST;
-        *fallen += TK_FALL - (log_scale < 0 ? log_scale : 0);
-        log_scale = log_scale > 0 ? log_scale : 0;
+        double least[8] = {0}, most[8] = {0}, low = 0, high = 0, without;
+        int begins;
+        for (ptrdiff_t r = 0; r < rows; r += 8)
+            for (ptrdiff_t i = 0; i < 8; ++i) {
+                least[i] = log_ratio[r + i] < least[i] ? log_ratio[r + i] : least[i];
+                most[i] = log_ratio[r + i] > most[i] ? log_ratio[r + i] : most[i];
+            }
+        for (ptrdiff_t i = 0; i < 8; ++i) {
+            low = least[i] < low ? least[i] : low;
+            high = most[i] > high ? most[i] : high;
+        }
+        if (out && *fallen > 0 && *fallen + high - low > -TK_LEAST) {
+            for (ptrdiff_t at = 0; at < points; ++at)
+                out[at] += tk_log(product[at]);
+            *fallen = 0;
+        }
+        begins = *fallen == 0;
+        *fallen += high - low;
+        *log_scale += high;
         for (ptrdiff_t r = 0; r < rows; ++r) {
-            double below = log_ratio[r] + TK_LEAST - log_scale;
+            double below = log_ratio[r] - high;
             log_ratio[r] = tk_exp(below < TK_LEAST ? TK_LEAST : below);
         }
-        without = tk_exp(log_scale > -TK_LEAST ? TK_LEAST : -log_scale);
+        without = tk_exp(-high < TK_LEAST ? TK_LEAST : -high);
         for (ptrdiff_t r = 0; r < runs; ++r) {
             const ptrdiff_t first = run[3 * r], stop = run[3 * r + 1];
             const double *mine = log_ratio + run[3 * r + 2] - first;
-            for (ptrdiff_t at = first; at < stop; ++at) {
-                double next = product[at] * (mine[at] + h[at] * (without - mine[at]));
-                product[at] = next < TK_NOTHING ? 0.0 : next;
-            }
+            if (begins)
+                for (ptrdiff_t at = first; at < stop; ++at)
+                    product[at] = irrelevant[at] * without + relevant[at] * mine[at];
+            else
+                for (ptrdiff_t at = first; at < stop; ++at)
+                    product[at] *= irrelevant[at] * without + relevant[at] * mine[at];
         }
-        if (*fallen > TK_MOST_FALLEN) {
-            most = tk_largest(points, product);
-            for (ptrdiff_t at = 0; at < points; ++at)
-                product[at] /= most;
-            log_scale += log(most);
-            *fallen = 0;
-        }
-        return log_scale;
     }
     """
-    void weights "tk_weights"(Py_ssize_t eights, Py_ssize_t row_eights, const Py_ssize_t *node,
-                              const double *by_node, const double *prior,
-                              const double *averaged, double *weight) noexcept nogil
-    void log_ratios "tk_log_ratios"(Py_ssize_t eights, Py_ssize_t row_eights, double x,
-                                    double power, const double *log_factor, const double *mean,
-                                    const double *inverse, const double *spread,
-                                    const double *weight, double *density,
-                                    double *out) noexcept nogil
-    void interpolate "tk_interpolate"(Py_ssize_t row_eights, const double *table,
+    void log_averages "tk_log_averages"(
+        Py_ssize_t eights, Py_ssize_t row_eights, Py_ssize_t point_eights, double x, double power,
+        const double *log_factor, const double *mean, const double *inverse, const double *spread,
+        const Py_ssize_t *node, const double *prior, const Py_ssize_t *row, const double *pi,
+        const double *log_norm, double *density, double *average, double *out) noexcept nogil
+    void interpolate "tk_interpolate"(Py_ssize_t point_eights, const double *table,
                                       const double *weight, double *out) noexcept nogil
-    double multiply "tk_multiply"(Py_ssize_t runs, const Py_ssize_t *run,
-                                  Py_ssize_t row_eights, const double *h,
-                                  double *log_ratio, double *product,
-                                  double *fallen) noexcept nogil
+    void add "tk_add"(Py_ssize_t eights, const double *x, double *out) noexcept nogil
+    void multiply "tk_multiply"(Py_ssize_t runs, const Py_ssize_t *run, Py_ssize_t row_eights,
+                                const double *irrelevant, const double *relevant,
+                                double *log_ratio, double *product, double *out, double *fallen,
+                                double *log_scale) noexcept nogil
 
 cdef extern from *:
     """
     #define TK_REACH 40
     """
     int REACH "TK_REACH"  # steps of the table on each side of its middle
+    double TK_LEAST
 
 TABLE = 2 * REACH + 1  # values of x in a table
+LEAST = TK_LEAST  # of the log of what products may fall by
+
+
+def aligned(*shape):
+    """Return an array of numbers, to be filled, whose eights do not cross lines of the cache."""
+    size = int(np.prod(shape))
+    found = np.empty(size + 8)
+    start = -found.ctypes.data // 8 % 8
+    return found[start:start + size].reshape(shape)
 
 
 cdef inline void lagrange(double u, double *weight) noexcept nogil:
@@ -169,74 +178,90 @@ cdef inline bint all_known(const unsigned char *known) noexcept nogil:
 
 
 cdef class Densities:
-    """Predictive densities of k features in G classes, at P points: `multiply`.
+    """Predictive densities of k features in G classes, at R points: `add` and `multiply`.
 
     Feature j has the nodes offset[j] to offset[j + 1] of log_factor, mean, inverse (G, M) and
-    spread (M,), the first without effect; the others are averaged for each row r with the weights
-    prior[node[t], r] by_node[t] / averaged[j, r]: node and by_node (M,), where by_node of the first
-    is 0, prior (., R) and averaged (k, R).  R and the offsets are multiples of 8.  runs (., 3) are
-    those of points with one pi whose rows follow each other: the first point, the one after the
-    last, the first row; their lengths are multiples of 8.  irrelevant (k, P) is the probability of
-    no effect at each point; power, middle and step are (k,).
+    spread (M,), the first without effect, of probability 1 - pi (R,); the others are averaged for
+    the row of each point, row (R,), by prior[node[t], row], node (M,), prior (., .).  log_norm
+    (k, R) is the log of the average of what a kept feature says; power, middle and step are (k,).
+    R, the columns of prior and the offsets are multiples of 8.
 
     The log of an average is a smooth function of x.  It is interpolated by polynomials of degree 5
     from its values at middle + i step, |i| <= REACH, which are computed when one is needed first,
     for `features` at a time: table (features, G, TABLE, R).  Beyond, it is computed.
     """
 
-    cdef const Py_ssize_t[::1] offset, node
-    cdef const Py_ssize_t[:, ::1] runs
-    cdef const double[::1] power, spread, by_node, middle, step
-    cdef const double[:, ::1] log_factor, mean, inverse, prior, averaged, irrelevant
+    cdef const Py_ssize_t[::1] offset, node, row
+    cdef const double[::1] power, spread, pi, middle, step
+    cdef const double[:, ::1] log_factor, mean, inverse, prior, log_norm
     cdef double[:, :, :, ::1] table
     cdef unsigned char[:, :, ::1] known
-    cdef double[:, ::1] weight  # scratch, as the next two
-    cdef double[::1] density, log_ratio
+    cdef double[::1] density, average, log_average  # scratch
+    cdef const Py_ssize_t[:, ::1] runs  # of `multiply`, as the next ones
+    cdef const double[:, ::1] irrelevant, relevant
+    cdef double[:, :, ::1] product
+    cdef double[:, ::1] fallen, log_scale
 
     def __init__(self, predictive, Py_ssize_t features):
-        self.offset, self.node, self.runs = predictive.offset, predictive.node, predictive.runs
-        self.power, self.spread = predictive.power, predictive.spread
-        self.by_node, self.prior = predictive.by_node, predictive.prior
+        self.offset, self.node, self.row = predictive.offset, predictive.node, predictive.row
+        self.power, self.spread, self.pi = predictive.power, predictive.spread, predictive.pi
         self.middle, self.step = predictive.middle, predictive.step
         self.log_factor, self.mean = predictive.log_factor, predictive.mean
-        self.inverse, self.averaged = predictive.inverse, predictive.averaged
-        self.irrelevant = predictive.irrelevant
-        shape = features, self.mean.shape[0], TABLE, self.prior.shape[1]
-        self.table, self.known = np.empty(shape), np.zeros(shape[:3], dtype=np.uint8)
-        most = max(np.diff(predictive.offset), default=0)
-        self.weight, self.density = np.empty((most, shape[3])), np.empty(most)
-        self.log_ratio = np.empty(shape[3])
+        self.inverse, self.prior = predictive.inverse, predictive.prior
+        self.log_norm = predictive.log_norm
+        shape = features, self.mean.shape[0], TABLE, self.row.shape[0]
+        self.table, self.known = aligned(*shape), np.zeros(shape[:3], dtype=np.uint8)
+        self.density = aligned(max(np.diff(predictive.offset), default=0))
+        self.average, self.log_average = aligned(self.prior.shape[1]), aligned(shape[3])
+        self.runs = np.empty((0, 3), dtype=np.intp)
 
-    def multiply(self, const double[:, ::1] cases, Py_ssize_t together,
-                 double[:, :, ::1] product, double[:, ::1] log_scale, double[:, ::1] fallen):
-        """Multiply product[i, g] by the predictive density of each feature of case i in class g.
+    def add(self, const double[:, ::1] cases, Py_ssize_t together, double[:, :, ::1] out):
+        """Add to out[i, g] the log density of each feature of case i in class g, (T, G, R).
 
-        The density is product exp(log_scale), relative to that without effect, which all classes
-        have in common.  cases (T, k) has NaN where a value is missing: it has no factor.  So many
-        cases go `together` through the features of a table.  product is (T, G, P); fallen (T, G)
-        begins with 0.
+        It is relative to that without effect, which all classes have in common.  cases (T, k) has
+        NaN where a value is missing: it has no term.  So many cases go `together` through the
+        features of a table.
         """
         cdef Py_ssize_t T = cases.shape[0], k = cases.shape[1], first = 0, start, slot
         with nogil:
             while first < k:
-                self.known[:, :, :] = 0
+                if self.table.shape[0] < k:
+                    self.known[:, :, :] = 0
                 start = 0
                 while start < T:
                     for slot in range(min(self.table.shape[0], k - first)):
-                        self.multiply_feature(first + slot, slot, cases, start,
-                                              min(start + together, T), product, log_scale, fallen)
+                        self.add_feature(first + slot, slot, cases, start,
+                                         min(start + together, T), out)
                     start += together
                 first += self.table.shape[0]
 
-    cdef void multiply_feature(self, Py_ssize_t j, Py_ssize_t slot, const double[:, ::1] cases,
-                               Py_ssize_t start, Py_ssize_t stop, double[:, :, ::1] product,
-                               double[:, ::1] log_scale, double[:, ::1] fallen) noexcept nogil:
+    def multiply(self, const double[:, ::1] cases, Py_ssize_t together, products,
+                 double[:, :, ::1] product, double[:, ::1] fallen, double[:, ::1] log_scale,
+                 double[:, :, ::1] out):
+        """Multiply product[i, g] by densities at P points, whose rows are the points here, (T, G, P).
+
+        Of these pi is 1: points of one row differ in their probability that feature j is
+        `irrelevant` or `relevant`, (k, P).  `runs` (., 3) are those of points with one pi whose rows
+        follow each other: the first point, the one after the last, the first row; their lengths are
+        multiples of 8.  The log density is out + log(product) + log_scale, as in `add`.  out,
+        log_scale and fallen (T, G) begin with 0; where fallen is 0 in the end, product is 1, but
+        holds anything.  Where out is empty, products that
+        have fallen by more than exp(LEAST) may be 0.
+        """
+        self.runs = products.runs
+        self.irrelevant, self.relevant = products.irrelevant, products.relevant
+        self.product, self.fallen, self.log_scale = product, fallen, log_scale
+        self.add(cases, together, out)
+
+    cdef void add_feature(self, Py_ssize_t j, Py_ssize_t slot, const double[:, ::1] cases,
+                          Py_ssize_t start, Py_ssize_t stop,
+                          double[:, :, ::1] out) noexcept nogil:
         # feature j, whose tables have this slot, of cases start to stop - 1
-        cdef Py_ssize_t first = self.offset[j], size = (self.offset[j + 1] - first) // 8
-        cdef Py_ssize_t eights = self.log_ratio.shape[0] // 8, i, g, at, near
+        cdef Py_ssize_t eights = self.row.shape[0] // 8, runs = self.runs.shape[0], i, g, at, near
         cdef double x, place, u = 0, middle = self.middle[j], step = self.step[j]
         cdef double[6] around
-        cdef bint weighted = False
+        cdef double *mine = &self.log_average[0]
+        cdef double *logs
         for i in range(start, stop):
             x = cases[i, j]
             if x != x:
@@ -248,27 +273,30 @@ cdef class Densities:
                 near = <Py_ssize_t>u + REACH - 2
                 lagrange(place - u, around)
             for g in range(self.mean.shape[0]):
-                if not weighted and (near < 0 or not all_known(&self.known[slot, g, near])):
-                    weights(size, eights, &self.node[first], &self.by_node[first],
-                            &self.prior[0, 0], &self.averaged[j, 0], &self.weight[0, 0])
-                    weighted = True
                 if near < 0:
-                    self.log_ratios_at(x, j, g, &self.log_ratio[0])
+                    self.log_averages_at(x, j, g, mine)
                 else:
-                    for at in range(near, near + 6):
-                        if not self.known[slot, g, at]:
-                            self.log_ratios_at(middle + (at - REACH) * step, j, g,
-                                               &self.table[slot, g, at, 0])
-                        self.known[slot, g, at] = 1
-                    interpolate(eights, &self.table[slot, g, near, 0], around, &self.log_ratio[0])
-                log_scale[i, g] += multiply(
-                    self.runs.shape[0], &self.runs[0, 0], eights, &self.irrelevant[j, 0],
-                    &self.log_ratio[0], &product[i, g, 0], &fallen[i, g])
+                    if not all_known(&self.known[slot, g, near]):
+                        for at in range(near, near + 6):
+                            if not self.known[slot, g, at]:
+                                self.log_averages_at(middle + (at - REACH) * step, j, g,
+                                                     &self.table[slot, g, at, 0])
+                            self.known[slot, g, at] = 1
+                    interpolate(eights, &self.table[slot, g, near, 0], around, mine)
+                if not runs:
+                    add(eights, mine, &out[i, g, 0])
+                else:
+                    logs = &out[i, g, 0] if out.shape[0] else NULL
+                    multiply(runs, &self.runs[0, 0], eights, &self.irrelevant[j, 0],
+                             &self.relevant[j, 0], mine, &self.product[i, g, 0], logs,
+                             &self.fallen[i, g], &self.log_scale[i, g])
 
-    cdef void log_ratios_at(self, double x, Py_ssize_t j, Py_ssize_t g, double *out) noexcept nogil:
-        # of feature j in class g, when its nodes are weighted
+    cdef void log_averages_at(self, double x, Py_ssize_t j, Py_ssize_t g,
+                              double *out) noexcept nogil:
+        # of feature j in class g
         cdef Py_ssize_t first = self.offset[j]
-        log_ratios((self.offset[j + 1] - first) // 8, self.log_ratio.shape[0] // 8, x,
-                   self.power[j], &self.log_factor[g, first], &self.mean[g, first],
-                   &self.inverse[g, first], &self.spread[first], &self.weight[0, 0],
-                   &self.density[0], out)
+        log_averages((self.offset[j + 1] - first) // 8, self.average.shape[0] // 8,
+                     self.row.shape[0] // 8, x, self.power[j], &self.log_factor[g, first],
+                     &self.mean[g, first], &self.inverse[g, first], &self.spread[first],
+                     &self.node[first], &self.prior[0, 0], &self.row[0], &self.pi[0],
+                     &self.log_norm[j, 0], &self.density[0], &self.average[0], out)

@@ -1,7 +1,5 @@
 """Predictive densities of normal features: the kernel against its twin."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import special
@@ -12,72 +10,142 @@ from thesiskit.models.normal import EIGHT, Predictive
 from thesiskit.models.selection import select_by_f
 
 
-def predictive(seed=1, n=30, p=60, k=9, G=3):
+def fitted(seed=1, n=30, p=60, k=9, G=3, effect=1.5, missing=0.0, **settings):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % G
     X = rng.standard_normal((n, p))
-    X[:, :4] += 1.5 * rng.standard_normal((G, 4))[y]
+    X[:, :4] += effect * rng.standard_normal((G, 4))[y]
+    X[rng.random(X.shape) < missing] = np.nan
     selection = select_by_f(X, y, k, rng)
-    settings = normal.Normal(ratio=(0.01, 0.1, 1.0, 8.0), pi=(0.01, 0.1, 0.5, 1.0))
-    return Predictive.of(normal.fit(selection, settings)), rng
+    return normal.fit(selection, normal.Normal(**settings)), rng
 
 
-def twin(densities, cases):
-    """Log densities, (T, G), by loops over nodes and points."""
-    T, G = len(cases), len(densities.mean)
-    points = np.zeros((T, G, len(densities.log_weight)))
-    for j in range(cases.shape[1]):
-        mine = slice(densities.offset[j], densities.offset[j + 1])
-        for i, g in np.ndindex(T, G):
-            if np.isnan(cases[i, j]):
-                continue
-            square = (cases[i, j] - densities.mean[g, mine]) ** 2 * densities.inverse[g, mine]
-            log = densities.log_factor[g, mine] - densities.power[j] * np.log(
-                densities.spread[mine] + square
-            )
-            average = special.logsumexp(
-                log[:, None], b=np.maximum(densities.weight(j), 1e-290), axis=0
-            )
-            h = densities.irrelevant[j]
-            with np.errstate(divide="ignore"):
-                points[i, g] += np.logaddexp(
-                    np.log(h), np.log1p(-h) + average[densities.row] - log[0]
-                )
-    return special.logsumexp(points + densities.log_weight, axis=2)
+def predictive(**options):
+    small = {"ratio": (0.01, 0.1, 1.0, 8.0), "pi": (0.01, 0.1, 0.5, 1.0)}
+    posterior, rng = fitted(**options, **small)
+    row, j, _ = posterior.points
+    return Predictive.of(posterior, row, posterior.pi[j]), posterior, rng
 
 
-@pytest.mark.parametrize("G", [2, 3])
-def test_densities_against_the_twin(G):
-    densities, rng = predictive(G=G)
+def twin(posterior, cases):
+    """Log densities at all points, (T, G, C R, J), from all nodes, less that without effect."""
+    selection, nodes, evidence = posterior.selection, posterior.nodes, posterior.evidence
+    a, b = posterior.variance
+    T, G, pi = len(cases), selection.means.shape[1], posterior.pi
+    found = np.zeros((T, G, len(nodes.weight), len(pi)))
+    for j, i in np.ndindex(cases.shape[::-1]):
+        if np.isnan(cases[i, j]):
+            continue
+        counts, means = selection.counts[j], selection.means[j]
+        n = counts.sum()
+        location, v, squares = normal.predictive(counts, means, nodes.ratio)
+        spread = (a * b + selection.within[j] + squares)[:, None]
+        log = (a + n - 1) / 2 * np.log(spread) - np.log(v) / 2
+        log -= (a + n) / 2 * np.log(spread + (cases[i, j] - location) ** 2 / v)
+        log -= log[0]
+        top = log.max(axis=0)
+        said = evidence.by_node[j][:, None] * np.exp(log - top)  # (M, G)
+        averaged = (nodes.weight @ said[1:]).T[:, :, None]
+        mixed = (1 - pi) * said[0][:, None, None] + pi * averaged
+        found[i] += np.log(np.maximum(mixed, 1e-300)) + top[:, None, None]
+        found[i] -= np.log((1 - pi) * evidence.by_node[j, 0] + pi * evidence.averaged[j][:, None])
+    return found
+
+
+def from_twin(posterior, cases):
+    """Class probabilities from all points and nodes, (T, G)."""
+    log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
+    log = special.logsumexp(twin(posterior, cases) + log_joint, axis=(2, 3))
+    G = log.shape[1]
+    log += np.log(posterior.settings.class_weights(G) + posterior.selection.class_counts)
+    return special.softmax(log, axis=1)
+
+
+def at_points(posterior, found):
+    row, j, _ = posterior.points
+    return found[:, :, row, j]
+
+
+@pytest.mark.parametrize(("G", "missing"), [(2, 0.0), (3, 0.1)])
+def test_densities_against_the_twin(G, missing):
+    densities, posterior, rng = predictive(G=G, missing=missing)
     cases = rng.standard_normal((40, 9)) * 2
     cases[3, 2] = cases[5, 0] = np.nan
-    np.testing.assert_allclose(densities.log_densities(cases), twin(densities, cases), atol=2e-8)
+    slow = at_points(posterior, twin(posterior, cases))
+    size = slow.shape[2]
+    np.testing.assert_allclose(densities.log_densities(cases)[..., :size], slow, atol=5e-7)
     # beyond the table logs are computed, not interpolated
-    far = replace(densities, step=densities.step * 1e-9)
-    np.testing.assert_allclose(far.log_densities(cases), twin(densities, cases), atol=1e-11)
+    direct = densities.without_tables().log_densities(cases)[..., :size]
+    np.testing.assert_allclose(direct, slow, atol=2e-9)
 
 
 def test_values_far_from_all_others_stay_finite():
-    densities, rng = predictive(k=20)
+    densities, posterior, rng = predictive(k=20)
     cases = rng.standard_normal((5, 20)) * np.array([1.0, 1e2, 1e4, 1e6, 1e8])[:, None]
     found = densities.log_densities(cases)
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[:2], twin(densities, cases)[:2], rtol=1e-9, atol=1e-7)
+    slow = at_points(posterior, twin(posterior, cases))
+    np.testing.assert_allclose(found[..., : slow.shape[2]], slow, rtol=1e-9, atol=5e-7)
+
+
+def places(posterior, rng):
+    """Cases at and far from the training cases, in standard deviations from the middle."""
+    selection, (a, b) = posterior.selection, posterior.variance
+    k = len(selection.selected)
+    sd = np.sqrt((a * b + selection.within) / (a + selection.counts.sum(axis=1)))
+    near = rng.standard_normal((20, k))
+    cases = [near]
+    for far in (3, 10, 30, 100, 1e4):
+        cases.append(far * rng.choice([-1.0, 1.0], (6, k)))  # all features
+        cases.append(np.where(np.arange(k) == rng.integers(k, size=(6, 1)), far, near[:6]))
+        some = np.where(rng.random((6, k)) < 0.2, far * rng.standard_normal((6, k)), near[:6])
+        cases.append(np.where(rng.random((6, k)) < 0.2, np.nan, some))
+    return selection.means.mean(axis=1) + sd * np.concatenate(cases)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n": 100, "p": 2000, "k": 30, "G": 2},
+        {"n": 40, "p": 400, "k": 8, "G": 2, "effect": 0.6},
+        {"n": 80, "p": 400, "k": 3, "G": 2, "effect": 4.0, "seed": 843471115},
+        {"n": 80, "p": 400, "k": 10, "G": 2, "effect": 4.0},
+        {"n": 12, "p": 300, "k": 12, "G": 2, "effect": 3.0},
+        {"n": 45, "p": 300, "k": 25, "G": 3, "missing": 0.1},
+        {"n": 60, "p": 60, "k": 60, "G": 2, "effect": 0.4},
+        {"n": 30, "p": 200, "k": 10, "G": 2, "relevant": "all", "effect_shapes": (None,)},
+        {"n": 30, "p": 200, "k": 10, "G": 2, "ratio": (8.0, 0.02, 0.3), "pi": (1.0, 1e-4, 0.03)},
+    ],
+    ids=str,
+)
+def test_what_is_skipped_moves_no_prediction_of_any_value(options):
+    posterior, rng = fitted(**options)
+    cases = places(posterior, rng)
+    slow, fast = from_twin(posterior, cases), normal.predict(posterior, cases)
+    np.testing.assert_allclose(fast[:20], slow[:20], atol=1e-6)
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert ((slow > 0.01) & (slow < 0.99)).any(axis=1).sum() > 10
+
+
+def test_near_cases_are_interpolated_and_far_ones_are_not():
+    posterior, rng = fitted(n=100, p=2000, k=30, G=2)
+    _, known = posterior.interpolation.log_densities(places(posterior, rng))
+    assert known[:20].all()
+    assert not known.all()
 
 
 def test_a_case_is_predicted_the_same_in_any_company():
-    densities, rng = predictive(k=12)
+    posterior, rng = fitted(k=12)
     cases = rng.standard_normal((300, 12))
-    together = densities.log_densities(cases)
-    alone = np.concatenate([densities.log_densities(one[None]) for one in cases[:20]])
+    cases[::7] *= 50
+    together = normal.log_densities(posterior, cases)
+    alone = np.concatenate([normal.log_densities(posterior, one[None]) for one in cases[:20]])
     np.testing.assert_array_equal(together[:20], alone)
 
 
 def test_layout_is_what_the_kernel_takes():
-    densities, _ = predictive()
+    densities, _, _ = predictive()
     assert (densities.offset % EIGHT == 0).all()
-    runs = densities.runs
-    assert ((runs[:, 1] - runs[:, 0]) % EIGHT == 0).all()
-    assert (runs[1:, 0] == runs[:-1, 1]).all()
-    assert runs[-1, 1] == len(densities.log_weight)
+    assert len(densities.row) % EIGHT == 0
+    assert densities.prior.shape[1] % EIGHT == 0
     assert kernel.TABLE % 2 == 1

@@ -52,11 +52,16 @@ Given rho_j, a new value of class g has a Student t density with a + N - 1 degre
 s = rho_j r_g, mean s m_g + (1 - s) m and squared scale (a b + W + Q) v / (a + N - 1), where
 v = 1 + rho_j / (1 + rho_j n_g) + (1 - s)^2 / R.  At a point (c, rho, pi) it is averaged over rho_j
 by the posterior probabilities of the nodes; the products over features are averaged over points.
+Logs of products are interpolated between a few points (`Interpolation`).  Whatever values a case
+has, this and the points and nodes that are skipped move its probabilities by less than 1e-4 (those
+of usual cases by less than 1e-6): the densities of nodes have tails of the same degree, so that
+what matters far away can be told without x, and a case that skipped points may matter to is found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -457,15 +462,10 @@ class Nodes:
     lattice: int
 
     @classmethod
-    def of(cls, settings: Normal, classes: int, rows: np.ndarray | None = None) -> Nodes:
-        """Return the nodes for features of some number of classes.
-
-        rows : numbers in the table of all (c, rho), c by c; by default all of them.
-        """
-        everything = np.arange(len(settings.effect_shapes) * len(settings.ratio))
-        shape, place = np.divmod(everything if rows is None else rows, len(settings.ratio))
-        log_ratio = np.log(settings.ratio)[place]
-        c = settings.shapes[shape]
+    def of(cls, settings: Normal, classes: int) -> Nodes:
+        """Return the nodes for features of some number of classes; rows are c by c."""
+        c = np.repeat(settings.shapes, len(settings.ratio))
+        log_ratio = np.tile(np.log(settings.ratio), len(settings.shapes))
         alone = np.isinf(c)
         nodes, weight = _node_lattice(log_ratio[~alone], c[~alone], classes)
         single, which = np.unique(log_ratio[alone], return_inverse=True)
@@ -573,13 +573,17 @@ class Evidence:
         by_node = np.exp(log - log.max(axis=1, keepdims=True))
         return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
+    def mixed(self, pi: np.ndarray, row: np.ndarray, kept: Any = slice(None)) -> np.ndarray:
+        """Return the marginal likelihoods of some features at points (row, pi), (k, .)."""
+        return (1 - pi) * self.by_node[kept, :1] + pi * self.averaged[kept][:, row]
+
 
 LEAST_A, MOST_A = 0.02, 200.0
 ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
-SKIPPED = 1e-5  # predictions skip points that together have this probability
+SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 
 
 @dataclass(frozen=True)
@@ -631,6 +635,11 @@ class Posterior:
         return Evidence.of(self.selection, self.nodes, self.between, self.variance)
 
     @cached_property
+    def interpolation(self) -> Interpolation:
+        """What predictions need."""
+        return Interpolation.of(self)
+
+    @cached_property
     def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows of `Nodes.weight`, places of pi, and log probabilities of the points to predict at.
 
@@ -644,11 +653,35 @@ class Posterior:
         j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
         return row, j, log_joint[row, j]
 
+    @cached_property
+    def skipped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The points that `points` skips, by the cells of a lattice.
+
+        Rows and places of pi of the corners of cells, (C, ., .) each, and the log probabilities of
+        the points skipped in each cell, (C, . - 1, . - 1).
+        """
+        row, j, _ = self.points
+        C, R, J = self.log_joint.shape
+        skipped = self.log_joint.copy()
+        skipped.reshape(C * R, J)[row, j] = -np.inf
+        ratio_line, ratio_cell = _lines(np.log(self.ratio))
+        pi_line, pi_cell = _lines(np.log(self.pi / (1.1 - self.pi)))
+        log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
+        np.logaddexp.at(log_skipped, np.ix_(np.arange(C), ratio_cell, pi_cell), skipped)
+        shape, first, last = np.ix_(R * np.arange(C), ratio_line, pi_line)
+        corner_row, corner_j = np.broadcast_arrays(shape + first, last)
+        return corner_row, corner_j, log_skipped
+
+    @cached_property
+    def products(self) -> Products:
+        """What predictions from few features need."""
+        row, j, _ = self.skipped
+        return Products.of(self, self.points[:2], (row.ravel(), j.ravel()))
+
     def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
         pi, evidence = self.pi[j], self.evidence
-        without = (1 - pi) * evidence.by_node[:, :1]
-        return without / (without + pi * evidence.averaged[:, row])
+        return (1 - pi) * evidence.by_node[:, :1] / evidence.mixed(pi, row)
 
     @cached_property
     def relevance(self) -> np.ndarray:
@@ -795,37 +828,36 @@ def _best_variance(
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
-PRODUCTS = 1 << 15  # of test cases that are predicted together: they stay in a cache
-SUPER = 4096  # and of which products are held
-TABLES = 1 << 22  # numbers in the tables of features that are multiplied together
-TABLE_STEP = 0.25  # of tables, in standard deviations within classes: logs are exact to 2e-9
+TOGETHER = 1 << 15  # log densities of cases that are predicted together: they stay in a cache
+TABLES = 1 << 22  # numbers in the tables of features that are added together
+TABLE_STEP = 0.2  # of tables, in standard deviations within classes: logs are exact to 3e-7
 EIGHT = 8  # numbers that the kernel computes at once
-NO_WEIGHT = 1e-10  # nodes of less probability, at every point, are left out
+NO_WEIGHT = 1e-9  # nodes of less probability, near and far away at every point, are left out
+NO_PRIOR = 1e-40  # less is 0: products of small numbers stay normal
+LEAST = 1e-300
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """Predictive densities of the kept features, as `Densities` of the kernel takes them.
+    """Predictive densities of kept features at points, as `Densities` of the kernel takes them.
 
     Attributes
     ----------
-    row : (P,) the row of each point, of those (c, rho) of which some point has weight; points with
-        one pi are in runs of a multiple of EIGHT rows that follow each other.
-    log_weight : (P,) log probabilities of the points; those that fill up have none.
-    offset : (k + 1,) multiples of 8: where the nodes of each feature begin, the first without
+    row, pi : (P,) the column of each point in `prior`, and its pi.  The last point is repeated
+        until P is a multiple of EIGHT.
+    offset : (k + 1,) multiples of EIGHT: where the nodes of each feature begin, the first without
         effect.  Nodes that fill the last eight have no weight.
     power : (k,).
-    log_factor, mean, inverse : (G, M).
+    log_factor, mean, inverse : (G, M), the first with what the kept feature says of the node.
     spread : (M,).
-    node, by_node : (M,) the row of each node in `prior`, and what the kept feature says of it.
+    node : (M,) the row of each node in `prior`.
     prior : (., R) the probabilities of nodes before the data.
-    averaged : (k, R) what the kept features say, averaged over nodes.
-    irrelevant : (k, P).
+    log_norm : (k, P) the log of what the kept features say, averaged over nodes.
     middle, step : (k,).
     """
 
     row: np.ndarray
-    log_weight: np.ndarray
+    pi: np.ndarray
     offset: np.ndarray
     power: np.ndarray
     log_factor: np.ndarray
@@ -833,91 +865,108 @@ class Predictive:
     inverse: np.ndarray
     spread: np.ndarray
     node: np.ndarray
-    by_node: np.ndarray
     prior: np.ndarray
-    averaged: np.ndarray
-    irrelevant: np.ndarray
+    log_norm: np.ndarray
     middle: np.ndarray
     step: np.ndarray
 
     @classmethod
-    def of(cls, posterior: Posterior) -> Predictive:
-        """Return the densities at the posterior's points."""
-        row, j, log_probability = posterior.points
-        rows, at_row = np.unique(row, return_inverse=True)
-        pis, at_pi = np.unique(j, return_inverse=True)
-        width = -(-len(rows) // EIGHT) * EIGHT
-        more = ((0, 0), (0, width - len(rows)))  # columns that fill up the last eight
-        log_weight = np.full((len(pis), width), -np.inf)
-        log_weight[at_pi, at_row] = log_probability
-        blocks = log_weight.reshape(len(pis), -1, EIGHT)
-        pi, block = np.nonzero(np.isfinite(blocks).any(axis=2))
-        irrelevant = np.zeros((len(posterior.selection.selected), len(pis), width))
-        for place, one in enumerate(pis):
-            irrelevant[:, place, : len(rows)] = posterior.irrelevance(rows, one)
-        shape = (len(irrelevant), len(pis), width // EIGHT, EIGHT)
-        irrelevant = irrelevant.reshape(shape)[:, pi, block]
-        a, b = posterior.variance
-        selection = posterior.selection
-        nodes = Nodes.of(posterior.settings, len(selection.class_counts), rows)
-        between = Between.of(selection, nodes.ratio)
-        evidence = Evidence.of(selection, nodes, between, posterior.variance)
-        feature, node, offset = _used_nodes(nodes, evidence)
-        n = selection.counts.sum(axis=1)
-        spread = a * b + selection.within[feature] + between.squares[feature, node]
-        means, counts = selection.means[feature], selection.counts[feature]
-        location, v, _ = predictive(counts, means, nodes.ratio[node])
-        log_factor = -0.5 * np.log(v) + (((a + n[feature] - 1) / 2) * np.log(spread))[:, None]
+    def of(
+        cls, posterior: Posterior, row: np.ndarray, pi: np.ndarray, kept: Any = slice(None)
+    ) -> Predictive:
+        """Return the densities of all or some kept features at points (row, pi)."""
+        (a, b), nodes, selection = posterior.variance, posterior.nodes, posterior.selection
+        counts, by_node = selection.counts[kept], posterior.evidence.by_node[kept]
+        log_between = np.broadcast_to(posterior.between.log_factor, posterior.between.squares.shape)
+        log_between, squares = log_between[kept], posterior.between.squares[kept]
+        n, own = counts.sum(axis=1), a * b + selection.within[kept]
+        fill = (0, -len(row) % EIGHT)
+        rows, at = np.unique(np.pad(row, fill, mode="edge"), return_inverse=True)
+        pi = np.pad(pi, fill, mode="edge")
+        weight = nodes.weight[rows]
+        far = _far_evidence(counts, nodes.ratio, log_between, a)
+        feature, node, offset = _used_nodes(weight, by_node, far)
+        location, v, _ = predictive(
+            counts[feature], selection.means[kept][feature], nodes.ratio[node]
+        )
+        # of the training values, for the node without effect and for the most probable one
+        each, ends = (
+            np.arange(len(n)),
+            np.array([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)]),
+        )
+        log_none, log_most = log_between[each, ends] - (a + n - 1) / 2 * np.log(
+            own + squares[each, ends]
+        )
+        log_norm = np.log(np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST))
+        log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
+        filling = node == 0
+        filling[offset[:-1]] = False
+        log_factor[filling] = -np.inf
+        more = (0, -len(rows) % EIGHT)  # columns that fill up the last eight
+        prior = np.where(weight > NO_PRIOR, weight, 0.0)
         return cls(
-            (EIGHT * block[:, None] + np.arange(EIGHT)).reshape(-1),
-            blocks[pi, block].reshape(-1), offset, (a + n) / 2,
-            np.ascontiguousarray(log_factor.T), np.ascontiguousarray(location.T),
-            np.ascontiguousarray(1 / v.T), spread, np.maximum(node - 1, 0),
-            np.where(node > 0, evidence.by_node[feature, node], 0.0),
-            np.ascontiguousarray(np.pad(nodes.weight.T, more)),
-            np.pad(evidence.averaged, more, constant_values=1.0),
-            irrelevant.reshape(len(irrelevant), len(pi) * EIGHT),
-            between.mean[:, 0].copy(), TABLE_STEP * np.sqrt((a * b + selection.within) / (a + n)),
+            at, pi, offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
+            np.ascontiguousarray(location.T), np.ascontiguousarray(1 / v.T),
+            own[feature] + squares[feature, node], np.maximum(node - 1, 0),
+            np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
+            log_norm + (log_most - log_none)[:, None],
+            posterior.between.mean[kept, 0].copy(), TABLE_STEP * np.sqrt(own / (a + n)),
         )  # fmt: skip
 
-    @property
-    def runs(self) -> np.ndarray:
-        """Runs of points whose rows follow each other: first, after the last, first row, (., 3)."""
-        breaks = np.flatnonzero(np.diff(self.row) != 1) + 1
-        start = np.append(0, breaks)
-        return np.column_stack([start, np.append(breaks, len(self.row)), self.row[start]])
-
     def weight(self, j: int) -> np.ndarray:
-        """Return the probabilities of the nodes of a kept feature that is relevant, (., R)."""
+        """Return the probabilities of the nodes of a relevant feature, but for a factor, (., R)."""
         mine = slice(self.offset[j], self.offset[j + 1])
-        return self.prior[self.node[mine]] * self.by_node[mine, None] / self.averaged[j]
+        log_said = self.log_factor[0, mine] - 0.5 * np.log(self.inverse[0, mine])
+        log_said -= (self.power[j] - 0.5) * np.log(self.spread[mine])
+        log_said[0] = -np.inf
+        return self.prior[self.node[mine]] * np.exp(log_said - log_said.max())[:, None]
+
+    def without_tables(self) -> Predictive:
+        """Return these densities so that none is interpolated."""
+        return replace(self, step=np.full_like(self.step, LEAST))
 
     def log_densities(self, features: np.ndarray) -> np.ndarray:
-        """Return the log density of cases (T, k) in each class, (T, G), less one constant."""
-        T, G, k, R = len(features), len(self.mean), len(self.power), self.prior.shape[1]
-        log_scale, fallen = np.zeros((T, G)), np.zeros((T, G))
-        few = min(k, max(1, TABLES // (G * kernel.TABLE * R)))
-        together = max(1, PRODUCTS // (G * len(self.log_weight)))
-        densities, point_weight = kernel.Densities(self, few), np.exp(self.log_weight)
-        for start in range(0, T, SUPER):
-            rows = slice(start, start + SUPER)
-            product = np.ones((len(log_scale[rows]), G, len(point_weight)))
-            densities.multiply(features[rows], together, product, log_scale[rows], fallen[rows])
-            log_scale[rows] += np.log(product @ point_weight)
-        return log_scale
+        """Return the log density of cases (T, k) at each point in each class, (T, G, P).
+
+        Of each case it is less a constant, which classes and points have in common.
+        """
+        found = np.zeros((len(features), len(self.mean), len(self.row)))
+        size = found[0].size
+        few = min(len(self.power), max(1, TABLES // (size * kernel.TABLE)))
+        kernel.Densities(self, few).add(features, max(1, TOGETHER // size), found)
+        return found
 
 
-def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _far_evidence(
+    counts: np.ndarray, ratio: np.ndarray, log_between: np.ndarray, a: float
+) -> np.ndarray:
+    """Return what a feature and a value far away say of each node, (k, M), or (1, M) for all.
+
+    Sums of squares are nothing beside that value's.
+    """
+    if len(counts) and (counts == counts[0]).all():
+        counts, log_between = counts[:1], log_between[:1]
+    each = np.repeat(counts, len(ratio), axis=0)
+    _, v, _ = predictive(each, np.zeros(each.shape), np.tile(ratio, len(counts)))
+    widest = np.log(v.max(axis=1)).reshape(log_between.shape)
+    log = log_between + (a + counts.sum(axis=1, keepdims=True) - 1) / 2 * widest
+    return np.exp(log - log.max(axis=1, keepdims=True))
+
+
+def _used_nodes(
+    weights: np.ndarray, near: np.ndarray, far: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return feature and node (M,) of the nodes that have weight, and their offsets.
 
-    Each feature begins with the node without effect, 0, and has a multiple of EIGHT: those that
-    fill up are 0 too.
+    The probability of a node given a new value, too, is between that given the kept feature alone
+    and that given a value far away, about.  Each feature begins with the node without effect, 0,
+    and has a multiple of EIGHT: those that fill up are 0 too.
     """
-    weights, averaged, by_node = nodes.weight, evidence.averaged, evidence.by_node[:, 1:]
-    most = np.empty_like(by_node)
-    for column in range(weights.shape[1]):
-        most[:, column] = (weights[:, column] / averaged).max(axis=1)
-    used = most * by_node > NO_WEIGHT
+    used = np.zeros((len(near), weights.shape[1]), dtype=bool)
+    for by_node in (near[:, 1:], far[:, 1:]):
+        averaged = np.maximum(weights @ by_node.T, LEAST)
+        most = np.array([(weights / one[:, None]).max(axis=0) for one in averaged.T])
+        used |= most * by_node > NO_WEIGHT
     size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
     feature = np.repeat(np.arange(len(size)), size)
@@ -925,6 +974,286 @@ def _used_nodes(nodes: Nodes, evidence: Evidence) -> tuple[np.ndarray, np.ndarra
     mine, place = np.nonzero(used)
     node[offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]] = place + 1
     return feature, node, offset
+
+
+MANY = 1 << 18  # products that are made together
+PART = 1 << 20  # features times points of which products are made together
+
+
+@dataclass(frozen=True)
+class Products:
+    """Densities as products over features, at many points (c, rho, pi).
+
+    Attributes
+    ----------
+    densities : at the rows of the points, where all features are relevant.
+    runs, irrelevant, relevant : of P points, as the kernel takes them, which fills up eights.
+    place : of each point, among these.
+    """
+
+    densities: Predictive
+    runs: np.ndarray
+    irrelevant: np.ndarray
+    relevant: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior, *parts: tuple[np.ndarray, np.ndarray]) -> Products:
+        """Return them at points (row, place of pi); the rows of each part are by themselves."""
+        layout, size = [], np.zeros(2, dtype=np.intp)
+        for row, j in parts:
+            rows, at_row = np.unique(row, return_inverse=True)
+            rows = np.pad(rows, (0, -len(rows) % EIGHT), mode="edge")
+            used = np.zeros((len(posterior.pi), len(rows) // EIGHT), dtype=bool)
+            used[j, at_row // EIGHT] = True
+            block = np.cumsum(used).reshape(used.shape) - 1
+            pi, first = np.nonzero(used)
+            column = (EIGHT * first[:, None] + np.arange(EIGHT)).reshape(-1)
+            place = EIGHT * block[j, at_row // EIGHT] + at_row % EIGHT
+            layout.append((rows, np.repeat(pi, EIGHT), size[0] + column, size[1] + place))
+            size += len(rows), len(column)
+        rows, j, column, place = map(np.concatenate, zip(*layout, strict=True))
+        start = np.append(0, np.flatnonzero(np.diff(column) != 1) + 1)
+        pi, evidence = posterior.pi[j], posterior.evidence
+        densities = Predictive.of(posterior, rows, np.ones(len(rows)))
+        irrelevant = (1 - pi) * evidence.by_node[:, :1]
+        relevant = pi * np.maximum(evidence.averaged[:, rows[column]], LEAST)
+        mixed, shares = irrelevant + relevant, kernel.aligned(2, *irrelevant.shape)
+        shares[0], shares[1] = irrelevant / mixed, relevant / mixed
+        return cls(
+            replace(densities, step=2 * densities.step),
+            np.column_stack([start, np.append(start[1:], len(column)), column[start]]),
+            shares[0], shares[1], place,
+        )  # fmt: skip
+
+    def multiplied(self, features: np.ndarray, logs: bool) -> Iterator[tuple[slice, Any]]:
+        """Yield some cases, and product, fallen, log_scale and out of `kernel.multiply` for them.
+
+        There are as many of them each time, so that rounding is the same.
+        """
+        G, P = len(self.densities.mean), self.irrelevant.shape[1]
+        count = 4 * max(1, MANY // (4 * G * P))
+        densities = kernel.Densities(self.densities, 1 if logs else len(self.irrelevant))
+        product, fallen, log_scale = kernel.aligned(count, G, P), *np.empty((2, count, G))
+        out = np.empty_like(product) if logs else np.empty((0, 0, 0))
+        for start in range(0, len(features), count):
+            part = slice(start, start + count)
+            fallen[:], log_scale[:], out[:] = 0, 0, 0
+            densities.multiply(
+                features[part], max(1, TOGETHER // (G * P)), self, product, fallen, log_scale, out
+            )
+            product[fallen == 0] = 1
+            yield part, (product, fallen, log_scale, out)
+
+
+def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+    products, (_, _, log_weight) = posterior.products, posterior.points
+    log_skipped = posterior.skipped[2]
+    C, first, last = log_skipped.shape
+    corner = np.zeros((C, first + 1, last + 1))
+    for i, j in np.ndindex(2, 2):  # each point may be as at any corner of its cell
+        corner[:, i : first + i, j : last + j] += np.exp(log_skipped)
+    size = len(log_weight)
+    weight = np.zeros((products.irrelevant.shape[1], 2))
+    weight[products.place[:size], 0] = np.exp(log_weight)
+    np.add.at(weight[:, 1], products.place[size:], corner.reshape(-1))
+    T, G = len(features), len(products.densities.mean)
+    found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+    for part, (product, fallen, log_scale, _) in products.multiplied(features, False):
+        count = len(found[part])
+        here, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
+        fallen = fallen[:count]  # far more than the range of logs
+        doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
+        fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * here)
+        known[part] = fine.all(axis=1)
+        found[part] = np.log(np.maximum(here, LEAST)) + log_scale[:count]
+    return found, known
+
+
+FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
+FEW = 40  # points at which the densities of all cases are computed
+IMITATED = 128, 512  # values for each class, by which these are chosen; at most
+GOLDEN = 0.6180339887498949  # its multiples are spread evenly
+REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
+FULL_RANK = 1e-12  # of sums of squares: below, what is left is found anew
+NOTHING = 1e-24  # and below that, nothing is left
+LINES = 1.2  # between lines of a lattice, in log rho and log(pi / (1.1 - pi))
+LAST = 8  # terms; those that are missing are smaller
+ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
+NO_MORE = 2e-4  # and if points that are skipped do, where their logs may be more by
+DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
+CASES = 32  # of which sums are made together: always as many
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Densities averaged over points, from the densities at a few of them.
+
+    As a function of the point, the log density of a feature is smooth, and few functions span all
+    such logs, whatever the feature, its value and the class are.  They are found by the empirical
+    interpolation method (Barrault et al. 2004, Comptes Rendus Mathematique 339, 667-672), from
+    values of some features: the next point is always that at which most is left of these logs.
+
+    The points that `Posterior.points` skips are in the cells of a lattice.  Far from all training
+    cases they can have most of the density; it is interpolated at the corners of cells, too.  A
+    case is left to `_from_all_points` where the cells, or the last terms, may change the density.
+
+    Attributes
+    ----------
+    few : densities at the chosen points.
+    to_terms : (P, r) makes the factors of terms from the log densities at the chosen points.
+    terms : (r, K + corners), at the points of `Posterior.points`, and at the corners.
+    log_weight : (K,) log probabilities of the former.
+    log_skipped : (C, ., .) log probabilities of the cells.
+    """
+
+    few: Predictive
+    to_terms: np.ndarray
+    terms: np.ndarray
+    log_weight: np.ndarray
+    log_skipped: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> Interpolation:
+        """Return what the predictions of a posterior need."""
+        _, _, log_weight = posterior.points
+        pairs = zip(posterior.points[:2], posterior.skipped[:2], strict=True)
+        row, j = (np.append(points, corners) for points, corners in pairs)
+        size = len(log_weight)
+        scale = np.full(len(row), REMOTE)
+        scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
+        logs = _some_logs(posterior, row, j)
+        chosen = _chosen(logs * scale)
+        few = Predictive.of(posterior, row[chosen], posterior.pi[j[chosen]])
+        basis, triangle = np.linalg.qr(logs[:, chosen])
+        to_terms = np.zeros((len(few.row), len(chosen)))
+        to_terms[: len(chosen)] = np.linalg.inv(triangle)
+        return cls(few, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
+
+    def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+        factors = self.few.log_densities(features) @ self.to_terms
+        T, G, r = factors.shape
+        found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+        size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
+        effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
+        here = np.zeros((CASES, G, r))
+        for start in range(0, T, CASES):
+            part = slice(start, start + CASES)
+            count = len(factors[part])
+            here[:count] = factors[part]
+            logs = (here.reshape(-1, r) @ self.terms)[: count * G]
+            found[part] = _log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+            corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
+            doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
+            most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
+            most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
+            more = _log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
+            missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
+            known[part] = ((more - found[part] < np.log(NO_MORE)) & (missing < ENOUGH)).all(axis=1)
+        return found, known
+
+
+def _lines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return places in x of lines not far from each other, in order, and the cell of each x.
+
+    A cell is between a line and the next; there are two lines at least.
+    """
+    order = np.argsort(x)
+    lines, last = [0], len(x) - 1
+    for i in range(1, len(x)):
+        if i == last or x[order[i + 1]] - x[order[lines[-1]]] > LINES:
+            lines.append(i)
+    lines = lines if last else [0, 0]
+    cell = np.empty(len(x), dtype=np.intp)
+    cell[order] = np.minimum(np.searchsorted(lines, np.arange(len(x)), "right"), len(lines) - 1) - 1
+    return order[lines], cell
+
+
+def _some_logs(posterior: Posterior, row: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return log densities of values of some features at points, (., P), which vary as all do."""
+    k, G = posterior.selection.means.shape
+    each = np.arange(min(IMITATED[0] * G, IMITATED[1]))
+    # half of them of the most relevant features
+    place = np.append(*(spaced(1, k, len(each) // 2) for spaced in (np.geomspace, np.linspace)))
+    kept, mine = np.unique(place.astype(int) - 1, return_inverse=True)
+    densities = Predictive.of(posterior, row, posterior.pi[j], kept)
+    # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
+    away = np.tan(np.pi * ((GOLDEN * (each + 1)) % 1 - 0.5)) / TABLE_STEP
+    cases = np.full((len(each), len(kept)), np.nan)
+    cases[each, mine] = densities.middle[mine] + away * densities.step[mine]
+    logs = densities.without_tables().log_densities(cases)
+    return logs[each, each % G, : len(row)]
+
+
+def _chosen(logs: np.ndarray) -> np.ndarray:
+    """Return columns that span the others, the most important first, by pivoted Cholesky."""
+    chosen: list[int] = []
+    while len(chosen) < FEW:
+        # what is left is found anew before it is lost in rounding
+        basis, _ = np.linalg.qr(logs[:, chosen])
+        rest = logs - basis @ (basis.T @ logs) if chosen else logs
+        left = (rest**2).sum(axis=0)
+        left[chosen] = 0
+        enough = FULL_RANK * left.max()
+        terms: list[np.ndarray] = []
+        if not enough > NOTHING:
+            break
+        while len(chosen) < FEW and left.max() > enough:
+            place = int(left.argmax())
+            term = rest[:, place] @ rest
+            if terms:
+                known = np.array(terms)
+                term -= known[:, place] @ known
+            terms.append(term / np.sqrt(left[place]))
+            left -= terms[-1] ** 2
+            chosen.append(place)
+            left[chosen] = 0
+    return np.array(chosen, dtype=np.intp)
+
+
+def _log_sum(logs: np.ndarray) -> np.ndarray:
+    """Return the logs of the sums over the last axis."""
+    most = logs.max(axis=-1, keepdims=True)
+    return np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
+
+
+def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the log densities of cases (T, k), (T, G)."""
+    log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
+    found = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
+    together = EIGHT * max(1, PART // (EIGHT * features.shape[1] * len(posterior.pi)))
+    for start in range(0, len(log_joint), together):
+        here = log_joint[start : start + together]
+        row, j = np.nonzero(np.isfinite(here))
+        if not len(row):
+            continue
+        products = Products.of(posterior, (start + row, j))
+        densities = replace(products, densities=products.densities.without_tables())
+        weight = np.full(products.irrelevant.shape[1], -np.inf)
+        weight[products.place] = here[row, j]
+        for part, (product, _, log_scale, out) in densities.multiplied(features, True):
+            out += np.log(product)
+            logs = (_log_sum(out + weight) + log_scale)[: len(found[part])]
+            found[part] = np.logaddexp(found[part], logs)
+    return found
+
+
+def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+    """Return the log density of cases (T, k) in each class, (T, G).
+
+    Of each case it is less a constant, which classes have in common.
+    """
+    if not features.size:
+        return np.zeros((len(features), len(posterior.selection.class_counts)))
+    if features.shape[1] <= FEW_FEATURES:
+        found, known = _from_products(posterior, features)
+    else:
+        found, known = posterior.interpolation.log_densities(features)
+    if not known.all():
+        found[~known] = _from_all_points(posterior, features[~known])
+    return found
 
 
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
@@ -942,8 +1271,7 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    found = Predictive.of(posterior).log_densities(features)
-    found += np.log(prior)
+    found = log_densities(posterior, features) + np.log(prior)
     return found - special.logsumexp(found, axis=1, keepdims=True)
 
 
@@ -961,18 +1289,18 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     G = len(selection.class_counts)
     chance = posterior.settings.class_weights(G) + selection.class_counts
     y = rng.choice(G, size=cases, p=chance / chance.sum())
-    densities = Predictive.of(posterior)
-    weight = np.exp(special.log_softmax(densities.log_weight))
-    point = rng.choice(len(weight), size=cases, p=weight)
-    row = densities.row[point]
+    row, j, log_weight = posterior.points
+    densities = Predictive.of(posterior, row, posterior.pi[j])
+    point = rng.choice(len(row), size=cases, p=np.exp(special.log_softmax(log_weight)))
+    column, irrelevant = densities.row[point], posterior.irrelevance(row[point], j[point])
     features = np.empty((cases, len(selection.selected)))
-    for j, start in enumerate(densities.offset[:-1]):
-        below = np.cumsum(densities.weight(j), axis=0)[:, row]
-        relevant = rng.random(cases) >= densities.irrelevant[j, point]
+    for feature, start in enumerate(densities.offset[:-1]):
+        below = np.cumsum(densities.weight(feature), axis=0)[:, column]
+        relevant = rng.random(cases) >= irrelevant[feature]
         node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
-        degrees = 2 * densities.power[j] - 1
+        degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
-        features[:, j] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
+        features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
     return predict(posterior, features)
 
 
