@@ -229,6 +229,8 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)
+    for note in fitted.remarks(frame):
+        click.echo(f"Note: {note}", err=True)
     from thesiskit.files import write_text
     from thesiskit.report.layout import csv_text
 

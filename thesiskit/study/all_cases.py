@@ -19,6 +19,7 @@ from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
+from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
@@ -157,9 +158,22 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
-    assert work.config.data is not None
-    cases = sum(len(one.response) for one in design.tables)
-    return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
+    X, response = (
+        parts[0] if len(parts) == 1 else np.concatenate(parts)
+        for parts in zip(*((one.features, one.response) for one in design.tables), strict=True)
+    )
+    taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
+    likeness = Likeness.of(X, response, taken, design.case_groups)
+    config = work.config
+    return FittedModel(
+        config.experiment,
+        config.data,
+        inputs,
+        arms,
+        len(X),
+        None,
+        likeness,  # type: ignore[arg-type]
+    )
 
 
 # ---- chapter 3 ----
