@@ -195,38 +195,35 @@ class FittedModel:
 
 
 def _words(cases: pd.DataFrame) -> list[str]:
-    """Return what is said of new cases (rows of one arm), a line each."""
-    lines = []
+    """Return what is to be said of new cases, the rows of one arm."""
     unknown, unlike = cases["unlike"].isna(), cases[cases["unlike"] < UNLIKE]
     if unknown.all():
-        return ["whether these cases are like the training cases is not known"]
+        return ["it is not known whether new cases are like the training cases: these are too few"]
+    n, k, lines = len(cases), len(unlike), []
     if unknown.any():
-        lines.append(f"{unknown.sum():,} of {len(cases):,} cases have no values at all")
-    if not len(unlike):
+        which = few([quoted(str(one)) for one in cases["id"][unknown]], 4, 60)
+        lines.append(f"no value is known of {which}; their predictions say nothing of them")
+    if not k:
         return lines
-    (reason, most), *_ = unlike["unlike in"].value_counts().items()
-    scale, shift, distance = unlike[unlike["unlike in"] == reason][
-        ["scale", "shift", "distance"]
-    ].median()
-    size = f"about {scale:.2g} times as large" if 0.1 < scale < 10 else "of another size altogether"
+    reason, most = next(iter(unlike["unlike in"].value_counts().items()))
+    same = unlike[unlike["unlike in"] == reason]
+    scale, shift, distance = same[["scale", "shift", "distance"]].median()
+    times = f"about {scale:.2g} times as large" if 0.05 < scale < 20 else "not of their size"
+    side = "larger" if shift > 0 else "smaller"
     how = {
-        "scale": f"values are {size}; are they on another scale, such as logs?",
-        "shift": f"values are {abs(shift):.2g} standard deviations "
-        f"{'larger' if shift > 0 else 'smaller'} on average; are they measured or normalised "
-        "otherwise?",
-        "classes": "features that tell the classes apart have values of none of them; are they of "
-        "another class?",
-        "distance": f"values are {distance:.2g} times as far from the means as usual; are they "
-        "measured otherwise, or cases of another kind?",
-    }[reason]
-    of = "" if most == len(unlike) else f" in {most:,} of them,"
-    p = ".001" if unlike["unlike"].max() < 0.001 else f"{UNLIKE:.2f}".lstrip("0")
-    verb = "is" if len(unlike) == 1 else "are"
-    lines.append(
-        f"{len(unlike):,} of {len(cases):,} cases {verb} unlike the training cases (p < {p}):{of} "
-        f"their {how}"
-    )
-    return lines
+        "scale": f"values are {times}; are they on another scale, such as logs?",
+        "shift": f"values are {abs(shift):.2g} standard deviations {side} on average; were they "
+        "measured or normalised otherwise?",
+        "classes": "values lie between those of the classes, or beyond; are they of another class?",
+        "distance": f"distance from the mean is {distance:.2g} times the usual one; were they "
+        "measured otherwise, or are they of another kind?",
+    }[str(reason)]
+    are, whose = ("is", "its") if k == 1 else ("are", "their")
+    whose = whose if most == k else f"in {most:,} of them the"
+    chance = "" if k > 2 * UNLIKE * n else "; by chance alone one in a hundred is"
+    p = ".001" if unlike["unlike"].max() < 0.001 else ".01"
+    text = f"{k:,} of {n:,} cases {are} unlike the training cases (p < {p}{chance}): {whose} {how}"
+    return [*lines, text]
 
 
 def most_probable(probability: np.ndarray) -> np.ndarray:

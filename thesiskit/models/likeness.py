@@ -31,7 +31,7 @@ from thesiskit.models.packed import read_columns
 
 UNLIKE = 0.01  # a case with a smaller p-value is unlike the training cases
 REASONS = ("scale", "shift", "classes", "distance")  # why it is
-MOSTLY = 0.5  # scale or shift are the reason if they make so much of the square of the size
+MUCH = 0.4  # scale or shift is the reason if both make so much of the square of the size
 FEWEST = 10  # training cases; of fewer nothing is said
 CASES, FEATURES = 300, 30_000  # at most so many are looked at
 FOLDS = 100  # of training cases that are compared with the others
@@ -93,7 +93,7 @@ class Likeness:
         """
         n, p = X.shape
         block = read_columns(X, kept)
-        about = (kept, np.fmin.reduce(block).astype(float), np.fmax.reduce(block).astype(float))
+        about = {"kept": kept, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
         spaced = np.linspace(0, n - 1, min(n, CASES)).astype(np.intp)
         rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
         features = np.linspace(0, p - 1, min(p, FEATURES)).astype(np.intp)
@@ -107,9 +107,9 @@ class Likeness:
             fold = np.unique(number, return_inverse=True)[1] % FOLDS
             for one in np.unique(fold):
                 out = fold == one
-                rest = cls(features, *sums.without(out).learnt(), own, *about)
+                rest = cls(features, **sums.without(out).learnt(), own=own, **about)
                 own[out] = rest._measured(values[out])[0]
-        return cls(features, *sums.learnt(), own, *about)
+        return cls(features, **sums.learnt(), own=own, **about)
 
     def compare(self, X: np.ndarray) -> Compared:
         """Return how new cases X (T, columns of the table) are beside the training cases."""
@@ -117,7 +117,7 @@ class Likeness:
             self._measured(read_columns(X[start : start + ROWS], self.features))
             for start in range(0, len(X), ROWS)
         ]
-        found, scale, told, seen = map(np.concatenate, zip(*parts, strict=True))
+        found, scale, cause, seen = map(np.concatenate, zip(*parts, strict=True))
         n, middle, deviation = len(self.own), self.own.mean(axis=0), self.own.std(axis=0, ddof=1)
         unit = np.where(deviation > 0, deviation, np.inf)
         t, own = (found - middle) / unit, (self.own - middle) / unit
@@ -133,16 +133,10 @@ class Likeness:
         odder = (_tails(r, n - 2).min(axis=1) <= least[:, None]).sum(axis=1) - 1
         p = np.minimum(1, np.maximum(4 * least, odder / (n + 1)))
         size = np.exp(found[:, 2] - middle[2])
-        reason = np.select(
-            [
-                ~(p < UNLIKE),
-                (tails[:, 0] * 4 < UNLIKE) & (told > MOSTLY),
-                (tails[:, 1] * 4 < UNLIKE) & (told > MOSTLY),
-                tails[:, 3] * 4 < UNLIKE,
-            ],
-            ["", *REASONS[:3]],
-            REASONS[3],
-        )
+        far = tails * 4 < UNLIKE
+        moved = far[:, :2].any(axis=1)
+        told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & ~far[:, 2]]
+        reason = np.select(told, ["", *REASONS[:3]], REASONS[3])
         return Compared(p, reason, scale, found[:, 1], size)
 
     def beyond(self, X: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -156,28 +150,33 @@ class Likeness:
         return np.concatenate(shares)
 
     def _measured(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the measures (T, 4), and (T,) each the scale as it is told, the part of the square
-        of the size that scale and shift make, and the share of values that are there.
+        """Return the measures (T, 4), and (T,) each: the scale of values that are not cut; 1 if it
+        makes much of the size, 2 if a shift does, else 0; the share of values that are there.
         """
         d = (values - self.mean) / self.spread
         there = np.isfinite(self.spread) & ~np.isnan(d)
         count = np.maximum(there.sum(axis=1), 1)
         d[~there] = 0
-        lever = self.mean / self.spread
-        lever = np.where(np.isfinite(self.spread), lever - lever.sum() / max(len(lever), 1), 0)
-        size = np.maximum(there @ lever**2, np.finfo(float).tiny)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scale = 1 + d @ lever / size  # of values as they are
+        ratio = self.mean / self.spread
+        centre = ratio.sum() / max(len(ratio), 1)
+        lever = np.where(np.isfinite(self.spread), ratio - centre, 0)
+        power = np.maximum(there @ lever**2, np.finfo(float).tiny)
+        with np.errstate(over="ignore", invalid="ignore"):  # here values count as they are
+            slope = d @ lever / power
+            moved = np.abs(d.sum(axis=1) / count - slope * centre)
+            scaled = np.abs(slope) * np.sqrt(power / count + centre**2) > moved
         np.clip(d, -CUT, CUT, out=d)
         found = np.zeros((len(d), 4))
-        found[:, 0] = d @ lever / size
+        found[:, 0] = d @ lever / power
         found[:, 1] = d.sum(axis=1) / count
-        found[:, 2] = np.log(np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)) / 2
+        square = np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)
+        found[:, 2] = np.log(square) / 2
         away = (values[:, self.tested][:, None] - self.middles) / self.within
         away = np.clip(np.nan_to_num(away), -CUT, CUT) @ self.directions
         found[:, 3] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
-        told = (found[:, 0] ** 2 * size / count + found[:, 1] ** 2) / np.exp(2 * found[:, 2])
-        return found, scale, told, there.sum(axis=1) / max(len(lever), 1)
+        much = found[:, 0] ** 2 * power / count + found[:, 1] ** 2 > MUCH * square
+        cause = np.where(much, np.where(scaled, 1, 2), 0)
+        return found, 1 + slope, cause, there.sum(axis=1) / max(len(lever), 1)
 
     @classmethod
     def restored(cls, arrays: Arrays, width: int) -> "Likeness":
@@ -245,8 +244,8 @@ class _Sums:
             squares=self.squares - np.einsum("ij,ij->j", values, values),
         )
 
-    def learnt(self) -> tuple[np.ndarray, ...]:
-        """Return mean, spread, tested, middles, within and directions, as `Likeness` has them."""
+    def learnt(self) -> Arrays:
+        """Return what `Likeness` has of them, by name."""
         present = self.member.any(axis=0)
         counts, sums, member = self.counts[present], self.sums[present], self.member[:, present]
         number = counts.sum(axis=0)
@@ -276,4 +275,5 @@ class _Sums:
         values, vectors = values[1:], vectors[:, 1:]  # classes differ in one dimension less
         clear = values > 1e-8 * values.max(initial=0)
         directions = solved @ vectors[:, clear] / np.sqrt(values[clear])
-        return mean + self.centre, spread, tested, middles, within, directions
+        return {"mean": mean + self.centre, "spread": spread, "tested": tested, "middles": middles,
+                "within": within, "directions": directions}  # fmt: skip

@@ -158,22 +158,15 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
-    X, response = (
-        parts[0] if len(parts) == 1 else np.concatenate(parts)
-        for parts in zip(*((one.features, one.response) for one in design.tables), strict=True)
+    of_tables = ([one.features, one.response] for one in design.tables)
+    X, y = (
+        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
     )
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
-    likeness = Likeness.of(X, response, taken, design.case_groups)
+    likeness = Likeness.of(X, y, taken, design.case_groups)
     config = work.config
-    return FittedModel(
-        config.experiment,
-        config.data,
-        inputs,
-        arms,
-        len(X),
-        None,
-        likeness,  # type: ignore[arg-type]
-    )
+    assert config.data is not None
+    return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
 
 
 # ---- chapter 3 ----
