@@ -342,8 +342,8 @@ def test_cases_unlike_the_training_cases_are_said(mine, rng):
         (new + 4, "standard deviations larger on average; were they measured or normalised"),
         (new + rng.normal(0, 3, new.shape), "times the usual one; were they measured otherwise"),
         (new[4:6] / 2, "2 of 2 cases are"),
-        (pd.concat([new[4:5] / 2, new[6:]]), "1 of 7 cases is unlike the training cases (p < .001): "
-         "its values are about 0.4"),
+        (pd.concat([new[4:5] / 2, new[6:]]), "1 of 7 cases is unlike the training cases "
+         "(p < .001): its values are about 0.4"),
         (pd.concat([new[4:5] / 2, *[new[6:]] * 9]), "(p < .001; by chance alone one in a hundred "),
     ):  # fmt: skip
         table.to_csv(mine / "new.csv", index=False)
