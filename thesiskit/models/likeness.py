@@ -17,7 +17,8 @@ With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
 A measure is compared with those of the training cases by Student's t, which goes on where ranks
 end: with n training cases no rank says less than 1 / (n + 1).  But a case that is no further out
 than k training cases has at least k / (n + 1).  The p-value is four times the smallest of the four,
-at most 1: of cases like the training cases about one in a hundred, or fewer, are below .01.
+at most 1, and at least (k - 1) / (n + 1) where k training cases are as odd beside the others: of
+cases like the training cases about one in a hundred, or fewer, are below .01.
 """
 
 from dataclasses import dataclass, fields, replace
