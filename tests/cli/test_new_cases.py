@@ -13,6 +13,7 @@ from new_cases import CONFIGS, NEW, write_config, write_tables
 import thesiskit
 from thesiskit.config import load_config
 from thesiskit.files import Results
+from thesiskit.fitted.file import read_model, write_model
 from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
@@ -322,3 +323,64 @@ ROTTEN = {
     "learnt/value": lambda one: -one - 1,
     "learnt/theta_": lambda one: np.full_like(one, 1e300),
 }
+
+
+def test_cases_unlike_the_training_cases_are_said(mine, rng):
+    """By config and by a file: in columns for each case, and in words."""
+    level = rng.normal(8, 2, 60)
+    frame = pd.DataFrame(level + rng.normal(size=(40, 60)), columns=[f"g{j}" for j in range(60)])
+    frame.assign(status=["normal", "tumour"] * 20).to_csv(mine / "tissues.csv", index=False)
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model", "--all-arms")
+    new = pd.DataFrame(level + rng.normal(size=(12, 60)), columns=frame.columns)
+    new.iloc[3] = np.nan
+    for table, words in (
+        (new, None),
+        (new / 2, "11 of 12 cases are unlike the training cases (p < .001): their values are "
+         "about 0.5 times as large; are they on another scale, such as logs?"),
+        (2.0**new, "(p < .001): their values are not of their size; are they on another scale"),
+        (new + 4, "standard deviations larger on average; were they measured or normalised"),
+        (new + rng.normal(0, 3, new.shape), "times the usual one; were they measured otherwise"),
+        (new[4:6] / 2, "2 of 2 cases are"),
+        (pd.concat([new[4:5] / 2, new[6:]]), "1 of 7 cases is unlike the training cases "
+         "(p < .001): its values are about 0.4"),
+        (pd.concat([new[4:5] / 2, *[new[6:]] * 9]), "(p < .001; by chance alone one in a hundred "),
+    ):  # fmt: skip
+        table.to_csv(mine / "new.csv", index=False)
+        text, said = by_config("naive", new="new.csv")
+        done = invoke("predict", "--model", "mine.model", "--new", "new.csv")
+        assert (done.exit_code, done.stdout) == (0, text)
+        found = pd.read_csv(io.StringIO(text))
+        empty = table.isna().all(axis=1).to_numpy()
+        for both in (said, done.stderr):
+            assert ("no value is known of '4'" in both) == empty.any()
+            assert both.count("unlike the training cases") == (words is not None)
+            assert words is None or words in both
+        for _, rows in found.groupby("arm"):
+            np.testing.assert_array_equal(rows.unlike.isna(), empty)
+            assert rows["unlike in"].notna().any() == (words is not None)
+            assert rows["beyond range"].between(0, 1).all()
+        model = thesiskit.load_model("mine.model")
+        np.testing.assert_array_equal(model.unlike("new.csv"), rows.unlike)
+        if words is None:
+            assert rows["beyond range"].mean() < 0.2
+
+
+def test_a_file_of_an_older_version_compares_no_cases(mine):
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model")
+    header, found = read_model(mine / "mine.model")
+    old = {name: values for name, values in found.items() if not name.startswith("likeness/")}
+    write_model(mine / "old.model", header | {"format": 4}, old)
+    done = invoke("predict", "--model", "old.model", "--new", NEW["naive"])
+    assert done.exit_code == 0
+    assert done.stderr.count("does not compare new cases") == 1
+    assert "unlike" not in done.stdout
+    with pytest.raises(ValueError, match="export it again"):
+        thesiskit.load_model("old.model").unlike(NEW["naive"])
+    write_config(
+        mine, "features"
+    )  # of discrete features, values that no training case has are said
+    _, said = by_config("features")
+    assert "unlike" not in said
+    assert "compare" not in said

@@ -149,6 +149,21 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
     for name, values in wrong.items():
         for value in values:
             crafted(path, models, "naive", nothing, **{name: value})
+    kept, own = naive["likeness/kept"], naive["likeness/own"]
+    wrong = {
+        "kept": [kept[1:], kept[::-1], kept + 100, kept * 1.0],
+        "low": [naive["likeness/low"][1:]],
+        "features": [naive["likeness/features"] + 100, -1 - naive["likeness/features"]],
+        "tested": [naive["likeness/tested"] + 100, naive["likeness/tested"][1:]],
+        "mean": [naive["likeness/mean"][1:]],
+        "spread": [naive["likeness/spread"] * 0],
+        "middles": [naive["likeness/middles"][:, 1:], naive["likeness/middles"][:0]],
+        "directions": [naive["likeness/directions"][1:]],
+        "own": [own[:, 1:], own[0], own[:1]],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            crafted(path, models, "naive", nothing, **{f"likeness/{name}": value})
     _, gaps = read_model(models["missing"])
     present, left_out = gaps["arm-0/present"], gaps["arm-0/left_out"]
     wrong = {

@@ -190,6 +190,8 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
     are matched by name; medians, categories and codes are those of the training cases. The
     predictions are a CSV table with a row for each case and arm: the more probable class, and the
     probability of each class; for real responses the median and the interval from 5 % to 95 %.
+    Other columns compare the cases of a table with the training cases; a note says it where they
+    are unlike.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
@@ -229,6 +231,8 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)
+    for note in fitted.remarks(frame):
+        click.echo(f"Note: {note}", err=True)
     from thesiskit.files import write_text
     from thesiskit.report.layout import csv_text
 

@@ -19,7 +19,9 @@ from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import ENGINES, FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import Inputs
+from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
+from thesiskit.models.likeness import UNLIKE, Likeness
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -37,6 +39,7 @@ class FittedModel:
     arms : by name.
     cases : how many it was fitted to.
     codes : (n, p) training cases where arms need them, else none.
+    likeness : what new cases of a table are compared with; none of others, or of an older file.
     """
 
     experiment: str
@@ -45,6 +48,7 @@ class FittedModel:
     arms: dict[str, FittedArm]
     cases: int
     codes: np.ndarray | None = field(default=None, repr=False)
+    likeness: Likeness | None = field(default=None, repr=False)
 
     @property
     def classes(self) -> list[str]:
@@ -105,6 +109,16 @@ class FittedModel:
         found = self.arm(arm).predict(self.inputs, self._cases(X))
         return np.stack([found[name] for name in ("low", "median", "high")], axis=1)
 
+    def unlike(self, X: Any) -> np.ndarray:
+        """Return how probable it is that a case like the training cases is as far out, (m,).
+
+        Of cases like the training cases about one in a hundred is below .01.  NaN where nothing is
+        known of a case.  X is as `predict_proba` takes it.
+        """
+        if self.likeness is None:
+            raise UserError(f"the model has nothing to compare new cases with; {EXPORT}")
+        return self.likeness.compare(self._cases(X)).p
+
     def _cases(self, X: Any) -> np.ndarray:
         if isinstance(X, str | Path):
             return self.read(Path(X)).inputs
@@ -124,6 +138,7 @@ class FittedModel:
         cases = table.inputs
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []
+        beside = self.likeness and self.likeness.compare(cases)
         for arm in self.arms.values():
             found = arm.predict(self.inputs, cases)
             columns: dict[str, Any] = {"id": ids, "arm": arm.name}
@@ -134,8 +149,20 @@ class FittedModel:
                 columns["predicted"] = [self.classes[k] for k in likely]
                 for name, values in zip(self.classes, found["probability"].T, strict=True):
                     columns[f"probability: {name}"] = values
+            if self.likeness and beside:
+                columns |= {"unlike": beside.p, "unlike in": beside.reason, "scale": beside.scale}
+                columns |= {"shift": beside.shift, "distance": beside.distance}
+                columns["beyond range"] = self.likeness.beyond(cases, arm.selected)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
+
+    def remarks(self, frame: pd.DataFrame) -> list[str]:
+        """Return what is to be said of the cases of a frame beside the training cases, in words."""
+        if self.inputs.family != "table":
+            return []
+        if self.likeness is None:
+            return [f"the model file is of a version that does not compare new cases; {EXPORT}"]
+        return _words(frame[frame["arm"] == frame["arm"].iloc[0]])
 
     # ---- files ----
 
@@ -157,12 +184,46 @@ class FittedModel:
         arrays = {f"inputs/{name}": values for name, values in arrays.items()}
         if self.codes is not None:
             arrays["codes"] = self.codes
+        if self.likeness is not None:
+            arrays |= {f"likeness/{name}": values for name, values in vars(self.likeness).items()}
         for number, arm in enumerate(self.arms.values()):
             about, mine = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
             header["arms"].append(more | about)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
         write_model(Path(path), header, arrays)
+
+
+def _words(cases: pd.DataFrame) -> list[str]:
+    """Return what is to be said of new cases, the rows of one arm."""
+    unknown, unlike = cases["unlike"].isna(), cases[cases["unlike"] < UNLIKE]
+    if unknown.all():
+        return ["it is not known whether new cases are like the training cases: these are too few"]
+    n, k, lines = len(cases), len(unlike), []
+    if unknown.any():
+        which = few([quoted(str(one)) for one in cases["id"][unknown]], 4, 60)
+        lines.append(f"no value is known of {which}; their predictions say nothing of them")
+    if not k:
+        return lines
+    reason, most = next(iter(unlike["unlike in"].value_counts().items()))
+    same = unlike[unlike["unlike in"] == reason]
+    scale, shift, distance = same[["scale", "shift", "distance"]].median()
+    times = f"about {scale:.2g} times as large" if 0.05 < scale < 20 else "not of their size"
+    side = "larger" if shift > 0 else "smaller"
+    how = {
+        "scale": f"values are {times}; are they on another scale, such as logs?",
+        "shift": f"values are {abs(shift):.2g} standard deviations {side} on average; were they "
+        "measured or normalised otherwise?",
+        "classes": "values lie between those of the classes, or beyond; are they of another class?",
+        "distance": f"distance from the mean is {distance:.2g} times the usual one; were they "
+        "measured otherwise, or are they of another kind?",
+    }[str(reason)]
+    are, whose = ("is", "its") if k == 1 else ("are", "their")
+    whose = whose if most == k else f"in {most:,} of them the"
+    chance = "" if k > 2 * UNLIKE * n else "; by chance alone one in a hundred is"
+    p = ".001" if unlike["unlike"].max() < 0.001 else ".01"
+    text = f"{k:,} of {n:,} cases {are} unlike the training cases (p < {p}{chance}): {whose} {how}"
+    return [*lines, text]
 
 
 def most_probable(probability: np.ndarray) -> np.ndarray:
@@ -202,6 +263,9 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
+    stored, likeness = marked(arrays, "likeness/"), None
+    if stored and source.family == "table":
+        likeness = Likeness.restored(stored, inputs.width)
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
@@ -210,4 +274,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:
         raise ValueError("it has no arms")
-    return FittedModel(str(header["experiment"]), source, inputs, arms, int(header["cases"]), codes)
+    if likeness is not None:
+        check(all(np.isin(arm.selected, likeness.kept).all() for arm in arms.values()))
+    cases = int(header["cases"])
+    return FittedModel(str(header["experiment"]), source, inputs, arms, cases, codes, likeness)

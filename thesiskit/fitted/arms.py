@@ -31,7 +31,10 @@ class FittedArm(ABC):
     name : of the arm.
     kind : of the model.
     warning : why its predictions should not be relied on; empty if they can be.
+    selected : of a table, the columns that it takes.
     """
+
+    selected: np.ndarray
 
     def __init__(self, name: str, kind: str, warning: str = ""):
         self.name, self.kind, self.warning = name, kind, warning
@@ -102,16 +105,16 @@ class SelectedArm(FittedArm):
 class PeerArm(FittedArm):
     """A method of others, of all features or of those that it selects itself.
 
-    columns : (p,) the features that it takes.
+    selected : (p,) the features that it takes.
     learnt : as `peers.fit` returns it.
     """
 
-    def __init__(self, name: str, method: str, task: Task, columns: np.ndarray, learnt: Arrays):
+    def __init__(self, name: str, method: str, task: Task, selected: np.ndarray, learnt: Arrays):
         super().__init__(name, "peer")
-        self.method, self.task, self.columns, self.learnt = method, task, columns, learnt
+        self.method, self.task, self.selected, self.learnt = method, task, selected, learnt
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        table = inputs.table(cases, self.columns, bits=self.task.kind == BITS)
+        table = inputs.table(cases, self.selected, bits=self.task.kind == BITS)
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}
@@ -121,7 +124,7 @@ class PeerArm(FittedArm):
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
         arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
-        return {"method": self.method, "task": task}, arrays | {"columns": self.columns}
+        return {"method": self.method, "task": task}, arrays | {"columns": self.selected}
 
     @classmethod
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":

@@ -19,6 +19,7 @@ from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
+from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
@@ -165,9 +166,15 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
-    assert work.config.data is not None
-    cases = sum(len(one.response) for one in design.tables)
-    return FittedModel(work.config.experiment, work.config.data, inputs, arms, cases)
+    of_tables = ([one.features, one.response] for one in design.tables)
+    X, y = (
+        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
+    )
+    taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
+    likeness = Likeness.of(X, y, taken, design.case_groups)
+    config = work.config
+    assert config.data is not None
+    return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
 
 
 # ---- chapter 3 ----

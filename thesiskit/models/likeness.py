@@ -1,0 +1,280 @@
+"""Whether new cases are like the training cases: four measures of a case, and a p-value.
+
+| symbol | name | shape |
+|---|---|---|
+| m_j, s_j: mean, standard deviation of feature j in training cases | `mean`, `spread` | (p,) |
+| discriminants of the features in which the classes differ most | `directions` | (k, G - 1) |
+| measures of the training cases, each compared with the others alone | `own` | (n, 4) |
+
+With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
+
+- scale: the slope b of x_j = a s_j + b m_j, by least squares;
+- shift: the mean of d_j;
+- size: the logarithm of the root mean square of d_j;
+- classes: the distance to the nearest class in the space of the discriminants, to the power 2/3,
+  which makes a chi-squared variable almost normal.
+
+A measure is compared with those of the training cases by Student's t, which goes on where ranks
+end: with n training cases no rank says less than 1 / (n + 1).  But a case that is no further out
+than k training cases has at least k / (n + 1).  The p-value is four times the smallest of the four,
+at most 1, and at least (k - 1) / (n + 1) where k training cases are as odd beside the others: of
+cases like the training cases about one in a hundred, or fewer, are below .01.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from scipy import special
+
+from thesiskit.models.base import check
+from thesiskit.models.chains import Arrays
+from thesiskit.models.packed import read_columns
+
+UNLIKE = 0.01  # a case with a smaller p-value is unlike the training cases
+REASONS = ("scale", "shift", "classes", "distance")  # why it is
+MUCH = 0.4  # scale or shift is the reason if both make so much of the square of the size
+FEWEST = 10  # training cases; of fewer nothing is said
+CASES, FEATURES = 300, 30_000  # at most so many are looked at
+FOLDS = 100  # of training cases that are compared with the others
+TESTED = 200  # features of the discriminants
+RIDGE = 0.3  # added to their variances within classes, times the mean of these
+CUT = 8.0  # deviations beyond it count as this, so that a few features do not speak for all
+TIGHT = 0.01  # a standard deviation counts as at least so much of the mean
+ROWS = 64  # new cases that are measured together, in the cache
+
+
+@dataclass(frozen=True)
+class Compared:
+    """New cases beside the training cases, (T,) each.
+
+    p : of the case; NaN where all values are missing, or training cases are too few.
+    reason : one of `REASONS` where p is small, else empty.
+    scale : how many times as large its values are, 1 where they are alike.
+    shift : how many standard deviations larger they are, on average.
+    distance : the root mean square of its deviations, 1 of a usual training case.
+    """
+
+    p: np.ndarray
+    reason: np.ndarray
+    scale: np.ndarray
+    shift: np.ndarray
+    distance: np.ndarray
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What is kept of the training cases to compare new ones with.
+
+    features : (p,) the columns that are looked at.
+    tested : (k,) places among `features` of those of the discriminants.
+    middles : (G, k) means of the classes there; `within` (k,) standard deviations within classes.
+    kept, low, high : (c,) columns that models keep, and the range of their values.
+    """
+
+    features: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    tested: np.ndarray
+    middles: np.ndarray
+    within: np.ndarray
+    directions: np.ndarray
+    own: np.ndarray
+    kept: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(
+        cls, X: np.ndarray, y: np.ndarray, kept: np.ndarray, groups: np.ndarray | None = None
+    ) -> "Likeness":
+        """Return what is to be known of training cases.
+
+        X : (n, p) may be memory-mapped; NaN is a missing value.  y : (n,) classes from 0.
+        groups : (n,) numbers of groups of cases, which are left out together.
+        """
+        n, p = X.shape
+        block = read_columns(X, kept)
+        about = {"kept": kept, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
+        spaced = np.linspace(0, n - 1, min(n, CASES)).astype(np.intp)
+        rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
+        features = np.linspace(0, p - 1, min(p, FEATURES)).astype(np.intp)
+        values = np.array([X[row, features] for row in rows], dtype=float)
+        varies = np.fmax.reduce(values) > np.fmin.reduce(values)  # not where all are missing
+        features, values = features[varies], values[:, varies]
+        sums = _Sums.of(values, y[rows])
+        own = np.full((len(rows), 4), np.nan)
+        if len(rows) >= FEWEST and len(features):
+            number = rows if groups is None or np.ptp(groups) == 0 else groups[rows]
+            fold = np.unique(number, return_inverse=True)[1] % FOLDS
+            for one in np.unique(fold):
+                out = fold == one
+                rest = cls(features, **sums.without(out).learnt(), own=own, **about)
+                own[out] = rest._measured(values[out])[0]
+        return cls(features, **sums.learnt(), own=own, **about)
+
+    def compare(self, X: np.ndarray) -> Compared:
+        """Return how new cases X (T, columns of the table) are beside the training cases."""
+        parts = [
+            self._measured(read_columns(X[start : start + ROWS], self.features))
+            for start in range(0, len(X), ROWS)
+        ]
+        found, scale, cause, seen = map(np.concatenate, zip(*parts, strict=True))
+        n, middle, deviation = len(self.own), self.own.mean(axis=0), self.own.std(axis=0, ddof=1)
+        unit = np.where(deviation > 0, deviation, np.inf)
+        t, own = (found - middle) / unit, (self.own - middle) / unit
+        further = (np.abs(own) >= np.abs(t)[:, None]).sum(axis=1)
+        # of fewer values less is known
+        tails = np.maximum(
+            _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1), further / (n + 1)
+        )
+        tails = np.where(seen[:, None] > 0, tails, np.nan)
+        least, r = tails.min(axis=1), own**2 * n / (n - 1)
+        # each training case as if it were new, beside the others; one may be odd
+        r = np.sign(own) * np.sqrt(r * (n - 2) / np.maximum(n - 1 - r, 1e-12))
+        odder = (_tails(r, n - 2).min(axis=1) <= least[:, None]).sum(axis=1) - 1
+        p = np.minimum(1, np.maximum(4 * least, odder / (n + 1)))
+        size = np.exp(found[:, 2] - middle[2])
+        far = tails * 4 < UNLIKE
+        moved = far[:, :2].any(axis=1)
+        told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & ~far[:, 2]]
+        reason = np.select(told, ["", *REASONS[:3]], REASONS[3])
+        return Compared(p, reason, scale, found[:, 1], size)
+
+    def beyond(self, X: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the share of some kept columns whose values are beyond the range, (T,)."""
+        place = np.searchsorted(self.kept, columns)
+        low, high, shares = self.low[place], self.high[place], []
+        for start in range(0, len(X), ROWS):
+            block = read_columns(X[start : start + ROWS], columns)
+            known = np.maximum((block == block).sum(axis=1), 1)  # NaN differs from itself
+            shares.append(((block < low) | (block > high)).sum(axis=1) / known)
+        return np.concatenate(shares)
+
+    def _measured(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the measures (T, 4), and (T,) each: the scale of values that are not cut; 1 if it
+        makes much of the size, 2 if a shift does, else 0; the share of values that are there.
+        """
+        d = (values - self.mean) / self.spread
+        there = np.isfinite(self.spread) & ~np.isnan(d)
+        count = np.maximum(there.sum(axis=1), 1)
+        d[~there] = 0
+        ratio = self.mean / self.spread
+        centre = ratio.sum() / max(len(ratio), 1)
+        lever = np.where(np.isfinite(self.spread), ratio - centre, 0)
+        power = np.maximum(there @ lever**2, np.finfo(float).tiny)
+        with np.errstate(over="ignore", invalid="ignore"):  # here values count as they are
+            slope = d @ lever / power
+            moved = np.abs(d.sum(axis=1) / count - slope * centre)
+            scaled = np.abs(slope) * np.sqrt(power / count + centre**2) > moved
+        np.clip(d, -CUT, CUT, out=d)
+        found = np.zeros((len(d), 4))
+        found[:, 0] = d @ lever / power
+        found[:, 1] = d.sum(axis=1) / count
+        square = np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)
+        found[:, 2] = np.log(square) / 2
+        away = (values[:, self.tested][:, None] - self.middles) / self.within
+        away = np.clip(np.nan_to_num(away), -CUT, CUT) @ self.directions
+        found[:, 3] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
+        much = found[:, 0] ** 2 * power / count + found[:, 1] ** 2 > MUCH * square
+        cause = np.where(much, np.where(scaled, 1, 2), 0)
+        return found, 1 + slope, cause, there.sum(axis=1) / max(len(lever), 1)
+
+    @classmethod
+    def restored(cls, arrays: Arrays, width: int) -> "Likeness":
+        """Return what `stored` described; ValueError for arrays that do not fit together."""
+        found = cls(*(arrays[one.name] for one in fields(cls)))
+        p, k, c = len(found.features), len(found.tested), len(found.kept)
+        for columns, most in ((found.features, width), (found.kept, width), (found.tested, p)):
+            check(columns.dtype.kind in "iu" and columns.ndim == 1)
+            check(((columns >= 0) & (columns < most)).all())
+        check(found.mean.shape == found.spread.shape == (p,) and (np.diff(found.kept) > 0).all())
+        check(found.low.shape == found.high.shape == (c,) and found.within.shape == (k,))
+        check(found.middles.ndim == 2 and found.middles.shape[1] == k and len(found.middles) > 0)
+        check(found.directions.ndim == 2 and len(found.directions) == k)
+        check(found.own.ndim == 2 and found.own.shape[1] == 4 and len(found.own) > 1)
+        check((found.spread > 0).all() and (found.within > 0).all())
+        return found
+
+
+def _tails(t: np.ndarray, freedom: int) -> np.ndarray:
+    """Return p-values of the measures: on both sides, but no case is too near to a class."""
+    t = np.abs(np.where(np.arange(4) < 3, t, np.maximum(t, 0)))
+    return special.stdtr(freedom, -t) * np.array([2, 2, 2, 1])
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Training cases and the sums of their values by class, from which any of them can be left out.
+
+    values : (n, p) less the means of all of them, 0 where missing; there : (n, p) or (n, 1).
+    member : (n, G) 1 for the class of each case.
+    counts (G, p) or (G, 1), sums (G, p), squares (p,) : of those that are not left out.
+    """
+
+    values: np.ndarray
+    centre: np.ndarray
+    there: np.ndarray
+    member: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, y: np.ndarray) -> "_Sums":
+        """Return the sums of all cases."""
+        member = (y[:, None] == np.unique(y)).astype(float)
+        there = ~np.isnan(values)
+        if there.all():
+            there = np.ones((len(values), 1), dtype=bool)
+        values = np.where(there, values, 0)
+        centre = values.sum(axis=0) / there.sum(axis=0)
+        values = np.where(there, values - centre, 0)
+        squares = np.einsum("ij,ij->j", values, values)
+        return cls(
+            values, centre, there, member, member.T @ there, member.T @ values, squares
+        )  # fmt: skip
+
+    def without(self, out: np.ndarray) -> "_Sums":
+        """Return the sums without some cases, a mask (n,)."""
+        values, member = self.values[out], self.member[out]
+        return replace(
+            self,
+            member=np.where(out[:, None], 0, self.member),
+            counts=self.counts - member.T @ self.there[out],
+            sums=self.sums - member.T @ values,
+            squares=self.squares - np.einsum("ij,ij->j", values, values),
+        )
+
+    def learnt(self) -> Arrays:
+        """Return what `Likeness` has of them, by name."""
+        present = self.member.any(axis=0)
+        counts, sums, member = self.counts[present], self.sums[present], self.member[:, present]
+        number = counts.sum(axis=0)
+        mean = sums.sum(axis=0) / np.maximum(number, 1)
+        middles = sums / np.maximum(counts, 1)
+        total = self.squares - number * mean**2
+        within = self.squares - (counts * middles**2).sum(axis=0)
+        tight = (TIGHT * (mean + self.centre)) ** 2
+        vary = total > 1e-9 * self.squares  # a feature may not, without some cases
+        spread = np.sqrt(np.where(vary, total / np.maximum(number - 1, 1) + tight, np.inf))
+        within = np.maximum(within, 1e-9 * total) / np.maximum(number - len(counts), 1) + tight
+        f = np.where(vary, total / np.where(vary, within, 1), -1)
+        tested = np.sort(np.argsort(-f, kind="stable")[:TESTED])
+        tested = tested[vary[tested]]
+        within, centres = np.sqrt(within[tested]), middles[:, tested]
+        middles = (middles + self.centre)[:, tested]
+        case, of_class = np.nonzero(member)
+        rest = self.values[np.ix_(case, tested)] - centres[of_class]
+        if self.there.shape[1] > 1:
+            rest *= self.there[np.ix_(case, tested)]
+        rest = np.clip(rest / within, -CUT, CUT)
+        apart = (centres - mean[tested]) / within
+        inner = rest.T @ rest
+        inner.flat[:: len(inner) + 1] += RIDGE * np.trace(inner) / max(len(case), 1) + 1e-9
+        solved = np.linalg.solve(inner, apart.T)
+        values, vectors = np.linalg.eigh(apart @ solved)
+        values, vectors = values[1:], vectors[:, 1:]  # classes differ in one dimension less
+        clear = values > 1e-8 * values.max(initial=0)
+        directions = solved @ vectors[:, clear] / np.sqrt(values[clear])
+        return {"mean": mean + self.centre, "spread": spread, "tested": tested, "middles": middles,
+                "within": within, "directions": directions}  # fmt: skip
