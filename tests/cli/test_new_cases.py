@@ -239,8 +239,8 @@ def test_new_tables_of_every_format(model, mine):
     """The same cases in other files have the same predictions."""
     write_config(mine, "naive")
     expected, _ = by_config("naive")
-    run("export", "naive.yaml", "mine.model")
-    how = ("--model", "mine.model") if model else ("naive.yaml",)
+    run("export", "naive.yaml", "mine.model", "--all-arms")
+    how = ("--model", "mine.model") if model else ("naive.yaml", "--all-arms")
     frame = pd.read_csv(mine / NEW["naive"]).drop(columns="batch")
     frame.to_csv(mine / "new.tsv.gz", sep="\t", index=False)
     frame.to_csv(mine / "new.txt", sep=";", index=False)
@@ -264,7 +264,7 @@ def test_tables_with_genes_in_rows(mine):
     text = (mine / "naive.yaml").read_text()
     turned = text.replace("path: tissues", "orientation: genes-in-rows, path: turned-tissues")
     (mine / "turned.yaml").write_text(turned)
-    run("export", "turned.yaml", "turned.model")
+    run("export", "turned.yaml", "turned.model", "--all-arms")
     found = invoke("predict", "--model", "turned.model", "--new", "turned-new-tissues.csv")
     assert found.exit_code == 0, found.output
     frame, whole = (pd.read_csv(io.StringIO(one)) for one in (found.stdout, expected))
@@ -295,7 +295,7 @@ def test_methods_of_others_are_exported_as_ours_are(kind, mine):
     """What a file predicts is what the method predicts that is fitted to all cases here."""
     write_config(mine, kind)
     methods = f"model.methods=[corrected, {', '.join(OTHERS[kind])}]"
-    run("export", f"{kind}.yaml", "others.model", "--set", methods)
+    run("export", f"{kind}.yaml", "others.model", "--all-arms", "--set", methods)
     model = thesiskit.load_model("others.model")
     text = run("predict", "--model", "others.model", "--new", NEW[kind])
     for method in OTHERS[kind]:
